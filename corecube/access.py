@@ -1,0 +1,112 @@
+"""The one access rule: who may see which connections. Every search starts from `scope_for`.
+
+Visible = the connection is enabled, and a grant on its compartment, held by the user or one of the
+user's groups, has a clearance of at least its sensitivity. A key can only narrow its user, a request
+can only narrow both. Anything else is denied.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from corecube.errors import UnknownConnectionError, UnknownPrincipalError
+from corecube.models import ApiKey, Connection, Grant, User
+from corecube.scope import AccessScope, ExcludedConnection, Exclusion, Inclusion, Sensitivity
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who a request acts for: a signed-in user, or an API key acting as its user."""
+
+    user: User
+    key: ApiKey | None = None
+
+    @property
+    def label(self) -> str:
+        """The principal as people read it."""
+        return f"{self.user.username} via key {self.key.prefix}…" if self.key else self.user.username
+
+    def may_use(self, preset: str) -> bool:
+        """Return whether the principal may search with a preset."""
+        return self.key is None or not self.key.presets or preset in self.key.presets
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRequest:
+    """How a request narrows its principal's scope: connection slugs; an empty `include` means all."""
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+def user_named(username: str) -> User:
+    """Return the active user with this name; raise UnknownPrincipalError."""
+    user = User.objects.filter(username=username, is_active=True).first()
+    if user is None:
+        raise UnknownPrincipalError
+    return user
+
+
+def scope_for(
+    principal: Principal, request: ScopeRequest | None = None, *, reveal_excluded: bool = False
+) -> AccessScope:
+    """Return what the principal may see.
+
+    `reveal_excluded` lists the other connections with the rule that shut them out, for an admin's eyes.
+    Raises UnknownConnectionError for a requested slug that the principal cannot see, whether or not it exists.
+    """
+    grants = _best_grants(principal.user)
+    included: list[Inclusion] = []
+    excluded: list[ExcludedConnection] = []
+    for connection in Connection.objects.select_related("compartment").order_by("name"):
+        grant = grants.get(connection.compartment_id)
+        reason = _exclusion(connection, grant, principal.key)
+        if reason is None and grant is not None:
+            included.append(Inclusion(connection.facts(), grant.holder, Sensitivity(grant.clearance)))
+        elif reason is not None and reveal_excluded:
+            excluded.append(ExcludedConnection(connection.facts(), reason))
+    scope = AccessScope(principal.label, tuple(included), tuple(excluded))
+    return _narrow(scope, request, reveal=reveal_excluded) if request else scope
+
+
+def _best_grants(user: User) -> dict[int, Grant]:
+    """Return the user's widest grant per compartment id; none for an inactive user."""
+    if not user.is_active:
+        return {}
+    held = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all())).select_related("user", "group")
+    return {grant.compartment_id: grant for grant in held.order_by("clearance", "-id")}
+
+
+def _exclusion(connection: Connection, grant: Grant | None, key: ApiKey | None) -> Exclusion | None:
+    """Return the rule that shuts a connection out, or None when it may be seen."""
+    if grant is None:
+        return Exclusion.NO_GRANT
+    if grant.clearance < connection.sensitivity:
+        return Exclusion.CLEARANCE
+    if key is not None and not _key_allows(key, connection):
+        return Exclusion.KEY
+    return None if connection.enabled else Exclusion.DISABLED
+
+
+def _key_allows(key: ApiKey, connection: Connection) -> bool:
+    """Return whether a key's narrowing leaves a connection in."""
+    # `for_secret` prefetches the compartments, so this asks the database nothing per connection.
+    compartments = {compartment.pk for compartment in key.compartments.all()}
+    in_compartment = not compartments or connection.compartment_id in compartments
+    return in_compartment and (key.max_sensitivity is None or connection.sensitivity <= key.max_sensitivity)
+
+
+def _narrow(scope: AccessScope, request: ScopeRequest, *, reveal: bool) -> AccessScope:
+    """Apply a request's include and exclude lists to a scope."""
+    ids = {inclusion.connection.slug: inclusion.connection.id for inclusion in scope.included}
+    _require_visible(ids, (*request.include, *request.exclude))
+    wanted = request.include or tuple(ids)
+    return scope.only((ids[slug] for slug in wanted if slug not in request.exclude), reveal=reveal)
+
+
+def _require_visible(visible: Iterable[str], slugs: Iterable[str]) -> None:
+    known = set(visible)
+    for slug in slugs:
+        if slug not in known:
+            raise UnknownConnectionError

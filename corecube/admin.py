@@ -1,0 +1,86 @@
+"""Django admin for the governance tables: the long tail beside the console."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin
+from django.http import HttpRequest
+
+from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
+
+admin.site.site_header = admin.site.site_title = "CoreCube administration"
+admin.site.register(User, UserAdmin)
+
+
+class GrantInline(admin.TabularInline):
+    """A compartment's grants, edited on its page."""
+
+    model = Grant
+    extra = 0
+
+
+@admin.register(Compartment)
+class CompartmentAdmin(admin.ModelAdmin):
+    """Compartments with their grants."""
+
+    list_display = ("name", "slug", "description")
+    search_fields = ("name", "slug")
+    prepopulated_fields = {"slug": ("name",)}
+    inlines = (GrantInline,)
+
+
+@admin.register(Grant)
+class GrantAdmin(admin.ModelAdmin):
+    """Who may see which compartment, up to where."""
+
+    list_display = ("holder", "compartment", "clearance")
+    list_filter = ("compartment", "clearance", "group")
+    list_select_related = ("user", "group", "compartment")
+
+
+@admin.register(Connection)
+class ConnectionAdmin(admin.ModelAdmin):
+    """Sources and where they stand."""
+
+    list_display = ("name", "kind", "compartment", "sensitivity", "trust", "enabled", "last_synced_at")
+    list_filter = ("kind", "compartment", "sensitivity", "enabled")
+    search_fields = ("name", "slug")
+    prepopulated_fields = {"slug": ("name",)}
+    readonly_fields = ("last_synced_at",)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):
+    """API keys. The secret is shown once, after the key is added, and cannot be read again."""
+
+    list_display = ("name", "prefix", "user", "created_at", "expires_at", "revoked_at", "last_used_at")
+    list_select_related = ("user",)
+    readonly_fields = ("prefix", "created_at", "last_used_at")
+    filter_horizontal = ("compartments",)
+
+    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
+        """Save the key; a new one gets its secret here."""
+        if not change:
+            messages.success(request, f"The key, shown this once: {obj.draw_secret()}")
+        super().save_model(request, obj, form, change)
+
+
+@admin.register(AuditEvent)
+class AuditEventAdmin(admin.ModelAdmin):
+    """The audit log, to read only."""
+
+    list_display = ("at", "actor", "action", "subject")
+    list_filter = ("action",)
+    list_select_related = ("actor",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 -- Django's signature
+        """Nobody writes the log by hand."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: AuditEvent | None = None) -> bool:  # noqa: ARG002
+        """Nobody rewrites the log."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: AuditEvent | None = None) -> bool:  # noqa: ARG002
+        """Nobody empties the log."""
+        return False

@@ -1,0 +1,56 @@
+"""Typed reads of the environment; only `settings.py` uses them. Junk is refused, never guessed at."""
+
+import os
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+
+
+def env_str(name: str, default: str = "") -> str:
+    """Return the variable, or the content of the file that `NAME_FILE` points to."""
+    if path := os.environ.get(f"{name}_FILE"):
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            message = f"{name}_FILE points to {path}, which cannot be read."
+            raise ImproperlyConfigured(message) from error
+    return os.environ.get(name, default).strip()
+
+
+def env_bool(name: str, *, default: bool) -> bool:
+    """Return a yes/no variable; anything but 1/0, true/false, yes/no, on/off is an error."""
+    value = env_str(name).lower()
+    if not value:
+        return default
+    if value in _TRUE | _FALSE:
+        return value in _TRUE
+    message = f"{name} must be yes or no, not {value!r}."
+    raise ImproperlyConfigured(message)
+
+
+def env_int(name: str, default: int, *, low: int, high: int) -> int:
+    """Return a whole number within `low` to `high`, both allowed."""
+    value = env_str(name)
+    try:
+        number = int(value) if value else default
+    except ValueError as error:
+        message = f"{name} must be a whole number, not {value!r}."
+        raise ImproperlyConfigured(message) from error
+    if low <= number <= high:
+        return number
+    message = f"{name} must lie between {low} and {high}, not {number}."
+    raise ImproperlyConfigured(message)
+
+
+def env_list(name: str, default: str = "") -> list[str]:
+    """Return the comma-separated parts of a variable, without blanks."""
+    return [part.strip() for part in env_str(name, default).split(",") if part.strip()]
+
+
+def env_path(name: str, default: Path) -> Path:
+    """Return a path, made absolute."""
+    value = env_str(name)
+    return Path(value).expanduser().resolve() if value else default

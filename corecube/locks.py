@@ -1,0 +1,37 @@
+"""Lock files. The kernel drops a lock with its last holder, killed or not, so none can go stale."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def open_lock(path: Path) -> int:
+    """Open a lock file without locking it, made if missing; return its file descriptor."""
+    return os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
+
+
+def try_exclusive(lock: int) -> bool:
+    """Lock an open file for its holder alone, unless anybody else has it now; return whether that worked."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def share(lock: int) -> None:
+    """Lock an open file shared, waiting while somebody has it exclusively."""
+    fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a lock alone, waiting for it."""
+    lock = open_lock(path)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

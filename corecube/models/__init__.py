@@ -1,0 +1,7 @@
+"""Who may see what, and where documents come from."""
+
+from corecube.models.access import ApiKey, Compartment, Grant, User
+from corecube.models.audit import AuditEvent
+from corecube.models.connection import Connection
+
+__all__ = ["ApiKey", "AuditEvent", "Compartment", "Connection", "Grant", "User"]

@@ -1,0 +1,56 @@
+"""Connections: the sources that documents come from."""
+
+from typing import ClassVar
+
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from corecube.models.access import Compartment
+from corecube.models.levels import FRESHNESS_CHOICES, SENSITIVITY_CHOICES, TRUST_CHOICES
+from corecube.scope import ConnectionFacts, FreshnessBasis, Sensitivity, TrustLevel
+
+
+class Connection(models.Model):
+    """A source of documents. All of them share its compartment, sensitivity and trust level."""
+
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=20, help_text="The connector that reads it: folder, upload …")
+    config = models.JSONField(default=dict, blank=True, help_text="What the connector needs, such as a folder's path.")
+    compartment = models.ForeignKey(Compartment, on_delete=models.PROTECT, related_name="connections")
+    sensitivity = models.PositiveSmallIntegerField(choices=SENSITIVITY_CHOICES, default=Sensitivity.INTERNAL.value)
+    trust = models.PositiveSmallIntegerField(choices=TRUST_CHOICES, default=TrustLevel.REFERENCE.value)
+    source_type = models.CharField(
+        max_length=20, blank=True, help_text="Overrides the documents' own source type (pdf, excel, web …)."
+    )
+    half_life_days = models.FloatField(
+        default=180.0, validators=[MinValueValidator(0.01)], help_text="Days after which freshness has halved."
+    )
+    freshness_basis = models.CharField(
+        max_length=10,
+        choices=FRESHNESS_CHOICES,
+        default=FreshnessBasis.SYNCED.value,
+        help_text="Whether age counts from the last sync or from the document's own last change.",
+    )
+    enabled = models.BooleanField(default=True, help_text="A disabled connection is neither synced nor searched.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_synced_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def facts(self) -> ConnectionFacts:
+        """Return what the engine needs to know of this connection."""
+        return ConnectionFacts(
+            id=self.pk,
+            slug=self.slug,
+            name=self.name,
+            compartment=self.compartment.name,
+            sensitivity=Sensitivity(self.sensitivity),
+            trust=TrustLevel(self.trust),
+            half_life_days=self.half_life_days,
+            freshness_basis=FreshnessBasis(self.freshness_basis),
+        )

@@ -1,0 +1,160 @@
+"""CoreCube's settings. The environment is read here and nowhere else; `docs/configuration.md` lists it."""
+
+import secrets
+from pathlib import Path
+from typing import Any, Final
+
+import dj_database_url
+
+from corecube.env import env_bool, env_int, env_list, env_path, env_str
+
+BASE_DIR: Final = Path(__file__).resolve().parent.parent
+CORECUBE_VAR_DIR: Final = env_path("CORECUBE_VAR_DIR", BASE_DIR / "var")
+CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
+CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
+CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
+CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
+
+
+def _secret_key(path: Path) -> str:
+    """Return the installation's secret key, made on first use and readable by its owner only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="ascii") as file:
+            path.chmod(0o600)
+            file.write(secrets.token_urlsafe(50))
+    except FileExistsError:
+        pass
+    return path.read_text(encoding="ascii").strip()
+
+
+def _database() -> dict[str, Any]:
+    """Return the server that DATABASE_URL names, or the embedded one."""
+    url = env_str("DATABASE_URL")
+    settings: dict[str, Any] = (
+        dict(dj_database_url.parse(url)) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
+    )
+    # JIT compiles a plan for longer than a search runs.
+    options = {"options": "-c jit=off", "pool": {"min_size": 1, "max_size": 24, "timeout": 10}}
+    return {**settings, "OPTIONS": {**settings.get("OPTIONS", {}), **options}}
+
+
+def _file_queue(folder: Path) -> dict[str, Any]:
+    """Return the options of the queue that is kept in files, with its folders made."""
+    messages = folder / "messages"
+    messages.mkdir(parents=True, exist_ok=True)
+    return {
+        "data_folder_in": str(messages),
+        "data_folder_out": str(messages),
+        "control_folder": str(folder / "control"),
+        "store_processed": False,
+    }
+
+
+DEBUG = env_bool("CORECUBE_DEBUG", default=False)
+SECRET_KEY = env_str("SECRET_KEY") or _secret_key(CORECUBE_VAR_DIR / "secret_key")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
+#: Where `manage.py start` serves; port 0 takes 8000 or, while that is taken, one of the next few.
+CORECUBE_HOST = env_str("CORECUBE_HOST", "127.0.0.1")
+CORECUBE_PORT = env_int("CORECUBE_PORT", 0, low=0, high=65_535)
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "corecube",
+    "retrieval",
+    "explorer",
+]
+MIDDLEWARE = [
+    "corecube.http.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "corecube.http.ContentSecurityPolicyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "corecube.http.DatabaseOutageMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "corecube.urls"
+ASGI_APPLICATION = "corecube.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_USER_MODEL = "corecube.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "explorer:search"
+LOGOUT_REDIRECT_URL = "login"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env_bool("CORECUBE_SECURE_COOKIES", default=False)
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+
+REDIS_URL: Final = env_str("REDIS_URL")
+CELERY_BROKER_URL = REDIS_URL or "filesystem://"
+CELERY_BROKER_TRANSPORT_OPTIONS = (
+    {"visibility_timeout": 6 * 3600} if REDIS_URL else _file_queue(CORECUBE_VAR_DIR / "queue")
+)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+#: Seconds that tasks at work have to end by themselves before a stopping worker gives them back to the queue.
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 2.0
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname:<7} {name} {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env_str("CORECUBE_LOG_LEVEL", "WARNING").upper()},
+}
+
+CORECUBE_MODEL = env_str("CORECUBE_MODEL", "bge-small-en-v1.5")
+#: PostgreSQL text search configuration that documents and queries are read with.
+CORECUBE_TEXT_SEARCH_CONFIG = env_str("CORECUBE_TEXT_SEARCH_CONFIG", "english")
+CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
+#: Longest query that an API accepts, in characters; the presets read the first 500 of it.
+CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000, low=500, high=10**6)
+CORECUBE_KEEP_QUERY_TEXT = env_bool("CORECUBE_KEEP_QUERY_TEXT", default=True)
+#: A sync that would delete more than this share of a connection's documents stops and asks, in percent.
+CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
+#: Threads that search legs run on beside the request's own; 0 runs the legs one after the other.
+CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", 4, low=0, high=64)

@@ -1,0 +1,146 @@
+"""Running a few programs together: all of them, or none."""
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Final, Self
+
+from corecube.logs import open_log
+
+_POLL_SECONDS: Final = 0.2
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program to run beside others, and the file that its output goes to."""
+
+    name: str
+    command: tuple[str, ...]
+    log: Path
+    #: What asks it to end in good order.
+    stop_signal: signal.Signals = signal.SIGTERM
+
+
+class StopRequest:
+    """Set by Ctrl-C, by SIGTERM and by a closed terminal, between entering and leaving it.
+
+    A second signal says that there is no time to end in good order.
+    """
+
+    def __init__(self) -> None:
+        self._stop = threading.Event()
+        self._hurry = threading.Event()
+        self._before: dict[int, signal._HANDLER] = {}
+
+    def __enter__(self) -> Self:
+        """Take over the signals, except those that the caller chose to ignore (nohup, a job in the background)."""
+        taken = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._receive) for number in taken}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give the signals back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 -- a signal handler's arguments
+        (self._hurry if self._stop.is_set() else self._stop).set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait at most this long for the request; return whether it has come."""
+        return self._stop.wait(seconds)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether it was asked for twice."""
+        return self._hurry.is_set()
+
+
+class Team:
+    """Programs that run as children of this process, each in a process group of its own.
+
+    Ctrl-C in the terminal therefore reaches only this process, which then stops the children in good order.
+    """
+
+    def __init__(self) -> None:
+        self._children: list[tuple[Program, subprocess.Popen[bytes]]] = []
+
+    def start(self, program: Program, *, folder: Path) -> None:
+        """Start one more program in this working directory."""
+        self._children.append((program, _start(program, folder)))
+
+    def ended(self) -> Program | None:
+        """Return a program that does not run any more, or None."""
+        return next((program for program, child in self._children if child.poll() is not None), None)
+
+    def stop(self, request: StopRequest, *, grace_seconds: float) -> None:
+        """End every program and all that it started: politely first, by force when the grace is over."""
+        for program, child in self._children:
+            if child.poll() is None:
+                child.send_signal(program.stop_signal)
+        deadline = time.monotonic() + grace_seconds
+        while self._any_running() and time.monotonic() < deadline and not request.is_urgent:
+            time.sleep(_POLL_SECONDS)
+        for _, child in self._children:
+            _kill_group(child)
+            child.wait()
+
+    def _any_running(self) -> bool:
+        return any(child.poll() is None for _, child in self._children)
+
+
+@contextmanager
+def running(
+    programs: Sequence[Program], request: StopRequest, *, folder: Path, grace_seconds: float = 10.0
+) -> Iterator[Team]:
+    """Run the programs while the block runs; they have all ended when it is left, however it is left."""
+    team = Team()
+    try:
+        for program in programs:
+            team.start(program, folder=folder)
+        yield team
+    finally:
+        team.stop(request, grace_seconds=grace_seconds)
+
+
+def wait_until(condition: Callable[[], bool], team: Team, request: StopRequest) -> Program | None:
+    """Return None once the condition holds or a stop was asked for, or else the program that has ended."""
+    while not condition():
+        if ended := team.ended():
+            return ended
+        if request.wait(_POLL_SECONDS):
+            return None
+    return None
+
+
+def _start(program: Program, folder: Path) -> "subprocess.Popen[bytes]":
+    with open_log(program.log) as output:
+        return subprocess.Popen(  # noqa: S603 -- our own programs
+            [*_end_with_parent(program.stop_signal), *program.command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            process_group=0,
+            cwd=folder,
+        )
+
+
+def _end_with_parent(number: signal.Signals) -> tuple[str, ...]:
+    """Return a prefix that ends a command when this process is killed, where the system has one."""
+    setpriv = shutil.which("setpriv")
+    return (setpriv, "--pdeathsig", number.name.removeprefix("SIG"), "--") if setpriv else ()
+
+
+def _kill_group(child: "subprocess.Popen[bytes]") -> None:
+    """Kill what is left of a child and of all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)

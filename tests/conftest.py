@@ -1,0 +1,103 @@
+"""The cast and the small world that tests share.
+
+Alice may see everything and is an admin, Bob sees engineering up to internal, Charlie sees nothing.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Group
+
+from corecube.access import Principal
+from corecube.models import ApiKey, Compartment, Connection, Grant, User
+from corecube.scope import Sensitivity, TrustLevel
+from retrieval import runtime
+from retrieval.ingest.sync import sync_connection
+from retrieval.testing import HashEncoder
+
+_SOURCES = {
+    "runbooks": {
+        "rollback.md": "# Rolling back\n\n## Staging\n\nRun deployctl rollback before touching the staging database.\n\n"
+        "## Production\n\nAsk the release captain, then drain the queue and roll back the release.\n",
+        "queues.txt": "Draining the queue takes four minutes. Error Q-4711 means that a worker is stuck.",
+    },
+    "vault": {
+        "breach.md": "# Breach of March\n\nThe stolen passphrase was zanzibar and the rollback failed twice.\n",
+    },
+    "ledger": {"rollback-costs.md": "# Costs\n\nThe rollback in March cost 48,200 crowns. Codeword tangerine.\n"},
+}
+
+
+@dataclass(frozen=True)
+class World:
+    alice: User
+    bob: User
+    charlie: User
+    runbooks: Connection
+    vault: Connection
+    ledger: Connection
+    root: Path
+
+    def principal(self, name: str) -> Principal:
+        return Principal(getattr(self, name))
+
+    def key(self, name: str) -> str:
+        """Return the secret of a new API key of this person."""
+        return ApiKey.issue(user=getattr(self, name), name="test")[1]
+
+
+@pytest.fixture(autouse=True)
+def small_engine(settings, monkeypatch, tmp_path):
+    """Search with an encoder that needs no model file, in the test's own thread and transaction."""
+    encoder = HashEncoder()
+    monkeypatch.setattr(runtime, "encoder", lambda: encoder)
+    settings.CORECUBE_LEG_THREADS = 0
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.CORECUBE_UPLOADS_DIR = tmp_path / "uploads"
+
+
+@pytest.fixture
+def people(db):
+    return {
+        "alice": User.objects.create_user("alice", password="a", is_staff=True, is_superuser=True),
+        "bob": User.objects.create_user("bob", password="b"),
+        "charlie": User.objects.create_user("charlie", password="c"),
+    }
+
+
+@pytest.fixture
+def world(people, tmp_path):
+    """Two compartments, three connections with a few documents each, and grants for Alice and Bob."""
+    engineering = Compartment.objects.create(slug="engineering", name="Engineering")
+    finance = Compartment.objects.create(slug="finance", name="Finance")
+    staff = Group.objects.create(name="engineers")
+    people["bob"].groups.add(staff)
+    Grant.objects.create(group=staff, compartment=engineering, clearance=Sensitivity.INTERNAL)
+    for compartment in (engineering, finance):
+        Grant.objects.create(user=people["alice"], compartment=compartment, clearance=Sensitivity.RESTRICTED)
+    return World(
+        **people,
+        runbooks=_source(tmp_path, "runbooks", engineering, Sensitivity.INTERNAL, TrustLevel.AUTHORITATIVE),
+        vault=_source(tmp_path, "vault", engineering, Sensitivity.RESTRICTED, TrustLevel.REFERENCE),
+        ledger=_source(tmp_path, "ledger", finance, Sensitivity.INTERNAL, TrustLevel.VOLATILE),
+        root=tmp_path,
+    )
+
+
+def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensitivity, trust: TrustLevel) -> Connection:
+    folder = root / slug
+    folder.mkdir()
+    for name, text in _SOURCES[slug].items():
+        (folder / name).write_text(text)
+    connection = Connection.objects.create(
+        slug=slug,
+        name=slug.capitalize(),
+        kind="folder",
+        config={"path": str(folder)},
+        compartment=compartment,
+        sensitivity=sensitivity,
+        trust=trust,
+    )
+    sync_connection(connection)
+    return connection

@@ -1,0 +1,82 @@
+"""The shape of the code: what may import what."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+APPS = ("corecube", "retrieval", "explorer")
+PURE = (
+    "corecube.scope",
+    "retrieval.config",
+    "retrieval.deadline",
+    "retrieval.diversity",
+    "retrieval.fusion",
+    "retrieval.packing",
+    "retrieval.pipeline",
+    "retrieval.ranking",
+    "retrieval.tunables",
+    "retrieval.types",
+)
+
+
+def modules(app):
+    for path in sorted((ROOT / app).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+PATHS = {name: path for app in APPS for name, path in modules(app)}
+
+
+def imports(name):
+    """Yield every module that a module imports, as written, wherever the import stands."""
+    for node in ast.walk(ast.parse(PATHS[name].read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{name} has a relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize(("app", "above"), [("corecube", {"retrieval", "explorer"}), ("retrieval", {"explorer"})])
+def test_imports_follow_the_arrow(app, above):
+    backwards = [(name, it) for name, _ in modules(app) for it in imports(name) if it.split(".")[0] in above]
+    assert backwards == []
+
+
+def reachable(name):
+    """Return every module that importing this one brings in, ours followed, others named."""
+    found, waiting = set(), [name]
+    while waiting:
+        current = waiting.pop()
+        if current in found:
+            continue
+        found.add(current)
+        if current in PATHS:
+            waiting += [it for it in imports(current) if it in PATHS or it.split(".")[0] not in APPS]
+    return found
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_pure_modules_reach_no_django(name):
+    assert not {it for it in reachable(name) if it.split(".")[0] == "django"}
+
+
+def test_only_the_index_package_speaks_sql_to_the_search_tables():
+    speakers = {
+        name
+        for name in PATHS
+        if name.startswith(("retrieval", "explorer"))
+        and any(it in {"django.db.connection", "django.db.connections"} for it in imports(name))
+    }
+    allowed = ("retrieval.index.", "retrieval.evaluate.bench", "retrieval.migrations.")
+    assert {name for name in speakers if not name.startswith(allowed)} <= {"retrieval.runtime", "retrieval.ingest.sync"}
+
+
+def test_search_statements_are_limited_to_a_scope():
+    folder = ROOT / "retrieval" / "index" / "sql"
+    for name in ("analyze", "dense_hnsw", "dense_exact", "fulltext", "complete"):
+        assert "ANY(%(scope)s)" in (folder / f"{name}.sql").read_text()
