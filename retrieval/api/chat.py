@@ -1,0 +1,61 @@
+"""The OpenAI-compatible routes: models and chat completions."""
+
+import time
+
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from ninja import Router
+
+from corecube.api import principal_of
+from retrieval.api import completion
+from retrieval.api.chat_request import search_request, usable_presets
+from retrieval.api.chat_schemas import ChatIn
+from retrieval.api.errors import ModelNotFoundError
+from retrieval.api.search import explanation_for
+from retrieval.api.stream import event_stream
+from retrieval.generate.providers import answer_provider
+from retrieval.services import search
+
+router = Router(tags=["openai"])
+
+
+@router.get("/models", summary="List models")
+def list_models(request: HttpRequest) -> completion.Json:
+    """Return one model for each preset that the key may use."""
+    return completion.models(usable_presets(principal_of(request)))
+
+
+@router.get("/models/{name}", summary="Read a model")
+def read_model(request: HttpRequest, name: str) -> completion.Json:
+    """Return one model."""
+    if name not in usable_presets(principal_of(request)):
+        raise ModelNotFoundError
+    return completion.model(name)
+
+
+@router.post("/chat/completions", summary="Answer a question")
+def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBase:
+    """Answer the last user message from the documents that the key's user may see, with [N] citations.
+
+    The search is done before the first byte is sent, so whatever is wrong with a request has its own status.
+    """
+    principal = principal_of(request)
+    outcome = search(search_request(body, principal), principal=principal)
+    chat = completion.Chat(
+        outcome=outcome,
+        provider=answer_provider(),
+        absolute=request.build_absolute_uri,
+        created=int(time.time()),
+        explanation=explanation_for(principal, outcome) if body.corecube.explain else None,
+    )
+    if body.stream:
+        return _streamed(chat, wants_usage=body.wants_usage)
+    return JsonResponse(completion.completion(chat, "".join(chat.provider.complete(chat.task))))
+
+
+def _streamed(chat: completion.Chat, *, wants_usage: bool) -> StreamingHttpResponse:
+    # The database is not needed any more; a slow stream must not keep a connection of the pool.
+    close_old_connections()
+    events = event_stream(chat, wants_usage=wants_usage)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)

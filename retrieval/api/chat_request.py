@@ -1,0 +1,60 @@
+"""Reading a chat request: the question, the preset, and refusing what is not supported."""
+
+from corecube.access import Principal
+from retrieval.api.chat_schemas import ChatIn, ContentPart, MessageIn
+from retrieval.api.errors import MissingMessageError, ModelNotFoundError, UnsupportedParameterError
+from retrieval.api.search import scope_request
+from retrieval.presets import PRESETS
+from retrieval.services import SearchRequest
+
+
+def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
+    """Return the search that a chat request asks for.
+
+    Raises UnsupportedParameterError, MissingMessageError, or ModelNotFoundError.
+    """
+    _refuse_unsupported(body)
+    return SearchRequest(
+        text=question_of(body.messages),
+        preset=_preset(body, principal),
+        top_k=body.corecube.top_k,
+        narrowing=scope_request(body.corecube.scope),
+        reveal_excluded=body.corecube.explain and principal.user.is_admin,
+    )
+
+
+def question_of(messages: list[MessageIn]) -> str:
+    """Return the text of the last user message; its text parts are joined by line breaks."""
+    asked = [message for message in messages if message.role == "user"]
+    if not asked:
+        raise MissingMessageError
+    content = asked[-1].content or ""
+    return content if isinstance(content, str) else "\n".join(map(_text, content))
+
+
+def usable_presets(principal: Principal) -> list[str]:
+    """Return the names of the presets that the principal may use."""
+    return [name for name in PRESETS if principal.may_use(name)]
+
+
+def _text(part: ContentPart) -> str:
+    if part.type != "text":
+        raise UnsupportedParameterError("messages", "Only content parts of type text can be read.")
+    return part.text or ""
+
+
+def _preset(body: ChatIn, principal: Principal) -> str:
+    name = body.model if body.corecube.preset is None else body.corecube.preset
+    if name not in usable_presets(principal):
+        raise ModelNotFoundError("model" if body.corecube.preset is None else "corecube.preset")
+    return name
+
+
+def _refuse_unsupported(body: ChatIn) -> None:
+    if body.n is not None and body.n != 1:
+        raise UnsupportedParameterError("n", "One answer is given for a question: n must be 1.")
+    for name, value in (("tools", body.tools), ("functions", body.functions)):
+        if value:
+            raise UnsupportedParameterError(name, f"This server calls no tools: leave out {name}.")
+    if body.corecube.filters:
+        raise UnsupportedParameterError("corecube.filters", "Filters are not supported; narrow the scope instead.")

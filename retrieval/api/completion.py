@@ -1,0 +1,140 @@
+"""Chat completions as OpenAI writes them, with citations, search results and CoreCube's own part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from retrieval import runtime
+from retrieval.api import schemas
+from retrieval.api.shape import Absolute, document_path, search_out, source
+from retrieval.generate.citations import find_citations
+from retrieval.generate.types import Citation, Provider, Task
+from retrieval.services import SearchOutcome
+from retrieval.types import Passage
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """A question whose context has been found, and what its answer is made with."""
+
+    outcome: SearchOutcome
+    provider: Provider
+    absolute: Absolute
+    #: Seconds since 1970.
+    created: int
+    #: What each stage did, for a request that wants it explained.
+    explanation: schemas.Explanation | None = None
+
+    @property
+    def task(self) -> Task:
+        """What the provider answers from."""
+        state = self.outcome.state
+        return Task(question=state.query.text, passages=self.outcome.passages, terms=state.terms)
+
+
+def completion(chat: Chat, text: str) -> Json:
+    """Return a whole answer."""
+    citations = find_citations(text, len(chat.outcome.passages))
+    message = {
+        "role": "assistant",
+        "content": text,
+        "refusal": None,
+        "annotations": [annotation(chat, citation) for citation in citations],
+    }
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    head = _head(chat, "chat.completion")
+    return {**head, "choices": [choice], "usage": usage(chat, text), **ending(chat, text)}
+
+
+def chunk(chat: Chat, delta: Json, *, finish_reason: str | None = None) -> Json:
+    """Return one chunk of a streamed answer."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    return {**_head(chat, "chat.completion.chunk"), "choices": [choice]}
+
+
+def usage_chunk(chat: Chat, text: str) -> Json:
+    """Return the chunk that ends a stream with its token counts."""
+    return {**_head(chat, "chat.completion.chunk"), "choices": [], "usage": usage(chat, text)}
+
+
+def annotation(chat: Chat, citation: Citation) -> Json:
+    """Return a citation: where it stands in the text, in code points, end exclusive, and what it points to."""
+    passage = chat.outcome.passages[citation.number - 1]
+    target = {
+        "start_index": citation.start,
+        "end_index": citation.end,
+        "title": passage.hit.chunk.title,
+        "url": _url(chat, passage),
+    }
+    return {"type": "url_citation", "url_citation": target}
+
+
+def ending(chat: Chat, text: str) -> Json:
+    """Return what follows a finished answer: each passage's address, all passages, and CoreCube's own part."""
+    cited = {citation.number for citation in find_citations(text, len(chat.outcome.passages))}
+    return {
+        "citations": [_url(chat, passage) for passage in chat.outcome.passages],
+        "search_results": [_result(chat, passage, cited=passage.number in cited) for passage in chat.outcome.passages],
+        "corecube": _extension(chat),
+    }
+
+
+def usage(chat: Chat, text: str) -> Json:
+    """Return token counts by the embedding model's tokenizer: question and context read, answer written."""
+    question, answer = runtime.encoder().count_tokens([chat.outcome.state.query.text, text])
+    prompt = question + sum(passage.token_count for passage in chat.outcome.passages)
+    return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+
+
+def models(names: Sequence[str]) -> Json:
+    """Return the list of models."""
+    return {"object": "list", "data": [model(name) for name in names]}
+
+
+def model(name: str) -> Json:
+    """Return a preset as a model."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "corecube"}
+
+
+def _head(chat: Chat, kind: str) -> Json:
+    return {
+        "id": f"chatcmpl-{chat.outcome.id.hex}",
+        "object": kind,
+        "created": chat.created,
+        "model": chat.outcome.preset.name,
+    }
+
+
+def _url(chat: Chat, passage: Passage) -> str:
+    return chat.absolute(document_path(*passage.hit.chunk_id))
+
+
+def _result(chat: Chat, passage: Passage, *, cited: bool) -> Json:
+    facts = passage.hit.chunk
+    connection = chat.outcome.state.scope.inclusion(facts.connection_id).connection
+    return {
+        "number": passage.number,
+        "title": facts.title,
+        "heading_path": list(facts.heading_path),
+        "url": _url(chat, passage),
+        "snippet": facts.text,
+        "score": passage.hit.score,
+        "source": source(connection).model_dump(),
+        "date": (facts.modified_at or facts.synced_at).date().isoformat(),
+        "cited": cited,
+    }
+
+
+def _extension(chat: Chat) -> Json:
+    own: Json = {
+        "trace_id": str(chat.outcome.id),
+        "preset": chat.outcome.preset.name,
+        "provider": chat.provider.name,
+        "degraded": list(chat.outcome.state.degraded),
+    }
+    if chat.explanation is not None:
+        found = search_out(chat.outcome, chat.absolute, chat.explanation)
+        own["explain"] = found.model_dump(mode="json", exclude_unset=True)
+    return own

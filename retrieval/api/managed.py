@@ -1,0 +1,44 @@
+"""Which connections an admin's request may manage."""
+
+from typing import ClassVar
+
+from django.db.models import QuerySet
+
+from corecube.access import Principal
+from corecube.errors import NotPermittedError, UnknownConnectionError
+from corecube.models import Connection
+
+
+class UnknownManagedConnectionError(UnknownConnectionError):
+    """No connection with that slug can be managed by you."""
+
+    param: ClassVar[str] = "slug"
+
+
+def managed_connections(principal: Principal) -> QuerySet[Connection]:
+    """Return the connections that the principal may manage.
+
+    An admin manages all of them, an admin's key those within its narrowing, anyone else none.
+    """
+    connections = Connection.objects.select_related("compartment")
+    if not principal.user.is_admin:
+        return connections.none()
+    key = principal.key
+    if key is not None and (compartments := [compartment.pk for compartment in key.compartments.all()]):
+        connections = connections.filter(compartment_id__in=compartments)
+    if key is not None and key.max_sensitivity is not None:
+        connections = connections.filter(sensitivity__lte=key.max_sensitivity)
+    return connections
+
+
+def managed_connection(principal: Principal, slug: str) -> Connection:
+    """Return a connection that the principal may manage.
+
+    Raises NotPermittedError for anyone but an admin, whatever the slug, and UnknownConnectionError.
+    """
+    if not principal.user.is_admin:
+        raise NotPermittedError("Only an admin may do this.")
+    connection = managed_connections(principal).filter(slug=slug).first()
+    if connection is None:
+        raise UnknownManagedConnectionError
+    return connection

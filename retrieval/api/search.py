@@ -1,0 +1,45 @@
+"""POST /api/v1/search."""
+
+from django.http import HttpRequest
+from ninja import Router
+
+from corecube.access import Principal, ScopeRequest
+from corecube.api import principal_of
+from retrieval.api import schemas, shape
+from retrieval.api.managed import managed_connections
+from retrieval.services import SearchOutcome, SearchRequest, search
+
+router = Router(tags=["search"])
+
+
+@router.post("/search", response=schemas.SearchOut, exclude_unset=True, summary="Search")
+def search_documents(request: HttpRequest, body: schemas.SearchIn) -> schemas.SearchOut:
+    """Find the chunks that answer a query, among those that the key's user may see."""
+    principal = principal_of(request)
+    outcome = search(
+        SearchRequest(
+            text=body.query,
+            preset=body.preset,
+            top_k=body.top_k,
+            narrowing=scope_request(body.scope),
+            reveal_excluded=body.explain and principal.user.is_admin,
+        ),
+        principal=principal,
+    )
+    explain = explanation_for(principal, outcome) if body.explain else None
+    return shape.search_out(outcome, request.build_absolute_uri, explain)
+
+
+def scope_request(scope: schemas.ScopeIn) -> ScopeRequest:
+    """Return how a request narrows its principal's scope."""
+    return ScopeRequest(include=tuple(scope.include), exclude=tuple(scope.exclude))
+
+
+def explanation_for(principal: Principal, outcome: SearchOutcome) -> schemas.Explanation:
+    """Return what each stage did; an admin is also told of the excluded connections that the key may know of."""
+    explanation = shape.explanation(outcome)
+    if principal.user.is_admin:
+        known = set(managed_connections(principal).values_list("pk", flat=True))
+        excluded = [it for it in outcome.state.scope.excluded if it.connection.id in known]
+        explanation.excluded = [shape.excluded_out(it) for it in excluded]
+    return explanation

@@ -1,0 +1,138 @@
+"""Turning what a search found into what the API answers. Chunks reach an answer only through here."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from corecube.scope import AccessScope, ConnectionFacts, ExcludedConnection
+from retrieval.api import schemas
+from retrieval.services import SearchOutcome
+from retrieval.types import ChunkFacts, DropReason, Hit, Passage, Span
+
+#: Makes an address of this server out of a path.
+Absolute = Callable[[str], str]
+
+
+def document_path(document_id: UUID, ordinal: int | None = None) -> str:
+    """Return the path of a document's page, at one of its chunks if `ordinal` is given."""
+    anchor = "" if ordinal is None else f"#chunk-{ordinal}"
+    return f"/documents/{document_id}/{anchor}"
+
+
+def source(connection: ConnectionFacts) -> schemas.Source:
+    """Return where a chunk or document comes from."""
+    return schemas.Source(
+        connection=connection.slug,
+        name=connection.name,
+        compartment=connection.compartment,
+        sensitivity=connection.sensitivity.name.lower(),
+        trust=connection.trust.name.lower(),
+    )
+
+
+def pages(start: int | None, end: int | None) -> schemas.Pages | None:
+    """Return a span of pages; None where the format has none."""
+    return None if start is None else schemas.Pages(start=start, end=start if end is None else end)
+
+
+def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
+    """Return a search's answer; the ledgers are in it when there is an explanation."""
+    hits = [
+        _hit(rank, hit, outcome.state.scope, absolute, with_ledger=explain is not None)
+        for rank, hit in enumerate(outcome.hits, start=1)
+    ]
+    answer = schemas.SearchOut(
+        trace_id=outcome.id,
+        preset=outcome.preset.name,
+        preset_version=outcome.preset.version,
+        hits=hits,
+        passages=[_passage(passage) for passage in outcome.passages],
+        degraded=list(outcome.state.degraded),
+        timings=timings(outcome),
+    )
+    if explain is not None:
+        answer.explain = explain
+    return answer
+
+
+def _hit(rank: int, hit: Hit, scope: AccessScope, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
+    chunk: ChunkFacts = hit.chunk
+    out = schemas.HitOut(
+        rank=rank,
+        chunk_id=str(hit.chunk_id),
+        document_id=hit.chunk_id.document_id,
+        title=chunk.title,
+        heading_path=list(chunk.heading_path),
+        text=chunk.text,
+        url=absolute(document_path(*hit.chunk_id)),
+        # Raises for a connection out of scope, so that such a chunk ends the request and is not shown.
+        source=source(scope.inclusion(chunk.connection_id).connection),
+        source_type=chunk.source_type,
+        pages=pages(chunk.page_start, chunk.page_end),
+        modified_at=chunk.modified_at,
+        synced_at=chunk.synced_at,
+        score=hit.score,
+        score_type=hit.score_type.value,
+    )
+    if with_ledger:
+        out.explain = ledger(hit)
+    return out
+
+
+def ledger(hit: Hit) -> schemas.HitLedger:
+    """Return everything that speaks for a hit."""
+    return schemas.HitLedger(
+        signals=dict(hit.signals),
+        ranks=dict(hit.ranks),
+        contributions=dict(hit.contributions),
+        matches=[
+            schemas.MatchOut(lexeme=match.lexeme, idf=match.idf, share=match.share, weight=match.weight)
+            for match in hit.matches
+        ],
+    )
+
+
+def _passage(passage: Passage) -> schemas.PassageOut:
+    return schemas.PassageOut(
+        number=passage.number,
+        chunk_id=str(passage.hit.chunk_id),
+        header=passage.header,
+        token_count=passage.token_count,
+    )
+
+
+def timings(outcome: SearchOutcome) -> schemas.Timings:
+    """Return the time of a search, in all and by stage."""
+    return schemas.Timings(
+        total_ms=_milliseconds(outcome.seconds),
+        stages={span.stage: _milliseconds(span.seconds) for span in outcome.trace},
+    )
+
+
+def explanation(outcome: SearchOutcome) -> schemas.Explanation:
+    """Return what each stage did."""
+    return schemas.Explanation(spans=[_span(span) for span in outcome.trace])
+
+
+def excluded_out(excluded: ExcludedConnection) -> schemas.ExcludedOut:
+    """Return a connection outside the scope; for an admin's eyes."""
+    return schemas.ExcludedOut(
+        connection=excluded.connection.slug, name=excluded.connection.name, reason=excluded.reason.value
+    )
+
+
+def _span(span: Span) -> schemas.SpanOut:
+    # A chunk stopped by the second look at access is not even named.
+    drops = [drop for drop in span.drops if drop.reason is not DropReason.ACCESS]
+    return schemas.SpanOut(
+        stage=span.stage,
+        parent=span.parent,
+        ms=_milliseconds(span.seconds),
+        hits_in=span.hits_in,
+        hits_out=span.hits_out,
+        drops=[schemas.DropOut(chunk_id=str(drop.chunk_id), reason=drop.reason.value) for drop in drops],
+        notes=[schemas.NoteOut(code=note.code, text=note.text, degraded=note.degraded) for note in span.notes],
+    )
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,43 @@
+"""How long a search may take, on a clock that tests can set."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final
+
+#: Share of the budget after which stages that a search can do without are skipped.
+SOFT_SHARE: Final = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A time budget in seconds, started at `started` on `clock`."""
+
+    budget_seconds: float
+    started: float
+    clock: Callable[[], float]
+
+    @classmethod
+    def after(cls, seconds: float, clock: Callable[[], float] = perf_counter) -> "Deadline":
+        """Return a deadline this many seconds from now."""
+        return cls(seconds, clock(), clock)
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Seconds since the start."""
+        return self.clock() - self.started
+
+    @property
+    def remaining_seconds(self) -> float:
+        """Seconds left, at least 0."""
+        return max(0.0, self.budget_seconds - self.elapsed_seconds)
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether 85 % of the budget is spent, so that only what must run still runs."""
+        return self.elapsed_seconds >= SOFT_SHARE * self.budget_seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the whole budget is spent."""
+        return self.elapsed_seconds >= self.budget_seconds

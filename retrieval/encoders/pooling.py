@@ -1,0 +1,60 @@
+"""From token states to one unit vector a text: the arithmetic around the model. No model is needed here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+
+
+def length_sorted_batches(lengths: Sequence[int], batch_tokens: int) -> list[list[int]]:
+    """Group positions of `lengths` into runs whose padded size (longest x count) stays within `batch_tokens`.
+
+    Longest first, so that the work that takes longest starts first and neighbours waste little padding. A text
+    longer than the budget runs alone; with a budget of 0 every text does.
+    """
+    batches: list[list[int]] = []
+    for position in sorted(range(len(lengths)), key=lambda position: (-lengths[position], position)):
+        if batches and lengths[batches[-1][0]] * (len(batches[-1]) + 1) <= batch_tokens:
+            batches[-1].append(position)
+        else:
+            batches.append([position])
+    return batches
+
+
+def pad(token_ids: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return ids and attention mask, both of shape (texts, longest), with zeros at the right as padding."""
+    shape = (len(token_ids), max(map(len, token_ids)))
+    ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for row, sequence in enumerate(token_ids):
+        ids[row, : len(sequence)] = sequence
+        mask[row, : len(sequence)] = 1
+    return ids, mask
+
+
+def cls_pooling(states: Floats, _mask: Ints) -> Floats:
+    """Return the state of the first token of each text: (texts, tokens, dim) -> (texts, dim)."""
+    first: Floats = states[:, 0]
+    return first
+
+
+def mean_pooling(states: Floats, mask: Ints) -> Floats:
+    """Return the mean of each text's token states, padding left out: (texts, tokens, dim) -> (texts, dim)."""
+    weights = mask[:, :, np.newaxis].astype(np.float32)
+    mean: Floats = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    return mean
+
+
+POOLINGS: Final[Mapping[str, Callable[[Floats, Ints], Floats]]] = MappingProxyType(
+    {"cls": cls_pooling, "mean": mean_pooling}
+)
+
+
+def unit_length(vectors: Floats) -> Floats:
+    """Return the rows divided by their Euclidean length; a row of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)

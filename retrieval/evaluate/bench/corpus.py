@@ -1,0 +1,226 @@
+"""Filling the scratch database: connections, documents, chunks, vectors, term counts, and then the indexes."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from time import perf_counter
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection as database
+from django.db import transaction
+from django.utils import timezone
+from pgvector import HalfVector
+from pgvector.psycopg import register_vector
+
+from corecube.access import Principal
+from corecube.models import Compartment, Connection, Grant, User
+from corecube.scope import Sensitivity
+from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in
+from retrieval.evaluate.bench.synthesis import DIM, SyntheticDocument, synthesis
+from retrieval.index.statements import statement
+from retrieval.index.store import VectorIndex
+from retrieval.index.writer import create_vector_index
+from retrieval.models import Document, EmbeddingIndex
+from retrieval.models.document import document_id
+
+#: Called with the step's name, how many parts of it are done, and how many it has.
+Progress = Callable[[str, int, int], None]
+
+MODEL: Final = "synthetic"
+_NAME: Final = "bench"
+_COMPARTMENTS: Final = 4
+_TABLES: Final = ("retrieval_document", "retrieval_chunk", "retrieval_embedding", "retrieval_termfrequency")
+_OLDEST_DAYS: Final = 730
+_MAINTENANCE_MIB: Final = 1024
+
+_STAGE: Final = """
+CREATE TEMPORARY TABLE staged (document_id uuid, ordinal int, title text, heading text, text text) ON COMMIT DROP
+"""
+_COPY_CHUNKS: Final = "COPY staged (document_id, ordinal, title, heading, text) FROM STDIN"
+#: The search vector is the one of `insert_chunk.sql`, made for many rows at once.
+_INSERT_CHUNKS: Final = """
+INSERT INTO retrieval_chunk (
+    document_id, ordinal, connection_id, text, heading_path, token_count, content_hash, search
+)
+SELECT
+    document_id, ordinal, %(connection)s, text, ARRAY[heading], length(text) - length(replace(text, ' ', '')) + 1,
+    encode(sha256(convert_to(text, 'UTF8')), 'hex'),
+    setweight(to_tsvector(%(config)s::regconfig, title), 'A')
+    || setweight(to_tsvector(%(config)s::regconfig, heading), 'B')
+    || setweight(to_tsvector(%(config)s::regconfig, text), 'C')
+FROM staged
+"""
+_COPY_EMBEDDINGS: Final = """
+COPY retrieval_embedding (document_id, ordinal, index_id, connection_id, vector) FROM STDIN WITH (FORMAT binary)
+"""
+#: Every index that no constraint needs.
+_INDEXES: Final = """
+SELECT indexname, indexdef
+FROM pg_indexes
+WHERE tablename = ANY(%s) AND indexname NOT IN (SELECT conname FROM pg_constraint)
+ORDER BY indexname
+"""
+_SIZES: Final = """
+SELECT indexname, pg_relation_size(indexname::regclass) FROM pg_indexes WHERE tablename = ANY(%s) ORDER BY indexname
+"""
+
+
+def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
+    """Fill an empty, migrated database and return the seconds that the server took, by step.
+
+    Indexes are built once everything is there; making up the documents is not counted.
+    """
+    seconds: dict[str, float] = {}
+    index = VectorIndex(
+        EmbeddingIndex.objects.create(model=MODEL, dim=DIM, status=EmbeddingIndex.Status.ACTIVE).pk, DIM
+    )
+    definitions = _drop_indexes()
+    _load(plan, index, seconds, progress)
+    for done, (name, definition) in enumerate(definitions.items()):
+        progress(f"index {name}", done, len(definitions) + 1)
+        with _timed(seconds, name), database.cursor() as cursor:
+            cursor.execute(definition)
+    progress("vector index", len(definitions), len(definitions) + 1)
+    with _timed(seconds, "vector_index"), _memory_for(plan.chunks):
+        create_vector_index(index)
+    with _timed(seconds, "vacuum"), database.cursor() as cursor:
+        cursor.execute(f"VACUUM (ANALYZE) {', '.join(_TABLES)}")
+    return seconds
+
+
+def index_bytes() -> dict[str, int]:
+    """Return the size of every index that a search may read."""
+    with database.cursor() as cursor:
+        cursor.execute(_SIZES, [list(_TABLES)])
+        return dict(cursor.fetchall())
+
+
+def database_bytes() -> int:
+    """Return the size of the whole database."""
+    with database.cursor() as cursor:
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return int(cursor.fetchone()[0])
+
+
+def bench_principal() -> Principal:
+    """Return the user whom the bench searches as."""
+    return Principal(User.objects.get(username=_NAME))
+
+
+def slug(number: int) -> str:
+    """Return the slug of the connection with this number."""
+    return f"{_NAME}-{number}"
+
+
+def document_key(connection: int, place: int) -> UUID:
+    """Return the id of the document at a place, from 0, of the connection with this number."""
+    return document_id(slug(connection), str(place))
+
+
+def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: Progress) -> None:
+    """Load one connection after the other, each in one transaction, as syncs would."""
+    shared = synthesis(chunks=plan.chunks, seed=plan.seed)
+    now = timezone.now()
+    for number, connection in enumerate(_connections()):
+        progress("load", number, CONNECTIONS)
+        documents = list(shared.documents(number, chunks_in(number, plan.chunks)))
+        ids = [document_key(number, place) for place in range(len(documents))]
+        with transaction.atomic():
+            with _timed(seconds, "chunks"):
+                Document.objects.bulk_create(_rows(connection, ids, documents, now), batch_size=1000)
+                _insert_chunks(connection, ids, documents)
+            with _timed(seconds, "embeddings"):
+                _copy_embeddings(connection, index, ids, documents)
+            # A connection's chunks are counted at once, so that there is nothing to fold afterwards.
+            with _timed(seconds, "terms"), database.cursor() as cursor:
+                cursor.execute(statement("count_terms"), {"documents": ids, "sign": 1})
+
+
+def _connections() -> list[Connection]:
+    """Make the compartments, a user who may see them all, and the connections; return these by number."""
+    user = User.objects.create(username=_NAME, password="!")  # noqa: S106 -- nobody signs in with it
+    compartments = [
+        Compartment.objects.create(slug=slug(number), name=f"Bench {number}") for number in range(_COMPARTMENTS)
+    ]
+    for compartment in compartments:
+        Grant.objects.create(user=user, compartment=compartment, clearance=Sensitivity.RESTRICTED)
+    return [
+        Connection.objects.create(
+            slug=slug(number), name=f"Bench {number}", kind=_NAME, compartment=compartments[number % _COMPARTMENTS]
+        )
+        for number in range(CONNECTIONS)
+    ]
+
+
+def _rows(
+    connection: Connection, ids: Sequence[UUID], documents: Sequence[SyntheticDocument], now: datetime
+) -> Iterator[Document]:
+    """Yield the documents' rows, synced at times spread over two years."""
+    for place, (pk, document) in enumerate(zip(ids, documents, strict=True)):
+        age = timedelta(days=_OLDEST_DAYS * place / len(ids))
+        yield Document(
+            id=pk,
+            connection=connection,
+            external_id=str(place),
+            title=document.title,
+            source_type="text",
+            byte_size=sum(map(len, document.texts)),
+            synced_at=now - age,
+        )
+
+
+def _insert_chunks(connection: Connection, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]) -> None:
+    with database.cursor() as cursor:
+        cursor.execute(_STAGE)
+        with cursor.copy(_COPY_CHUNKS) as copy:
+            for pk, document in zip(ids, documents, strict=True):
+                for ordinal, text in enumerate(document.texts):
+                    copy.write_row((pk, ordinal, document.title, document.heading, text))
+        cursor.execute(_INSERT_CHUNKS, {"connection": connection.pk, "config": settings.CORECUBE_TEXT_SEARCH_CONFIG})
+
+
+def _copy_embeddings(
+    connection: Connection, index: VectorIndex, ids: Sequence[UUID], documents: Sequence[SyntheticDocument]
+) -> None:
+    register_vector(database.connection)
+    with database.cursor() as cursor, cursor.copy(_COPY_EMBEDDINGS) as copy:
+        copy.set_types(["uuid", "int4", "int8", "int8", "halfvec"])
+        for pk, document in zip(ids, documents, strict=True):
+            for ordinal, vector in enumerate(document.vectors):
+                copy.write_row((pk, ordinal, index.id, connection.pk, HalfVector(vector)))
+
+
+def _drop_indexes() -> dict[str, str]:
+    """Drop what is faster built at the end; return the definitions by name."""
+    with database.cursor() as cursor:
+        cursor.execute(_INDEXES, [list(_TABLES)])
+        definitions: dict[str, str] = dict(cursor.fetchall())
+        for name in definitions:
+            cursor.execute(f"DROP INDEX {database.ops.quote_name(name)}")
+    return definitions
+
+
+@contextmanager
+def _memory_for(chunks: int) -> Iterator[None]:
+    """Give the index build memory for the whole graph, 1 GiB at most, where the server would give less.
+
+    A graph that does not fit is built many times slower. The number of workers stays the server's choice.
+    """
+    needed = min(chunks * (2 * DIM + 800) // 2**20 + 64, _MAINTENANCE_MIB)
+    with transaction.atomic(), database.cursor() as cursor:
+        cursor.execute(
+            "SELECT set_config('maintenance_work_mem', %s, true)"
+            " WHERE pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes(%s)",
+            [f"{needed}MB", f"{needed}MB"],
+        )
+        yield
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], step: str) -> Iterator[None]:
+    """Add the time of the block to a step's."""
+    started = perf_counter()
+    yield
+    seconds[step] = seconds.get(step, 0.0) + perf_counter() - started

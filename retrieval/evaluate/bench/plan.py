@@ -1,0 +1,48 @@
+"""What one run of the bench builds and measures."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from corecube.errors import InvalidRequestError
+
+#: All of one size, so that a scope of P connections holds P percent of the chunks.
+CONNECTIONS: Final = 100
+_FEWEST_CHUNKS: Final = 1_000
+_MOST_CHUNKS: Final = 5_000_000
+_MOST_QUERIES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to build and measure. Raises InvalidRequestError for what lies out of range."""
+
+    preset: str
+    #: 1,000 to 5,000,000.
+    chunks: int
+    #: Percent of the chunks that a search may see, 1 to 100, one series of searches for each.
+    scopes: tuple[int, ...]
+    #: Timed searches in each scope.
+    queries: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        _require("the number of chunks", self.chunks, _FEWEST_CHUNKS, _MOST_CHUNKS)
+        _require("the number of queries", self.queries, 1, _MOST_QUERIES)
+        for percent in self.scopes:
+            _require("a scope's percentage", percent, 1, CONNECTIONS)
+
+
+def chunks_in(connection: int, chunks: int) -> int:
+    """Return how many of `chunks` belong to the connection with this number, counted from 0."""
+    return chunks * (connection + 1) // CONNECTIONS - chunks * connection // CONNECTIONS
+
+
+def connections_in(percent: int) -> tuple[int, ...]:
+    """Return the numbers of the connections in a scope of `percent` of the chunks, evenly spread."""
+    return tuple(number for number in range(CONNECTIONS) if number * percent % CONNECTIONS < percent)
+
+
+def _require(what: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise InvalidRequestError(f"{what.capitalize()} must lie between {low:,} and {high:,}, not {value:,}.")

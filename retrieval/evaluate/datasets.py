@@ -1,0 +1,78 @@
+"""Judged collections in the BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels.tsv`."""
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from corecube.errors import InvalidRequestError
+
+_CORPUS: Final = "corpus.jsonl"
+_QUERIES: Final = "queries.jsonl"
+_QRELS: Final = "qrels.tsv"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuery:
+    """A query that has judgments."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A collection with its queries and judgments."""
+
+    directory: Path
+    name: str
+    #: SHA-256 of the corpus file.
+    corpus_hash: str
+    queries: tuple[JudgedQuery, ...]
+    #: Grade by query id, then document id.
+    qrels: dict[str, dict[str, int]]
+
+    def documents(self) -> Iterator[dict[str, str]]:
+        """Yield the corpus: `_id`, `title`, `text`."""
+        yield from read_lines(self.directory / _CORPUS)
+
+
+def load_dataset(directory: Path) -> Dataset:
+    """Read a collection. Raises InvalidRequestError naming what is missing or malformed."""
+    for name in (_CORPUS, _QUERIES, _QRELS):
+        if not (directory / name).is_file():
+            raise InvalidRequestError(f"{directory} has no {name}; a BEIR layout is expected.")
+    qrels = _read_qrels(directory / _QRELS)
+    queries = tuple(
+        JudgedQuery(row["_id"], row["text"]) for row in read_lines(directory / _QUERIES) if row["_id"] in qrels
+    )
+    if not queries:
+        raise InvalidRequestError(f"{directory} has no query with a judgment.")
+    with (directory / _CORPUS).open("rb") as file:
+        corpus_hash = hashlib.file_digest(file, "sha256").hexdigest()
+    return Dataset(directory, directory.resolve().name, corpus_hash, queries, qrels)
+
+
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a JSON-lines file; raise InvalidRequestError naming a line that is none."""
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                row = json.loads(line)
+                yield {**row, "_id": str(row["_id"])}
+            except (ValueError, KeyError, TypeError) as error:
+                raise InvalidRequestError(f"{path.name}, line {number}: not an object with an _id.") from error
+
+
+def _read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t"):
+            try:
+                qrels.setdefault(row["query-id"], {})[row["corpus-id"]] = int(row["score"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise InvalidRequestError(f"{path.name}: columns query-id, corpus-id, score are expected.") from error
+    return qrels

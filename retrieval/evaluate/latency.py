@@ -1,0 +1,27 @@
+"""Latency figures of many searches."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from retrieval.types import Span
+
+#: Percentiles by name, in milliseconds.
+Percentiles = dict[str, float]
+
+
+def percentiles(milliseconds: Sequence[float]) -> Percentiles:
+    """Return p50, p95 and p99, linearly interpolated; all 0 for no values."""
+    if not milliseconds:
+        return {"p50": 0.0, "p95": 0.0, "p99": 0.0}
+    values = np.percentile(milliseconds, [50, 95, 99])
+    return {name: round(float(value), 3) for name, value in zip(("p50", "p95", "p99"), values, strict=True)}
+
+
+def latency_ms(totals: Sequence[float], traces: Iterable[Sequence[Span]]) -> Mapping[str, Percentiles]:
+    """Return percentiles of the whole search ("total", from `totals` in milliseconds) and of each stage."""
+    stages: dict[str, list[float]] = {}
+    for trace in traces:
+        for span in trace:
+            stages.setdefault(span.stage, []).append(span.seconds * 1000)
+    return {"total": percentiles(totals), **{stage: percentiles(values) for stage, values in stages.items()}}

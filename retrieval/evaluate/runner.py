@@ -1,0 +1,82 @@
+"""Running every judged query of a collection through the production path, and measuring."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Final
+
+import ir_measures
+from ir_measures import AP, RR, Judged, R, nDCG
+
+from corecube.access import Principal, ScopeRequest
+from retrieval.evaluate.corpus import evaluation_principal, ingested
+from retrieval.evaluate.datasets import Dataset
+from retrieval.evaluate.latency import latency_ms
+from retrieval.models import Document, SearchRecord, Sync
+from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.types import Ranking, Span
+
+#: Hits asked for, so that measures cut at 100 see all they need.
+_DEPTH: Final = 100
+_WARM_UP: Final = 5
+MEASURES: Final = (nDCG @ 10, R @ 2, R @ 5, R @ 10, R @ 100, RR @ 10, AP @ 100, Judged @ 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One preset's figures on one collection."""
+
+    preset: str
+    dataset: str
+    queries: int
+    #: Mean over the queries, by ir-measures' names.
+    measures: dict[str, float]
+    latency_ms: dict[str, dict[str, float]]
+
+
+def evaluate(dataset: Dataset, *, preset: str, progress: Callable[[Sync], None]) -> Evaluation:
+    """Return the preset's figures on the collection, which is ingested first unless it is there already."""
+    principal = evaluation_principal()
+    connection = ingested(dataset, progress)
+    names = dict(Document.objects.filter(connection=connection).values_list("pk", "external_id"))
+    run: list[ir_measures.ScoredDoc] = []
+    totals: list[float] = []
+    traces: list[tuple[Span, ...]] = []
+    warm_up = dataset.queries[:_WARM_UP]
+    for place, query in enumerate((*warm_up, *dataset.queries)):
+        started = perf_counter()
+        outcome = _search(query.text, preset, connection.slug, principal)
+        milliseconds = (perf_counter() - started) * 1000
+        if place >= len(warm_up):
+            totals.append(milliseconds)
+            traces.append(outcome.trace)
+            run.extend(_scored(query.id, document_ranking(outcome.hits, names)))
+    SearchRecord.objects.filter(user=principal.user).delete()
+    qrels = [
+        ir_measures.Qrel(query, document, grade)
+        for query, grades in dataset.qrels.items()
+        for document, grade in grades.items()
+    ]
+    aggregate = ir_measures.calc_aggregate(MEASURES, qrels, run)
+    return Evaluation(
+        preset=preset,
+        dataset=dataset.name,
+        queries=len(dataset.queries),
+        measures={str(measure): aggregate[measure] for measure in MEASURES},
+        latency_ms=dict(latency_ms(totals, traces)),
+    )
+
+
+def document_ranking(hits: Ranking, names: dict[Any, str]) -> list[str]:
+    """Return the documents of a ranking of chunks by external id, each at its best chunk's place."""
+    return list(dict.fromkeys(names[hit.chunk_id.document_id] for hit in hits))
+
+
+def _scored(query_id: str, documents: list[str]) -> list[ir_measures.ScoredDoc]:
+    """Return a run's lines; the score falls with the rank, since measures sort by score alone."""
+    return [ir_measures.ScoredDoc(query_id, name, float(-rank)) for rank, name in enumerate(documents, start=1)]
+
+
+def _search(text: str, preset: str, slug: str, principal: Principal) -> SearchOutcome:
+    narrowing = ScopeRequest(include=(slug,))
+    return search(SearchRequest(text=text, preset=preset, top_k=_DEPTH, narrowing=narrowing), principal=principal)

@@ -1,0 +1,48 @@
+"""Merging rankings, and bringing scores of different kinds onto one scale."""
+
+from collections.abc import Mapping, Sequence
+
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType
+
+
+def reciprocal_rank_fusion(rankings: Mapping[str, Ranking], *, rank_constant: int) -> Ranking:
+    """Score each chunk by the sum of 1 / (rank_constant + rank) over the rankings that hold it.
+
+    Ranks start at 1. Ties go to the lower chunk id. A fused hit keeps the signals of every leg that found
+    it, and its rank in each. Cormack, Clarke and Büttcher, SIGIR 2009.
+    """
+    found: dict[ChunkId, dict[str, tuple[int, Hit]]] = {}
+    for leg, ranking in rankings.items():
+        for rank, hit in enumerate(ranking, start=1):
+            found.setdefault(hit.chunk_id, {})[leg] = (rank, hit)
+    fused = (_fused_hit(chunk_id, legs, rank_constant) for chunk_id, legs in found.items())
+    return tuple(sorted(fused, key=best_first))
+
+
+def _fused_hit(chunk_id: ChunkId, legs: Mapping[str, tuple[int, Hit]], rank_constant: int) -> Hit:
+    score = sum(1 / (rank_constant + rank) for rank, _ in legs.values())
+    signals = {name: value for _, hit in legs.values() for name, value in hit.signals.items()}
+    return Hit(
+        chunk_id=chunk_id,
+        score=score,
+        score_type=ScoreType.RRF,
+        ranks={leg: rank for leg, (rank, _) in legs.items()},
+        signals={**signals, "rrf": score},
+    )
+
+
+def best_first(hit: Hit) -> tuple[float, ChunkId]:
+    """Sort key: the higher score first, the lower chunk id among equals."""
+    return (-hit.score, hit.chunk_id)
+
+
+def min_max(values: Sequence[float], *, least_span: float = 0.0) -> list[float]:
+    """Map values linearly so that the least is 0 and the greatest 1; all equal, all 0.
+
+    A range below `least_span` counts as that wide, so that a difference without meaning is not blown up.
+    """
+    if not values:
+        return []
+    low = min(values)
+    span = max(max(values) - low, least_span)
+    return [(value - low) / span if span > 0 else 0.0 for value in values]

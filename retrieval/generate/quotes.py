@@ -1,0 +1,119 @@
+"""Turning chosen units into quotations: with what belongs to them, joined where they meet, as Markdown. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from retrieval.generate.citations import escape_markers
+from retrieval.generate.selection import Candidate
+from retrieval.generate.units import Unit, UnitKind
+
+_ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})
+#: A list that is longer is not quoted whole.
+_MOST_ITEMS: Final = 8
+_MOST_LIST_CHARACTERS: Final = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Units of one passage that follow one another, and the passages that say the same."""
+
+    units: tuple[Unit, ...]
+    #: Citation numbers, the quoted passage's own first.
+    numbers: tuple[int, ...]
+
+
+def quotes_of(chosen: Sequence[Candidate], found: Sequence[Candidate]) -> tuple[Quote, ...]:
+    """Return the quotations of the chosen units, passages by their best unit, in reading order inside each."""
+    passages = dict.fromkeys(candidate.passage.number for candidate in chosen)
+    return tuple(
+        Quote(units, (number, *_repeated_in(units, found, beside=number)))
+        for number in passages
+        for units in _runs([candidate for candidate in chosen if candidate.passage.number == number])
+    )
+
+
+def _runs(chosen: Sequence[Candidate]) -> Iterator[tuple[Unit, ...]]:
+    """Yield the units to quote of one passage, those that stand side by side in one block together."""
+    units = chosen[0].units
+    wanted = sorted({index for candidate in chosen for index in _belonging(units, candidate.index)})
+    run: list[int] = []
+    for index in wanted:
+        if run and not _joins(units, run[-1], index):
+            yield tuple(units[it] for it in run)
+            run = []
+        run.append(index)
+    yield tuple(units[it] for it in run)
+
+
+def _joins(units: Sequence[Unit], before: int, index: int) -> bool:
+    """Return whether a unit continues the quotation that ends with another."""
+    if index != before + 1:
+        return False
+    return units[before].block == units[index].block or units[before].text.endswith(":")
+
+
+def _belonging(units: Sequence[Unit], index: int) -> range:
+    """Return the units to quote with this one: the steps around a step, the code or list that a colon announces."""
+    start, end = index, index + 1
+    if units[index].kind is UnitKind.STEP:
+        start, end = _list_around(units, index)
+    elif units[index].text.endswith(":") and end < len(units) and units[end].kind in _ITEMS:
+        end = _list_around(units, end)[1]
+    elif units[index].text.endswith(":") and end < len(units):
+        end += 1
+    announced = units[start].kind is not UnitKind.SENTENCE and start > 0 and units[start - 1].text.endswith(":")
+    return range(start - 1 if announced else start, end)
+
+
+def _list_around(units: Sequence[Unit], index: int) -> tuple[int, int]:
+    """Return the first item and the one after the last of the list that an item stands in, or just the item."""
+    start, end = index, index + 1
+    while start > 0 and units[start - 1].kind in _ITEMS:
+        start -= 1
+    while end < len(units) and units[end].kind in _ITEMS:
+        end += 1
+    is_short = end - start <= _MOST_ITEMS and sum(len(unit.text) for unit in units[start:end]) <= _MOST_LIST_CHARACTERS
+    return (start, end) if is_short else (index, index + 1)
+
+
+def _repeated_in(units: Sequence[Unit], found: Sequence[Candidate], *, beside: int) -> tuple[int, ...]:
+    """Return the other passages that hold every one of these units."""
+    numbers = sorted({candidate.passage.number for candidate in found} - {beside})
+    texts = {unit.text for unit in units}
+    return tuple(number for number in numbers if texts <= {it.unit.text for it in found if it.passage.number == number})
+
+
+def render(quote: Quote) -> str:
+    """Return a quotation as Markdown, its markers at the end."""
+    markers = "".join(f"[{number}]" for number in quote.numbers)
+    parts = [_part(kind, list(units)) for kind, units in groupby(quote.units, key=lambda unit: unit.kind)]
+    # A marker after a fence or a table would be part of it without a line of its own.
+    gap = " " if quote.units[-1].kind in {UnitKind.SENTENCE, *_ITEMS} else "\n\n"
+    return "\n\n".join(parts) + gap + markers
+
+
+def _part(kind: UnitKind, units: Sequence[Unit]) -> str:
+    if kind is UnitKind.CODE:
+        return "\n\n".join(_fenced(unit.text) for unit in units)
+    if kind is UnitKind.ROW:
+        return _table(units)
+    separator = " " if kind is UnitKind.SENTENCE else "\n"
+    return "> " + separator.join(escape_markers(unit.text) for unit in units).replace("\n", "\n> ")
+
+
+def _table(rows: Sequence[Unit]) -> str:
+    """Return table rows under their header; the cells are as they stand."""
+    header = rows[0].header or " | ".join("" for _ in rows[0].text.split(" | "))
+    rule = " | ".join("---" for _ in header.split(" | "))
+    lines = (header, rule, *(row.text for row in rows))
+    return "\n".join(f"> | {escape_markers(line)} |" for line in lines)
+
+
+def _fenced(code: str) -> str:
+    """Return code between fences that are longer than any run of backticks in it."""
+    fence = "```"
+    while fence in code:
+        fence += "`"
+    return f"{fence}\n{code}\n{fence}"

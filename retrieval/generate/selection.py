@@ -1,0 +1,136 @@
+"""Choosing what to quote: the units of the passages that say most about the question. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from retrieval.generate.types import EncodeTexts
+from retrieval.generate.units import Unit, UnitKind, split_units
+from retrieval.generate.words import TermFinder
+from retrieval.types import Passage, Vector
+
+#: How much a term counts that stands not in the unit itself but above or just before it.
+_ABOVE: Final = 0.7
+_BEFORE: Final = 0.4
+#: Parts of a unit's score.
+_COVERAGE: Final = 0.4
+_SIMILARITY: Final = 0.5
+_RANK: Final = 0.1
+#: Passages after which a rank counts for nothing.
+_RANKS: Final = 10
+#: What is left of the score of a line without a full stop, which may be a heading or a fragment.
+_UNFINISHED: Final = 0.9
+#: Cosines of a question with sentences that say nothing about it, and with those that answer it.
+_COSINE_FLOOR: Final = 0.5
+_COSINE_CEILING: Final = 0.85
+_MOST_ENCODED: Final = 20
+_MOST_QUOTED: Final = 4
+_NEAR_BEST: Final = 0.8
+_SHORTEST_WORDS: Final = 3
+_ENOUGH_COVERAGE: Final = 0.5
+_ENOUGH_SCORE: Final = 0.45
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit that could be quoted, and what speaks for it."""
+
+    passage: Passage
+    #: All units of the passage, in reading order.
+    units: tuple[Unit, ...]
+    index: int
+    #: Share of the question's idf that the unit holds, with what stands above and before it, 0 to 1.
+    coverage: float
+    #: The question's lexemes in the unit itself.
+    held: frozenset[str]
+    #: Cosine with the question; None where it was not computed.
+    similarity: float | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """The unit."""
+        return self.units[self.index]
+
+    @property
+    def score(self) -> float:
+        """How well it answers, 0 to 1; without a similarity its weight goes to the coverage."""
+        rank = max(0.0, 1 - (self.passage.number - 1) / _RANKS)
+        similarity = self.coverage if self.similarity is None else closeness(self.similarity)
+        score = _COVERAGE * self.coverage + _SIMILARITY * similarity + _RANK * rank
+        return score if self.unit.is_finished else _UNFINISHED * score
+
+
+def closeness(cosine: float) -> float:
+    """Return a cosine as a share of the way from "says nothing about it" to "answers it", 0 to 1."""
+    return min(1.0, max(0.0, (cosine - _COSINE_FLOOR) / (_COSINE_CEILING - _COSINE_FLOOR)))
+
+
+def candidates(passages: Sequence[Passage], finder: TermFinder) -> tuple[Candidate, ...]:
+    """Return every unit of the passages with its coverage, in reading order."""
+    return tuple(candidate for passage in passages for candidate in _of_passage(passage, finder))
+
+
+def _of_passage(passage: Passage, finder: TermFinder) -> list[Candidate]:
+    chunk = passage.hit.chunk
+    units = split_units(chunk.text)
+    above = finder.found(" ".join((chunk.title, *chunk.heading_path)))
+    held = [finder.found(unit.text) for unit in units]
+    return [
+        Candidate(passage, units, index, _coverage(finder, held, units, index, above), held[index])
+        for index in range(len(units))
+    ]
+
+
+def _coverage(
+    finder: TermFinder, held: Sequence[frozenset[str]], units: Sequence[Unit], index: int, above: frozenset[str]
+) -> float:
+    """Return the share of the question's idf that a unit holds, what surrounds it counting in part."""
+    total = sum(term.idf for term in finder.terms)
+    own = held[index]
+    over = above | finder.found(units[index].header)
+    continues = index > 0 and units[index - 1].block == units[index].block
+    before = held[index - 1] if continues else frozenset[str]()
+    nearby = _ABOVE * finder.weight(over - own) + _BEFORE * finder.weight(before - over - own)
+    return (finder.weight(own) + nearby) / total if total else 0.0
+
+
+def with_similarity(found: Sequence[Candidate], *, question: Vector, encode: EncodeTexts) -> tuple[Candidate, ...]:
+    """Return the most promising candidates, at most 20, with their cosine to the question."""
+    promising = sorted(found, key=lambda it: -it.score)[:_MOST_ENCODED]
+    if not promising:
+        return ()
+    cosines = encode([_embedded_text(it) for it in promising]) @ question
+    return tuple(replace(it, similarity=float(cosine)) for it, cosine in zip(promising, cosines, strict=True))
+
+
+def _embedded_text(candidate: Candidate) -> str:
+    chunk = candidate.passage.hit.chunk
+    return f"{' > '.join((chunk.title, *chunk.heading_path))}\n{candidate.unit.header}\n{candidate.unit.text}"
+
+
+def choose(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return up to four units to quote, best first: the best one, and others nearly as good that do not repeat it."""
+    ranked = sorted((it for it in found if _is_quotable(it)), key=lambda it: -it.score)
+    chosen: list[Candidate] = []
+    for candidate in ranked:
+        if candidate.score < _NEAR_BEST * ranked[0].score or len(chosen) == _MOST_QUOTED:
+            break
+        if all(candidate.unit.text != other.unit.text for other in chosen):
+            chosen.append(candidate)
+    return tuple(chosen)
+
+
+def answers(best: Candidate) -> bool:
+    """Return whether the best unit says enough about the question to be quoted as an answer."""
+    if best.similarity is None:
+        return best.coverage >= _ENOUGH_COVERAGE
+    return best.score >= _ENOUGH_SCORE
+
+
+def _is_quotable(candidate: Candidate) -> bool:
+    """Return whether a unit can stand alone: no fragment, no question, not cut off before the chunk."""
+    unit = candidate.unit
+    if unit.kind is not UnitKind.SENTENCE:
+        return True
+    is_cut_off = candidate.index == 0 and unit.text[:1].islower()
+    return not is_cut_off and not unit.text.endswith("?") and len(unit.text.split()) >= _SHORTEST_WORDS

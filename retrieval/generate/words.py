@@ -1,0 +1,62 @@
+"""Finding the query's lexemes in a text, stemmed as PostgreSQL stemmed the query. Free of Django."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import snowballstemmer  # type: ignore[import-untyped]
+
+from retrieval.types import Term
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_CACHED_STEMS: Final = 20_000
+
+
+def stemmer(text_search_config: str) -> Callable[[str], str]:
+    """Return the stemmer behind a PostgreSQL text search configuration; words stay as they are where there is none."""
+    if text_search_config not in snowballstemmer.algorithms():
+        return str
+    return _stemmer(text_search_config)
+
+
+@lru_cache(maxsize=4)
+def _stemmer(language: str) -> Callable[[str], str]:
+    stem: Callable[[str], str] = snowballstemmer.stemmer(language).stemWord
+    # A stemmer written in Python takes 20 microseconds a word; passages repeat their words.
+    return lru_cache(maxsize=_CACHED_STEMS)(stem)
+
+
+@dataclass(frozen=True, slots=True)
+class TermFinder:
+    """Says which of the query's terms a text holds."""
+
+    terms: tuple[Term, ...]
+    stem: Callable[[str], str]
+
+    def found(self, text: str) -> frozenset[str]:
+        """Return the lexemes that the text holds."""
+        lowered = text.lower()
+        stems = self._stems(lowered)
+        return frozenset(term.lexeme for term in self.terms if _holds(term.lexeme, stems, lowered))
+
+    def weight(self, lexemes: frozenset[str]) -> float:
+        """Return the summed idf of lexemes."""
+        return sum(term.idf for term in self.terms if term.lexeme in lexemes)
+
+    def _stems(self, lowered: str) -> frozenset[str]:
+        """Return the stems of the words that could be terms: a stem begins as its word does."""
+        initials = tuple({_bare(term.lexeme)[:1] for term in self.terms})
+        return frozenset(self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(initials))
+
+
+def _holds(lexeme: str, stems: frozenset[str], lowered: str) -> bool:
+    bare = _bare(lexeme)
+    # Lexemes of compounds, versions and addresses ("on-cal", "3.6") hold signs that words do not.
+    return bare in stems if _WORD.fullmatch(bare) else bare in lowered
+
+
+def _bare(lexeme: str) -> str:
+    """Return a lexeme without the minus that PostgreSQL reads before the number of "RIME-4107"."""
+    return lexeme.lstrip("-") or lexeme

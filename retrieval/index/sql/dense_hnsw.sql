@@ -1,0 +1,6 @@
+-- The chunks in scope nearest to a query vector, by the HNSW index: approximate, for large scopes.
+SELECT document_id, ordinal, 1 - (vector::halfvec(%(dim)s) <=> %(vector)s::halfvec(%(dim)s)) AS cosine
+FROM retrieval_embedding
+WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+ORDER BY vector::halfvec(%(dim)s) <=> %(vector)s::halfvec(%(dim)s)
+LIMIT %(depth)s

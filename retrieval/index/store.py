@@ -1,0 +1,200 @@
+"""The only module that runs search SQL. Every read takes the scope, and returns hits, never rows."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from django.db import connection, transaction
+from django.db.utils import OperationalError
+from pgvector import HalfVector
+from psycopg.errors import QueryCanceled
+
+from corecube.scope import AccessScope
+from retrieval.errors import SearchTimeoutError
+from retrieval.index import statements
+from retrieval.ranking import idf
+from retrieval.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
+
+_OPERATORS: Final = re.compile(r'"|(?:^|\s)-\w|\bOR\b')
+
+
+@dataclass(frozen=True, slots=True)
+class VectorIndex:
+    """The embedding index that is searched."""
+
+    id: int
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextSearch:
+    """How full text is read and weighed."""
+
+    #: PostgreSQL text search configuration.
+    config: str
+    #: Field weights in PostgreSQL's order: D, C, B, A.
+    weights: tuple[float, ...]
+
+
+def analyze(text: str, *, scope: AccessScope, config: str) -> QueryTerms:
+    """Return the query's lexemes, rarest first, with their document frequencies in scope."""
+    rows = _read(statements.ANALYZE, {"text": text, "config": config, "scope": scope.connection_ids})
+    counts: dict[str, int] = {lexeme: chunks for lexeme, chunks, _ in rows}
+    size = counts.pop("")
+    terms = (Term(lexeme, count, idf(count, size)) for lexeme, count in counts.items())
+    return QueryTerms(
+        terms=tuple(sorted(terms, key=lambda term: (term.document_frequency, term.lexeme))),
+        corpus_size=size,
+        all_terms=rows[0][2],
+        has_operators=bool(_OPERATORS.search(text)),
+    )
+
+
+def dense_exact(
+    vector: Vector, *, scope: AccessScope, index: VectorIndex, depth: int, timeout_seconds: float
+) -> Ranking:
+    """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them."""
+    parameters = _vector_parameters(vector, scope, index, depth)
+    return _ranking(_read(statements.DENSE_EXACT, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
+
+
+def dense_hnsw(
+    vector: Vector,
+    *,
+    scope: AccessScope,
+    index: VectorIndex,
+    depth: int,
+    ef_search: int,
+    timeout_seconds: float,
+) -> Ranking:
+    """Return about the `depth` chunks in scope with the highest cosine, by the HNSW index.
+
+    The scan goes on until enough of what it meets is in scope (iterative scan), so a filter costs time, not hits.
+    """
+    settings = {"hnsw.ef_search": str(ef_search), "hnsw.iterative_scan": "relaxed_order", "enable_seqscan": "off"}
+    parameters = _vector_parameters(vector, scope, index, depth)
+    rows = _read(statements.DENSE_HNSW, parameters, timeout_seconds=timeout_seconds, settings=settings)
+    ordered = sorted(_ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))
+    return tuple(ordered)
+
+
+def fulltext(
+    match: str, *, terms: Sequence[Term], scope: AccessScope, search: TextSearch, depth: int, timeout_seconds: float
+) -> Ranking:
+    """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`."""
+    parameters = {
+        "match": match,
+        "scope": scope.connection_ids,
+        "depth": depth,
+        **_term_parameters(terms, search),
+    }
+    return _ranking(_read(statements.FULLTEXT, parameters, timeout_seconds=timeout_seconds), ScoreType.FULLTEXT)
+
+
+def complete(
+    hits: Ranking, *, vector: Vector, index: VectorIndex, terms: Sequence[Term], scope: AccessScope, search: TextSearch
+) -> Ranking:
+    """Return the hits with their facts and both signals, in the same order, in one SELECT.
+
+    A hit that is gone from the store, or out of scope, is left out: a stale index can lose a hit, never show one.
+    """
+    parameters = {
+        "documents": [hit.chunk_id.document_id for hit in hits],
+        "ordinals": [hit.chunk_id.ordinal for hit in hits],
+        "vector": HalfVector(vector).to_text(),
+        "index": index.id,
+        "scope": scope.connection_ids,
+        **_term_parameters(terms, search),
+    }
+    found = {ChunkId(row["document_id"], row["ordinal"]): row for row in _read_named(statements.COMPLETE, parameters)}
+    return tuple(_completed(hit, found[hit.chunk_id]) for hit in hits if hit.chunk_id in found)
+
+
+def any_of(terms: Sequence[Term]) -> str:
+    """Return the tsquery that is met by any of the terms."""
+    return " | ".join(quoted(term.lexeme) for term in terms)
+
+
+def quoted(lexeme: str) -> str:
+    """Return a lexeme as a tsquery of itself."""
+    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _completed(hit: Hit, row: Mapping[str, Any]) -> Hit:
+    # Django's cursor hands JSON over as text.
+    matches = _matches(json.loads(row["matches"] or "[]"))
+    signals = {**hit.signals, "fulltext": sum(match.share for match in matches)}
+    if row["cosine"] is not None:
+        signals["cosine"] = row["cosine"]
+    return replace(hit, signals=signals, matches=matches, facts=_facts(row))
+
+
+def _facts(row: Mapping[str, Any]) -> ChunkFacts:
+    names = ChunkFacts.__dataclass_fields__
+    return ChunkFacts(
+        **{name: row[name] for name in names if name != "heading_path"}, heading_path=tuple(row["heading_path"])
+    )
+
+
+def _matches(rows: Sequence[Sequence[Any]]) -> tuple[TermMatch, ...]:
+    return tuple(TermMatch(lexeme, float(idf_), float(share), weight) for lexeme, idf_, share, weight in rows)
+
+
+def _ranking(rows: Sequence[tuple[Any, ...]], score_type: ScoreType) -> Ranking:
+    return tuple(
+        Hit(ChunkId(document_id, ordinal), float(score), score_type, signals={score_type.value: float(score)})
+        for document_id, ordinal, score in rows
+    )
+
+
+def _vector_parameters(vector: Vector, scope: AccessScope, index: VectorIndex, depth: int) -> dict[str, Any]:
+    return {
+        "vector": HalfVector(vector).to_text(),
+        "index": index.id,
+        "dim": index.dim,
+        "scope": scope.connection_ids,
+        "depth": depth,
+    }
+
+
+def _term_parameters(terms: Sequence[Term], search: TextSearch) -> dict[str, Any]:
+    return {
+        "lexemes": [term.lexeme for term in terms],
+        "terms": [quoted(term.lexeme) for term in terms],
+        "idfs": [term.idf for term in terms],
+        "weights": list(search.weights),
+    }
+
+
+def _read(
+    sql: str, parameters: Mapping[str, Any], *, timeout_seconds: float = 0.0, settings: Mapping[str, str] | None = None
+) -> list[tuple[Any, ...]]:
+    """Run one SELECT under settings that end with it. Raises SearchTimeoutError past the time limit."""
+    local = {**(settings or {})}
+    if timeout_seconds:
+        local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            if local:
+                cursor.execute(
+                    "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
+                    [list(local), list(local.values())],
+                )
+            cursor.execute(sql, parameters)
+            rows: list[tuple[Any, ...]] = cursor.fetchall()
+            return rows
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise SearchTimeoutError from error
+        raise
+
+
+def _read_named(sql: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Run one SELECT and return its rows by column name."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        names = [column.name for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -1,0 +1,134 @@
+"""Writing documents to the store, each batch in one transaction, and keeping the counts that searches read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from pgvector import HalfVector
+
+from retrieval.index.statements import statement
+from retrieval.index.store import VectorIndex
+from retrieval.ingest.types import ChunkDraft
+from retrieval.models import Document
+from retrieval.types import Vector
+
+_INSERT_CHUNK: Final = statement("insert_chunk")
+_INSERT_EMBEDDING: Final = statement("insert_embedding")
+_COUNT_TERMS: Final = statement("count_terms")
+_FOLD_TERMS: Final = statement("fold_terms")
+_OUTBOX: Final = statement("outbox")
+#: What an upsert overwrites: everything but the key and the connection, which the key is made of.
+_DOCUMENT_FIELDS: Final = (
+    "external_id",
+    "title",
+    "uri",
+    "source_type",
+    "fingerprint",
+    "byte_size",
+    "metadata",
+    "modified_at",
+    "synced_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedChunk:
+    """A chunk with its hash and vector, ready to be stored."""
+
+    draft: ChunkDraft
+    content_hash: str
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document row and its chunks, ready to be stored."""
+
+    row: Document
+    chunks: tuple[EncodedChunk, ...]
+
+
+def store_documents(documents: Sequence[StoredDocument], *, index: VectorIndex, text_search_config: str) -> None:
+    """Store documents in one transaction: new ones are added, known ones replaced with all that they own."""
+    ids = [document.row.pk for document in documents]
+    with transaction.atomic(), connection.cursor() as cursor:
+        _remove_chunks(cursor, ids)
+        Document.objects.bulk_create(
+            [document.row for document in documents],
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=_DOCUMENT_FIELDS,
+        )
+        cursor.executemany(
+            _INSERT_CHUNK, [row for document in documents for row in _chunks(document, text_search_config)]
+        )
+        cursor.executemany(_INSERT_EMBEDDING, [row for document in documents for row in _embeddings(document, index)])
+        cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
+        cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
+
+
+def delete_documents(ids: Sequence[UUID]) -> None:
+    """Delete documents with all that they own, in one transaction."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_OUTBOX, {"documents": list(ids), "deleted": True})
+        _remove_chunks(cursor, list(ids))
+        cursor.execute("DELETE FROM retrieval_document WHERE id = ANY(%s)", [list(ids)])
+
+
+def fold_term_counts(connection_id: int) -> None:
+    """Sum a connection's term counts into one row per lexeme."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FOLD_TERMS, {"connection": connection_id})
+
+
+def refresh_statistics() -> None:
+    """Let the planner know what the tables hold now."""
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency")
+
+
+def create_vector_index(index: VectorIndex) -> None:
+    """Create the HNSW index over one embedding index's vectors unless it is there."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("create_hnsw") % {"index": int(index.id), "dim": int(index.dim)})
+
+
+def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
+    cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = ANY(%s)", [ids])
+    cursor.execute("DELETE FROM retrieval_chunk WHERE document_id = ANY(%s)", [ids])
+
+
+def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "document": document.row.pk,
+            "ordinal": chunk.draft.ordinal,
+            "connection": document.row.connection_id,
+            "text": chunk.draft.text,
+            "heading_path": list(chunk.draft.heading_path),
+            "headings": "\n".join(chunk.draft.heading_path),
+            "title": document.row.title,
+            "token_count": chunk.draft.token_count,
+            "content_hash": chunk.content_hash,
+            "page_start": chunk.draft.page_start,
+            "page_end": chunk.draft.page_end,
+            "config": text_search_config,
+        }
+        for chunk in document.chunks
+    ]
+
+
+def _embeddings(document: StoredDocument, index: VectorIndex) -> list[dict[str, Any]]:
+    return [
+        {
+            "document": document.row.pk,
+            "ordinal": chunk.draft.ordinal,
+            "index": index.id,
+            "connection": document.row.connection_id,
+            "vector": HalfVector(chunk.vector).to_text(),
+        }
+        for chunk in document.chunks
+    ]

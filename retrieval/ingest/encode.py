@@ -1,0 +1,63 @@
+"""Encoding and storing prepared documents in batches that span documents, so that the encoder always has enough."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from time import perf_counter
+from typing import Final
+
+from corecube.models import Connection
+from retrieval.encoders import Encoder
+from retrieval.index.store import VectorIndex
+from retrieval.index.writer import EncodedChunk, StoredDocument, store_documents
+from retrieval.ingest.prepare import PreparedDocument, content_hash, embedded_text, modified_at
+from retrieval.models import Document
+from retrieval.models.document import document_id
+
+#: Chunks encoded together. Enough to sort by length well; little enough to lose when the process is killed.
+BATCH_CHUNKS: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where documents of one sync go."""
+
+    connection: Connection
+    encoder: Encoder
+    index: VectorIndex
+    text_search_config: str
+    synced_at: datetime
+
+
+def encode_and_store(documents: Sequence[PreparedDocument], target: Target) -> float:
+    """Embed the documents' chunks, store all of them in one transaction, and return the seconds in the encoder."""
+    texts = [embedded_text(document.title, draft) for document in documents for draft in document.chunks]
+    started = perf_counter()
+    vectors = iter(target.encoder.encode_documents(texts))
+    seconds = perf_counter() - started
+    stored = [
+        StoredDocument(
+            _row(document, target),
+            tuple(EncodedChunk(draft, content_hash(draft.text), next(vectors)) for draft in document.chunks),
+        )
+        for document in documents
+    ]
+    store_documents(stored, index=target.index, text_search_config=target.text_search_config)
+    return seconds
+
+
+def _row(document: PreparedDocument, target: Target) -> Document:
+    connection = target.connection
+    return Document(
+        id=document_id(connection.slug, document.item.external_id),
+        connection=connection,
+        external_id=document.item.external_id,
+        title=document.title,
+        uri=document.item.uri,
+        source_type=connection.source_type or document.source_type,
+        fingerprint=document.fingerprint,
+        byte_size=document.byte_size,
+        metadata=dict(document.metadata),
+        modified_at=modified_at(document),
+        synced_at=target.synced_at,
+    )

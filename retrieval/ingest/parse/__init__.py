@@ -1,0 +1,31 @@
+"""Source items in any format to parsed documents. A new format is one module and one entry in `formats`."""
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.formats import Format, format_of
+from retrieval.ingest.types import ParsedDocument, RawDocument
+
+__all__ = ["parse"]
+
+
+def parse(raw: RawDocument) -> ParsedDocument:
+    """Return the text, title and facts of a source item.
+
+    Raises IngestError, and nothing else, with one of the reasons `empty`, `unsupported_type`,
+    `corrupt`, `encrypted`, `no_text`, `too_large`, `encoding`. The error names no content.
+    """
+    if not raw.content.strip():
+        raise IngestError("empty", "The file is empty.")
+    found = format_of(raw)
+    if len(raw.content) > found.most_bytes:
+        raise IngestError("too_large", f"The file is larger than {found.most_bytes // 1024**2} MiB.")
+    return _parsed(found, raw)
+
+
+def _parsed(found: Format, raw: RawDocument) -> ParsedDocument:
+    try:
+        return found.parse(raw)
+    except IngestError:
+        raise
+    except Exception as error:
+        # A library may fail in any way on a broken file, and one file must not stop a sync.
+        raise IngestError("corrupt", "The file is damaged and cannot be read.") from error

@@ -1,0 +1,60 @@
+"""Collects the blocks of a document while a parser walks through it."""
+
+from collections.abc import Sequence
+
+from retrieval.ingest.parse.finish import one_line
+from retrieval.ingest.types import Block, BlockKind
+
+_INDENT = "  "
+
+
+class BlockBuilder:
+    """Blocks in reading order; list items that follow one another become one block."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Block] = []
+        self._items: list[str] = []
+
+    def heading(self, text: str, level: int) -> None:
+        """Add a heading of `level` 1 to 6 unless it is empty."""
+        self._add(Block(BlockKind.HEADING, one_line(text), level=level))
+
+    def paragraph(self, text: str) -> None:
+        """Add a paragraph unless it is empty."""
+        self._add(Block(BlockKind.PARAGRAPH, text.strip()))
+
+    def code(self, text: str) -> None:
+        """Add a code block unless it is empty; its indentation is kept."""
+        self._add(Block(BlockKind.CODE, text.strip("\n").rstrip()))
+
+    def item(self, text: str, *, depth: int, marker: str = "") -> None:
+        """Add a list item at nesting `depth` (from 0), or, without a marker, a further line of one."""
+        if text.strip():
+            lead = _INDENT * depth + (f"{marker} " if marker else _INDENT)
+            self._items.append(lead + one_line(text))
+
+    def table(self, rows: Sequence[Sequence[str]], *, has_header: bool) -> None:
+        """Add a table, one row a line with cells between bars; empty rows are left out."""
+        lines = [" | ".join(map(one_line, row)).strip() for row in rows if any(map(str.strip, row))]
+        header = lines[0] if has_header and len(lines) > 1 else ""
+        self._add(Block(BlockKind.TABLE, "\n".join(lines), header=header))
+
+    def extend(self, blocks: Sequence[Block]) -> None:
+        """Add blocks that were made elsewhere."""
+        for block in blocks:
+            self._add(block)
+
+    def blocks(self) -> list[Block]:
+        """Return all blocks so far."""
+        self._close_list()
+        return self._blocks
+
+    def _add(self, block: Block) -> None:
+        if block.text.strip():
+            self._close_list()
+            self._blocks.append(block)
+
+    def _close_list(self) -> None:
+        if self._items:
+            self._blocks.append(Block(BlockKind.LIST, "\n".join(self._items)))
+            self._items = []

@@ -1,0 +1,94 @@
+"""Bytes to text: byte order marks, declared charsets, UTF-8, then a guess; never a binary file."""
+
+import codecs
+from typing import Final
+
+from charset_normalizer import CharsetMatches, from_bytes
+
+from retrieval.errors import IngestError
+
+#: UTF-32 stands first: its little-endian mark begins with UTF-16's.
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SNIFFED_BYTES: Final = 8192
+#: A guess from this much is as good as one from everything, and its cost is bounded.
+_GUESSED_BYTES: Final = 65536
+_CONTROLS: Final = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
+#: Random bytes hold 10 % of these; text in any charset next to none.
+_MOST_CONTROLS: Final = 0.02
+
+
+def looks_binary(content: bytes) -> bool:
+    """Return True for bytes that are text in no charset (without a byte order mark, a NUL is proof)."""
+    if _marked_encoding(content):
+        return False
+    sample = content[:_SNIFFED_BYTES]
+    controls = len(sample) - len(sample.translate(None, _CONTROLS))
+    return b"\0" in sample or controls > _MOST_CONTROLS * len(sample)
+
+
+def decode(content: bytes, declared: str = "") -> str:
+    """Return the text of `content`; `declared` is the charset that the file or its source names.
+
+    A byte order mark wins, then valid UTF-8 (a wrong declaration is common, text that is valid
+    UTF-8 by chance is not), then `declared`, then a guess. Raises IngestError: `unsupported_type`
+    for binary content, `encoding` when no charset makes sense of it.
+    """
+    if looks_binary(content):
+        raise IngestError("unsupported_type", "The file is binary, not text.")
+    for encoding in (_marked_encoding(content), "utf-8", declared):
+        text = _decoded(content, encoding)
+        if text is not None:
+            return text
+    if _is_damaged_utf8(content):
+        return content.decode("utf-8", errors="replace")
+    return _guessed(content)
+
+
+def _marked_encoding(content: bytes) -> str:
+    return next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "")
+
+
+def _decoded(content: bytes, encoding: str) -> str | None:
+    if not encoding:
+        return None
+    try:
+        return content.decode(encoding)
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def _is_damaged_utf8(content: bytes) -> bool:
+    """Return True when nearly all beyond ASCII is valid UTF-8: a cut or patched file, not another charset."""
+    text = content[:_GUESSED_BYTES].decode("utf-8", errors="replace")
+    broken = text.count("\ufffd")
+    valid = sum(not character.isascii() for character in text) - broken
+    return valid > 10 * broken
+
+
+def _guessed(content: bytes) -> str:
+    matches = from_bytes(content[:_GUESSED_BYTES])
+    encoding = _likeliest(matches)
+    if not encoding:
+        raise IngestError("encoding", "No character encoding makes sense of the file.")
+    return content.decode(encoding, errors="replace")
+
+
+def _likeliest(matches: CharsetMatches) -> str:
+    """Return the best encoding; Windows-1252 wins a draw, since it is the commonest by far."""
+    best = matches.best()
+    if best is None:
+        return ""
+    drawn = [match.encoding for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)]
+    return "cp1252" if "cp1252" in drawn else best.encoding
+
+
+def charset_of(media_type: str) -> str:
+    """Return the charset parameter of a MIME type, empty when it has none."""
+    parameters = (parameter.strip().partition("=") for parameter in media_type.split(";")[1:])
+    return next((value.strip("\"' ") for name, _, value in parameters if name.strip().lower() == "charset"), "")

@@ -1,0 +1,165 @@
+"""Word documents (docx): headings by style, paragraphs, lists and tables in document order."""
+
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
+from typing import Final
+
+import docx
+from docx.document import Document
+from docx.opc.constants import RELATIONSHIP_TYPE
+from docx.oxml.ns import qn
+from docx.oxml.parser import parse_xml
+from lxml.etree import _Element
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.archive import checked_names
+from retrieval.ingest.parse.builder import BlockBuilder
+from retrieval.ingest.parse.docx_styles import Styles, outline_level
+from retrieval.ingest.parse.finish import finished
+from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+
+_DOCUMENT_PART: Final = "word/document.xml"
+_FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+#: Deleted text, field codes, properties, and boxes that are read by themselves.
+_NOT_TEXT: Final = frozenset(
+    map(qn, ("w:del", "w:moveFrom", "w:instrText", "w:delText", "w:pPr", "w:rPr", "w:txbxContent"))
+) | {_FALLBACK}
+_WRITTEN: Final = frozenset(map(qn, ("w:t", "m:t")))
+_SIGNS: Final = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_NOTE_TYPES: Final = (("w:footnote", RELATIONSHIP_TYPE.FOOTNOTES), ("w:endnote", RELATIONSHIP_TYPE.ENDNOTES))
+
+
+def parse_docx(raw: RawDocument) -> ParsedDocument:
+    """Return the document of a Word file; foot and end notes follow the paragraph that refers to them.
+
+    Tracked deletions, page headers and footers, comments and the table of contents are left out.
+    """
+    if _DOCUMENT_PART not in checked_names(raw.content):
+        raise IngestError("corrupt", "The file is not a Word document.")
+    document = docx.Document(BytesIO(raw.content))
+    properties = document.core_properties
+    return finished(
+        raw,
+        source_type="docx",
+        blocks=_Reader(Styles(document.styles.element), _notes(document)).read(document.element.body),
+        metadata={
+            "author": properties.author or "",
+            "subject": properties.subject or "",
+            "keywords": properties.keywords or "",
+            "language": properties.language or "",
+            "created": properties.created.date().isoformat() if properties.created else "",
+            "modified": properties.modified.date().isoformat() if properties.modified else "",
+        },
+        property_title=properties.title or "",
+    )
+
+
+class _Reader:
+    """Walks through the body; wrappers such as content controls are looked into."""
+
+    def __init__(self, styles: Styles, notes: Mapping[tuple[str, str], str]) -> None:
+        self._builder = BlockBuilder()
+        self._styles = styles
+        self._notes = notes
+        self._handlers: Mapping[str, Callable[[_Element], None]] = {
+            qn("w:p"): self._paragraph,
+            qn("w:tbl"): self._table,
+            qn("w:sectPr"): self._skip,
+            qn("w:del"): self._skip,
+            qn("w:sdtPr"): self._skip,
+            _FALLBACK: self._skip,
+        }
+
+    def read(self, body: _Element) -> list[Block]:
+        self._children(body)
+        return self._builder.blocks()
+
+    def _children(self, parent: _Element) -> None:
+        for element in parent:
+            self._handlers.get(element.tag, self._children)(element)
+
+    def _paragraph(self, paragraph: _Element) -> None:
+        properties = paragraph.find(qn("w:pPr"))
+        style = _attribute(properties, "w:pStyle")
+        if not self._styles.is_contents(style):
+            self._write("".join(_texts(paragraph)), properties, style)
+        for box in paragraph.iter(qn("w:txbxContent")):
+            if not any(ancestor.tag == _FALLBACK for ancestor in box.iterancestors()):
+                self._children(box)
+        for note in paragraph.iter(qn("w:footnoteReference"), qn("w:endnoteReference")):
+            kind = note.tag.removesuffix("Reference")
+            self._builder.paragraph(self._notes.get((kind, note.get(qn("w:id"), "")), ""))
+
+    def _write(self, text: str, properties: _Element | None, style: str) -> None:
+        level = outline_level(properties) or self._styles.heading_level(style)
+        numbering = None if properties is None else properties.find(qn("w:numPr"))
+        if level:
+            self._builder.heading(text, level)
+        elif numbering is not None or self._styles.is_list(style):
+            depth = _attribute(numbering, "w:ilvl")
+            self._builder.item(text, depth=int(depth) if depth.isdecimal() else 0, marker="-")
+        else:
+            self._builder.paragraph(text)
+
+    def _table(self, table: _Element) -> None:
+        rows = [list(_cells(row)) for row in table.iterchildren(qn("w:tr"))]
+        if self._is_layout(table, rows):
+            self._children(table)
+            return
+        for above, row in zip(rows, rows[1:], strict=False):
+            row[:] = [_merged(cell, above, column) for column, cell in enumerate(row)]
+        self._builder.table([[cell or "" for cell in row] for row in rows], has_header=True)
+
+    def _is_layout(self, table: _Element, rows: list[list[str | None]]) -> bool:
+        """Return True for a frame around text: one cell, or headings inside."""
+        styles = (_attribute(properties, "w:pStyle") for properties in table.iter(qn("w:pPr")))
+        return sum(map(len, rows)) <= 1 or any(map(self._styles.heading_level, styles))
+
+    def _skip(self, _: _Element) -> None:
+        """Leave out what the element holds."""
+
+
+def _texts(element: _Element) -> Iterator[str]:
+    """Yield the text inside an element as a reader sees it."""
+    for child in element:
+        if child.tag in _WRITTEN:
+            yield child.text or ""
+        elif child.tag in _SIGNS:
+            yield _SIGNS[child.tag]
+        elif child.tag not in _NOT_TEXT:
+            yield from _texts(child)
+
+
+def _cells(row: _Element) -> Iterator[str | None]:
+    """Yield the texts of a row's cells, None for one that continues the cell above it."""
+    for cell in row.iter(qn("w:tc")):
+        if next(cell.iterancestors(qn("w:tr"))) is not row:
+            continue
+        properties = cell.find(qn("w:tcPr"))
+        merge = None if properties is None else properties.find(qn("w:vMerge"))
+        is_continued = merge is not None and merge.get(qn("w:val")) != "restart"
+        yield None if is_continued else " ".join("".join(_texts(paragraph)) for paragraph in cell.iter(qn("w:p")))
+        span = _attribute(properties, "w:gridSpan")
+        yield from [""] * (min(int(span), 50) - 1 if span.isdecimal() else 0)
+
+
+def _merged(cell: str | None, above: list[str | None], column: int) -> str | None:
+    if cell is None and column < len(above):
+        return above[column]
+    return cell
+
+
+def _notes(document: Document) -> dict[tuple[str, str], str]:
+    """Return the texts of foot and end notes by their element name and id."""
+    notes = {}
+    for tag, relationship in _NOTE_TYPES:
+        for related in document.part.rels.values():
+            if related.reltype == relationship and not related.is_external:
+                for note in parse_xml(related.target_part.blob).iter(qn(tag)):
+                    notes[qn(tag), note.get(qn("w:id"), "")] = "".join(_texts(note)).strip()
+    return notes
+
+
+def _attribute(properties: _Element | None, tag: str) -> str:
+    child = None if properties is None else properties.find(qn(tag))
+    return "" if child is None else str(child.get(qn("w:val"), ""))

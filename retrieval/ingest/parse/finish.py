@@ -1,0 +1,111 @@
+"""What every parser does last: tidy the text, choose the title, refuse a document without text."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Final
+
+from retrieval.errors import IngestError
+from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+
+_MOST_TITLE_CHARACTERS: Final = 300
+_MOST_FACTS: Final = 32
+_MOST_FACT_CHARACTERS: Final = 500
+#: Controls but tab and newline, soft hyphen, zero-width space, word joiner, byte order mark, noncharacters.
+_UNWANTED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
+_LINE_ENDS: Final = re.compile("\r\n?|[\u0085\u2028\u2029\x0b\x0c]")
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+_WIDE_SPACES: Final = re.compile("[\u00a0\u2007\u202f]")
+_MANY_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n(?:[ \t]*\n)+")
+#: Titles that programs write when nobody chose one.
+_NO_TITLES: Final = frozenset({"untitled", "untitled document", "document", "anonymous", "unspecified", "title"})
+_PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
+#: Names that say nothing by themselves; the folder's name does.
+_GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
+
+
+def tidy(text: str) -> str:
+    """Return `text` in NFC with plain line ends and spaces, free of what no store or reader can use."""
+    text = _LINE_ENDS.sub("\n", text)
+    if not text.isascii():
+        text = _SURROGATES.sub("\ufffd", unicodedata.normalize("NFC", _WIDE_SPACES.sub(" ", text)))
+    return _MANY_BLANK_LINES.sub("\n\n", _UNWANTED.sub("", text)).strip("\n").rstrip()
+
+
+def one_line(text: str) -> str:
+    """Return `text` with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+def finished(  # noqa: PLR0913 (each is one fact of the file)
+    raw: RawDocument,
+    *,
+    source_type: str,
+    blocks: Iterable[Block],
+    metadata: Mapping[str, str] | None = None,
+    explicit_title: str = "",
+    property_title: str = "",
+) -> ParsedDocument:
+    """Return the parsed document with its title chosen and its text tidied.
+
+    The title is `explicit_title` (front matter), else the first level-1 heading, else
+    `property_title` (what the file's properties say), else the file's name. The first heading is
+    dropped when it only repeats the title. Raises IngestError `empty` when there is no text.
+    """
+    kept = tuple(_tidied(blocks))
+    if not kept:
+        raise IngestError("empty", "There is no text in the file.")
+    title = _title(raw.name, kept, explicit_title, property_title)
+    return ParsedDocument(
+        title=title,
+        blocks=_without_title_heading(kept, title),
+        source_type=source_type,
+        metadata=_bounded(metadata or {}),
+    )
+
+
+def title_from_name(name: str) -> str:
+    """Return a readable title made of a path or file name."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    stem = path.stem
+    if stem.lower() in _GENERIC_STEMS and path.parent.name:
+        stem = path.parent.name
+    words = one_line(re.sub(r"[_\-]+", " ", stem))
+    readable = words or path.name or "Untitled"
+    return readable if any(map(str.isupper, readable)) else readable[:1].upper() + readable[1:]
+
+
+def _tidied(blocks: Iterable[Block]) -> Iterable[Block]:
+    for block in blocks:
+        text = tidy(block.text)
+        if text.strip():
+            yield replace(block, text=text, header=tidy(block.header))
+
+
+def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties: str) -> str:
+    first_heading = next((block.text for block in blocks if block.kind is BlockKind.HEADING and block.level == 1), "")
+    candidates = (explicit, first_heading, _meaningful(from_properties), title_from_name(name))
+    title = next(filter(None, (one_line(tidy(candidate)) for candidate in candidates)), "Untitled")
+    return title[:_MOST_TITLE_CHARACTERS]
+
+
+def _meaningful(title: str) -> str:
+    """Return a title from a file's properties, or nothing when a program made it up."""
+    bare = _PROGRAM_PREFIX.sub("", one_line(title)).strip("()[]")
+    return bare if bare.lower() not in _NO_TITLES and any(map(str.isalpha, bare)) else ""
+
+
+def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block, ...]:
+    """Drop the first heading when it says what the title says; a document of one heading keeps it."""
+    for position, block in enumerate(blocks):
+        if block.kind is BlockKind.HEADING:
+            repeats = one_line(block.text).casefold() == title.casefold()
+            return (*blocks[:position], *blocks[position + 1 :]) if repeats and len(blocks) > 1 else blocks
+    return blocks
+
+
+def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
+    facts = ((key, one_line(tidy(value))[:_MOST_FACT_CHARACTERS]) for key, value in metadata.items())
+    return dict([(key, value) for key, value in facts if value][:_MOST_FACTS])

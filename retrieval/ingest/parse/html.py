@@ -1,0 +1,209 @@
+"""Web pages and fragments of HTML: the content as headings, paragraphs, lists, tables and code."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from lxml import etree
+from lxml.html import HtmlElement, HTMLParser, document_fromstring
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.builder import BlockBuilder
+from retrieval.ingest.parse.decoding import charset_of, decode
+from retrieval.ingest.parse.finish import finished, one_line
+from retrieval.ingest.parse.html_main import main_content
+from retrieval.ingest.parse.html_table import is_data_table, table_rows
+from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+
+_CHARSET: Final = re.compile(
+    rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,80}?encoding)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE
+)
+_XML_DECLARATION: Final = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_TAG: Final = re.compile(r"<[a-zA-Z/]")
+_SNIFFED_BYTES: Final = 4096
+#: Deeper nesting than this is read as plain text; real pages stay far below it.
+_MOST_DEPTH: Final = 120
+_BLOCKS: Final = frozenset(
+    "address article aside blockquote body caption center details dd div dl dt fieldset figcaption figure footer form "
+    "header hr html legend li main menu nav ol p section summary ul table thead tbody tfoot tr td th".split()
+)
+#: Small boxes inside the text whose headings are labels, not sections.
+_BOXES: Final = frozenset({"note", "tip", "warning", "caution", "important", "danger", "info", "hint", "admonition"})
+_META: Final = {
+    "author": "author",
+    "description": "description",
+    "keywords": "keywords",
+    "date": "created",
+    "article:published_time": "created",
+    "article:modified_time": "modified",
+    "last-modified": "modified",
+}
+
+
+def parse_html(raw: RawDocument) -> ParsedDocument:
+    """Return the document of a web page without its navigation, headers and footers."""
+    page = _page(decode(raw.content, charset_of(raw.media_type) or _declared_charset(raw.content)))
+    metadata = _metadata(page)
+    title = one_line(page.findtext(".//title") or "")
+    blocks = _Reader().read(main_content(page))
+    return finished(raw, source_type="html", blocks=blocks, metadata=metadata, property_title=title)
+
+
+def blocks_of_fragment(markup: str) -> list[Block]:
+    """Return the blocks of a piece of HTML, as it stands inside Markdown."""
+    if not _TAG.search(markup):
+        return []
+    return _Reader().read(_page(f"<div>{markup}</div>"))
+
+
+def _page(markup: str) -> HtmlElement:
+    parser = HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=False)
+    try:
+        return document_fromstring(_XML_DECLARATION.sub("", markup), parser=parser, ensure_head_body=True)
+    except etree.ParserError as error:
+        raise IngestError("empty", "There is no text in the page.") from error
+    except (etree.LxmlError, ValueError) as error:
+        raise IngestError("corrupt", "The page cannot be read as HTML.") from error
+
+
+def _declared_charset(content: bytes) -> str:
+    found = _CHARSET.search(content[:_SNIFFED_BYTES])
+    return found[1].decode("ascii") if found else ""
+
+
+def _metadata(page: HtmlElement) -> dict[str, str]:
+    facts = {"language": page.get("lang", "")}
+    for meta in page.iter("meta"):
+        key = _META.get((meta.get("name") or meta.get("property") or meta.get("http-equiv") or "").lower())
+        if key:
+            facts.setdefault(key, meta.get("content", ""))
+    return facts
+
+
+class _Reader:
+    """Walks through the elements; text gathers in a run that each block boundary closes."""
+
+    def __init__(self) -> None:
+        self._builder = BlockBuilder()
+        self._run: list[str] = []
+        #: One entry for each open list: the next number, or None where it has bullets.
+        self._lists: list[int | None] = []
+        self._marker = ""
+        self._depth = 0
+        self._handlers: Mapping[str, Callable[[HtmlElement], None]] = {
+            **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), self._heading),
+            **dict.fromkeys(("ul", "ol", "dl", "menu"), self._list),
+            **dict.fromkeys(("li", "dt"), self._item),
+            **dict.fromkeys(("pre", "listing", "xmp"), self._code),
+            "table": self._table,
+            "br": self._line_break,
+            "img": self._image,
+            "sup": self._superscript,
+            "head": self._skip,
+        }
+
+    def read(self, root: HtmlElement) -> list[Block]:
+        self._visit(root)
+        self._close_run()
+        return self._builder.blocks()
+
+    def _visit(self, element: HtmlElement) -> None:
+        if self._depth >= _MOST_DEPTH:
+            self._run.extend(element.itertext())
+            return
+        self._depth += 1
+        handler = self._handlers.get(element.tag)
+        if handler:
+            handler(element)
+        elif element.tag in _BLOCKS:
+            self._block(element)
+        else:
+            self._children(element)
+        self._depth -= 1
+
+    def _children(self, element: HtmlElement) -> None:
+        self._run.append(element.text or "")
+        for child in element:
+            if isinstance(child.tag, str):
+                self._visit(child)
+            self._run.append(child.tail or "")
+
+    def _block(self, element: HtmlElement) -> None:
+        self._close_run()
+        self._children(element)
+        self._close_run()
+
+    def _close_run(self) -> None:
+        lines = (one_line(line) for line in "".join(self._run).split("\v"))
+        text = "\n".join(filter(None, lines))
+        self._run = []
+        if not text:
+            return
+        if self._lists:
+            self._builder.item(text, depth=len(self._lists) - 1, marker=self._marker)
+            self._marker = ""
+        else:
+            self._builder.paragraph(text)
+
+    def _heading(self, element: HtmlElement) -> None:
+        text = _visible(element)
+        self._close_run()
+        if self._lists or _is_in_box(element):
+            self._run.append(text)
+            self._close_run()
+        else:
+            self._builder.heading(text, int(element.tag[1]))
+
+    def _list(self, element: HtmlElement) -> None:
+        self._close_run()
+        start = element.get("start", "1")
+        self._lists.append((int(start) if start.isdecimal() else 1) if element.tag == "ol" else None)
+        self._children(element)
+        self._close_run()
+        self._lists.pop()
+
+    def _item(self, element: HtmlElement) -> None:
+        self._close_run()
+        number = self._lists[-1] if self._lists else None
+        self._marker = "-" if number is None else f"{number}."
+        if number is not None:
+            self._lists[-1] = number + 1
+        self._block(element)
+
+    def _code(self, element: HtmlElement) -> None:
+        self._close_run()
+        for line_break in element.iter("br"):
+            line_break.tail = "\n" + (line_break.tail or "")
+        self._builder.code("".join(element.itertext()))
+
+    def _table(self, element: HtmlElement) -> None:
+        if not is_data_table(element):
+            self._block(element)
+            return
+        self._close_run()
+        rows, has_header = table_rows(element)
+        for caption in element.iter("caption"):
+            self._builder.paragraph(_visible(caption))
+        self._builder.table(rows, has_header=has_header)
+
+    def _line_break(self, _: HtmlElement) -> None:
+        self._run.append("\v")
+
+    def _image(self, element: HtmlElement) -> None:
+        self._run.append(f" {element.get('alt', '')} ")
+
+    def _superscript(self, element: HtmlElement) -> None:
+        if "reference" not in element.get("class", "").split():
+            self._children(element)
+
+    def _skip(self, _: HtmlElement) -> None:
+        """Leave out what the element holds."""
+
+
+def _visible(element: HtmlElement) -> str:
+    return one_line("".join(element.itertext()))
+
+
+def _is_in_box(heading: HtmlElement) -> bool:
+    box = heading.getparent()
+    return box is not None and not _BOXES.isdisjoint(box.get("class", "").lower().split())

@@ -1,0 +1,76 @@
+"""Tables of HTML: told apart from tables that only place things, and read row by row."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lxml.html import HtmlElement
+
+_STRUCTURE: Final = ("table", "h1", "h2", "h3", "h4", "pre")
+#: A cell with more text than this is a column of a page, not a value.
+_MOST_CELL_CHARACTERS: Final = 2000
+#: Spans are followed up to here; a larger one is a mistake or an attack.
+_MOST_SPAN: Final = 50
+
+
+def is_data_table(table: HtmlElement) -> bool:
+    """Return False for a table that lays out a page or holds other blocks."""
+    if table.get("role") in ("presentation", "none"):
+        return False
+    if table.find(".//tr") is None or any(element is not table for element in table.iter(*_STRUCTURE)):
+        return False
+    return all(sum(map(len, cell.itertext())) <= _MOST_CELL_CHARACTERS for cell in table.iter("td", "th"))
+
+
+def table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
+    """Return the texts of the cells row by row, and whether the first row is a header.
+
+    A cell that spans rows is repeated in each, so that every row can be read by itself; a cell
+    that spans columns is followed by empty cells, so that columns stay under their headers.
+    """
+    rows: list[list[str]] = []
+    open_spans: dict[int, tuple[int, str]] = {}
+    for row in table.iter("tr"):
+        rows.append(list(_cells(row, open_spans)))
+    first = table.find(".//tr")
+    has_header = first is not None and (
+        first.getparent().tag == "thead" or all(cell.tag == "th" for cell in first.iterchildren("th", "td"))
+    )
+    return rows, has_header
+
+
+def _cells(row: HtmlElement, open_spans: dict[int, tuple[int, str]]) -> Iterator[str]:
+    """Yield the row's texts; `open_spans` holds, by column, the rows still to fill and the text."""
+    column = 0
+    for cell in row.iterchildren("td", "th"):
+        while column in open_spans:
+            yield _continued(column, open_spans)
+            column += 1
+        text = _text(cell)
+        if _span(cell, "rowspan") > 1:
+            open_spans[column] = (_span(cell, "rowspan") - 1, text)
+        yield text
+        yield from [""] * (_span(cell, "colspan") - 1)
+        column += _span(cell, "colspan")
+    while column in open_spans:
+        yield _continued(column, open_spans)
+        column += 1
+
+
+def _text(cell: HtmlElement) -> str:
+    """Return the cell's text on one line, with a space where a block inside it starts or ends."""
+    for block in cell.iter("p", "div", "br", "li", "dd", "dt"):
+        block.text = f" {block.text or ''}"
+        block.tail = f" {block.tail or ''}"
+    return " ".join("".join(cell.itertext()).split())
+
+
+def _continued(column: int, open_spans: dict[int, tuple[int, str]]) -> str:
+    left, text = open_spans.pop(column)
+    if left > 1:
+        open_spans[column] = (left - 1, text)
+    return text
+
+
+def _span(cell: HtmlElement, name: str) -> int:
+    written = cell.get(name, "1").strip()
+    return max(1, min(int(written), _MOST_SPAN)) if written.isdecimal() and len(written) <= len("9999") else 1

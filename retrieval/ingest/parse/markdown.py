@@ -1,0 +1,148 @@
+"""Markdown (CommonMark with tables), with the front matter and tags that site generators add."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from lxml.html import defs
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from retrieval.ingest.parse.builder import BlockBuilder
+from retrieval.ingest.parse.decoding import charset_of, decode
+from retrieval.ingest.parse.finish import finished, tidy
+from retrieval.ingest.parse.frontmatter import split_front_matter
+from retrieval.ingest.parse.html import blocks_of_fragment
+from retrieval.ingest.parse.liquid import without_generator_tags
+from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+
+_BREAKS: Final = {"softbreak": " ", "hardbreak": "\n"}
+_TAG_NAME: Final = re.compile(r"</?([A-Za-z][\w-]*)")
+_LINE_BREAK_TAGS: Final = frozenset({"br", "p", "div", "li"})
+
+
+def parse_markdown(raw: RawDocument) -> ParsedDocument:
+    """Return the document of a Markdown file: tags and markup gone, link texts and image texts kept."""
+    facts, body = split_front_matter(tidy(decode(raw.content, charset_of(raw.media_type))))
+    return finished(
+        raw,
+        source_type="markdown",
+        blocks=blocks_of_markdown(without_generator_tags(body)),
+        metadata={key: value for key, value in facts.items() if key != "title"},
+        explicit_title=facts.get("title", ""),
+    )
+
+
+def blocks_of_markdown(markdown: str) -> list[Block]:
+    """Return the blocks of Markdown text in reading order."""
+    reader = _Reader()
+    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
+    for token in parser.parse(markdown):
+        reader.read(token)
+    return reader.builder.blocks()
+
+
+class _Reader:
+    """Follows the parser's tokens and remembers only what encloses the current one."""
+
+    def __init__(self) -> None:
+        self.builder = BlockBuilder()
+        #: One entry for each open list: the next number, or None where it has bullets.
+        self._lists: list[int | None] = []
+        self._marker = ""
+        self._heading_level = 0
+        self._rows: list[list[str]] = []
+        self._in_table = False
+        self._handlers: Mapping[str, Callable[[Token], None]] = {
+            "heading_open": self._open_heading,
+            "heading_close": self._close_heading,
+            "bullet_list_open": self._open_list,
+            "ordered_list_open": self._open_list,
+            "bullet_list_close": self._close_list,
+            "ordered_list_close": self._close_list,
+            "list_item_open": self._open_item,
+            "table_open": self._open_table,
+            "tr_open": self._open_row,
+            "table_close": self._close_table,
+            "inline": self._inline,
+            "fence": self._code,
+            "code_block": self._code,
+            "html_block": self._html,
+        }
+
+    def read(self, token: Token) -> None:
+        handler = self._handlers.get(token.type)
+        if handler:
+            handler(token)
+
+    def _open_heading(self, token: Token) -> None:
+        self._heading_level = int(token.tag[1])
+
+    def _close_heading(self, _: Token) -> None:
+        self._heading_level = 0
+
+    def _open_list(self, token: Token) -> None:
+        start = token.attrGet("start")
+        self._lists.append(int(start or 1) if token.type.startswith("ordered") else None)
+
+    def _close_list(self, _: Token) -> None:
+        self._lists.pop()
+
+    def _open_item(self, _: Token) -> None:
+        number = self._lists[-1]
+        self._marker = "-" if number is None else f"{number}."
+        self._lists[-1] = None if number is None else number + 1
+
+    def _open_table(self, _: Token) -> None:
+        self._in_table, self._rows = True, []
+
+    def _open_row(self, _: Token) -> None:
+        self._rows.append([])
+
+    def _close_table(self, _: Token) -> None:
+        self._in_table = False
+        self.builder.table(self._rows, has_header=True)
+
+    def _inline(self, token: Token) -> None:
+        text = _plain(token.children or ())
+        if self._in_table:
+            self._rows[-1].append(text)
+        elif self._heading_level:
+            self.builder.heading(text, self._heading_level)
+        elif self._lists:
+            self._item_text(text)
+        else:
+            self.builder.paragraph(text)
+
+    def _item_text(self, text: str) -> None:
+        self.builder.item(text, depth=len(self._lists) - 1, marker=self._marker)
+        self._marker = ""
+
+    def _code(self, token: Token) -> None:
+        self.builder.code(token.content)
+
+    def _html(self, token: Token) -> None:
+        self.builder.extend(blocks_of_fragment(token.content))
+
+
+def _plain(tokens: Sequence[Token]) -> str:
+    """Return the text that a reader sees."""
+    return "".join(map(_plain_token, tokens)).strip()
+
+
+def _plain_token(token: Token) -> str:
+    if token.type == "image":
+        return _plain(token.children or ())
+    if token.type == "html_inline":
+        return _tag_text(token.content)
+    return _BREAKS.get(token.type, token.content)
+
+
+def _tag_text(tag: str) -> str:
+    """Return what an inline tag stands for; what is no tag of HTML is a placeholder such as <index>."""
+    name = _TAG_NAME.match(tag)
+    if name is None:
+        return ""
+    if name[1].lower() in _LINE_BREAK_TAGS:
+        return "\n"
+    return "" if name[1].lower() in defs.tags else tag

@@ -1,0 +1,109 @@
+"""PDF: the text layer as paragraphs with page numbers."""
+
+import ctypes
+import re
+import threading
+from collections.abc import Iterator
+from typing import Final
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.finish import finished
+from retrieval.ingest.parse.pdf_layout import BROKEN_WORD, blocks_of_pages
+from retrieval.ingest.parse.pdf_lines import Line
+from retrieval.ingest.parse.pdf_running import without_running_lines
+from retrieval.ingest.types import ParsedDocument, RawDocument
+
+_MOST_PAGES: Final = 5000
+#: A line ends after a broken word too, though PDFium writes no line end there.
+_LINE_END: Final = re.compile(rf"\r?\n|(?<={BROKEN_WORD})")
+_DATE: Final = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
+#: PDFium keeps global state and crashes when two threads are inside it.
+_PDFIUM_LOCK: Final = threading.Lock()
+
+
+def parse_pdf(raw: RawDocument) -> ParsedDocument:
+    """Return the document of a PDF file: paragraphs, without running headers, footers and page numbers.
+
+    Raises IngestError: `encrypted` (needs a password), `no_text` (a scan), `too_large` (pages),
+    `corrupt`.
+    """
+    with _PDFIUM_LOCK:
+        pages, properties = _read(raw.content)
+    if not any(pages):
+        raise IngestError("no_text", "The PDF has no text layer: it is probably a scan.")
+    return finished(
+        raw,
+        source_type="pdf",
+        blocks=blocks_of_pages(without_running_lines(pages)),
+        metadata=_metadata(properties, pages),
+        property_title=properties.get("Title", ""),
+    )
+
+
+def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
+    try:
+        with pypdfium2.PdfDocument(content) as document:
+            if len(document) > _MOST_PAGES:
+                raise IngestError("too_large", f"The PDF has more than {_MOST_PAGES} pages.")
+            pages = [_page_lines(document, number) for number in range(len(document))]
+            return pages, document.get_metadata_dict(skip_empty=True)
+    except pypdfium2.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium.FPDF_ERR_PASSWORD:
+            raise IngestError("encrypted", "The PDF is protected by a password.") from error
+        raise IngestError("corrupt", "The file cannot be read as PDF.") from error
+
+
+def _page_lines(document: pypdfium2.PdfDocument, index: int) -> list[Line]:
+    page = document[index]
+    text_page = page.get_textpage()
+    lines = list(_lines(text_page, index + 1))
+    text_page.close()
+    page.close()
+    return lines
+
+
+def _lines(text_page: pypdfium2.PdfTextPage, number: int) -> Iterator[Line]:
+    start = 0
+    text = text_page.get_text_range()
+    for line_end in (*_LINE_END.finditer(text), None):
+        end = line_end.start() if line_end else len(text)
+        line = text[start:end]
+        if line.strip():
+            first = start + len(line) - len(line.lstrip())
+            yield _line(text_page, line.strip(), first, number)
+        start = line_end.end() if line_end else end
+
+
+def _line(text_page: pypdfium2.PdfTextPage, text: str, first: int, number: int) -> Line:
+    """Return the line with its place, read from its first and its last character."""
+    left, bottom, _, top = _character_box(text_page, first)
+    _, _, right, _ = _character_box(text_page, first + len(text) - 1)
+    return Line(" ".join(text.split()), number, left=left, right=right, bottom=bottom, height=top - bottom)
+
+
+def _character_box(text_page: pypdfium2.PdfTextPage, text_index: int) -> tuple[float, float, float, float]:
+    """Return left, bottom, right and top of a character's full cell; zeros when it has no place."""
+    box = pdfium.FS_RECTF()
+    character = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, text_index)
+    if character < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, character, ctypes.byref(box)):
+        return 0, 0, 0, 0
+    return box.left, box.bottom, box.right, box.top
+
+
+def _metadata(properties: dict[str, str], pages: list[list[Line]]) -> dict[str, str]:
+    return {
+        "author": properties.get("Author", ""),
+        "subject": properties.get("Subject", ""),
+        "keywords": properties.get("Keywords", ""),
+        "created": _iso_date(properties.get("CreationDate", "")),
+        "modified": _iso_date(properties.get("ModDate", "")),
+        "pages": str(len(pages)),
+    }
+
+
+def _iso_date(written: str) -> str:
+    found = _DATE.match(written)
+    return "-".join(found.groups()) if found else ""

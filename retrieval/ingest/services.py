@@ -1,0 +1,44 @@
+"""Starting syncs and taking uploads: writes that also enqueue work or leave an audit event."""
+
+from functools import partial
+from typing import IO
+
+from django.db import transaction
+
+from corecube import audit
+from corecube.connectors.upload import save_upload
+from corecube.errors import InvalidRequestError
+from corecube.models import Connection, User
+from retrieval.index.writer import delete_documents, fold_term_counts
+from retrieval.models import Document, Sync
+
+
+def queue_sync(connection: Connection, *, actor: User | None) -> Sync:
+    """Queue a sync for a worker and return it. One that is queued already is returned as it is."""
+    from retrieval.tasks import run_sync  # noqa: PLC0415 -- tasks import the services' neighbours
+
+    with transaction.atomic():
+        waiting = connection.syncs.filter(status=Sync.Status.QUEUED).first()
+        if waiting is not None:
+            return waiting
+        sync = Sync.objects.create(connection=connection)
+        audit.record("connection.sync_queued", actor=actor, subject=connection.slug)
+        transaction.on_commit(partial(run_sync.delay, str(sync.pk)))
+    return sync
+
+
+def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor: User | None) -> None:
+    """Keep an uploaded file with its connection; the next sync takes it in.
+
+    Raises InvalidRequestError for a connection of another kind, ItemError for a bad name or a file over the limit.
+    """
+    if connection.kind != "upload":
+        raise InvalidRequestError("Files can be uploaded only to a connection of kind upload.")
+    target = save_upload(connection, name=name, content=content)
+    audit.record("connection.file_uploaded", actor=actor, subject=connection.slug, file=target.name)
+
+
+def delete_all_documents(connection: Connection) -> None:
+    """Delete every document of a connection, with all that they own."""
+    delete_documents(list(Document.objects.filter(connection=connection).values_list("pk", flat=True)))
+    fold_term_counts(connection.pk)

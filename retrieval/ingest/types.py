@@ -1,0 +1,91 @@
+"""What flows through ingestion: a source item becomes a parsed document, then drafts of chunks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class BlockKind(StrEnum):
+    """What a block of a parsed document is; chunkers treat the kinds differently."""
+
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    CODE = "code"
+    TABLE = "table"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One piece of a document, in reading order."""
+
+    kind: BlockKind
+    text: str
+    #: 1 to 6 for a heading, 0 for everything else.
+    level: int = 0
+    #: First page (1-based) that the block stands on; None where the format has no pages.
+    page: int | None = None
+    #: For a table: its header row as text, repeated when the table is split.
+    header: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """A document as text in reading order, free of its file format."""
+
+    title: str
+    blocks: tuple[Block, ...]
+    #: Canonical source type: markdown, html, pdf, docx, text ...
+    source_type: str
+    #: Facts found in the file: author, created, language, front matter (strings only).
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RawDocument:
+    """The bytes of one source item and what its name and source say about them."""
+
+    #: Path or name as people know it; its suffix helps to choose the parser.
+    name: str
+    content: bytes
+    #: MIME type when the source tells one.
+    media_type: str = ""
+
+
+class Parser(Protocol):
+    """Turns the bytes of one format into a parsed document."""
+
+    def __call__(self, raw: RawDocument) -> ParsedDocument:
+        """Return the document; raise IngestError for bytes that it cannot read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A chunk before it has an embedding or a place in the store."""
+
+    ordinal: int
+    text: str
+    heading_path: tuple[str, ...]
+    #: Tokens of `text` by the embedding model's own tokenizer, without special tokens.
+    token_count: int
+    page_start: int | None = None
+    page_end: int | None = None
+
+
+class TokenCounter(Protocol):
+    """The part of an encoder that chunkers need."""
+
+    def token_spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """Return the character span of every token, in order, not truncated."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkLimits:
+    """Sizes in tokens of the embedding model. `target <= most` and `overlap < target`."""
+
+    target: int = 512
+    most: int = 1024
+    overlap: int = 50

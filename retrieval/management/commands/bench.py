@@ -1,0 +1,93 @@
+"""`manage.py bench`: measure a preset at a chosen size."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from psycopg import Error as ServerError
+from tqdm import tqdm
+
+from corecube.errors import CoreCubeError
+from retrieval.evaluate.bench.plan import Plan
+from retrieval.evaluate.bench.runner import BenchReport, ScopeFigures, bench
+from retrieval.presets import DEFAULT_PRESET, preset_named
+
+_MIB: Final = 2**20
+
+
+class Command(BaseCommand):
+    """Build synthetic chunks in a scratch database and search them through the production path."""
+
+    help = "Measure a preset's latency, index sizes and build times on synthetic chunks, in a database of their own."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--chunks", type=int, default=100_000, help="1,000 to 5,000,000 (default: 100,000)")
+        parser.add_argument("--preset", default=DEFAULT_PRESET)
+        parser.add_argument(
+            "--scope", type=int, nargs="+", default=[50], metavar="PERCENT", help="chunks in scope (default: 50)"
+        )
+        parser.add_argument("--queries", type=int, default=200, help="timed searches per scope (default: 200)")
+        parser.add_argument("--seed", type=int, default=0, help="another seed, other chunks and queries (default: 0)")
+        parser.add_argument("--keep", action="store_true", help="keep the database; a run with the same chunks uses it")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            report = self._bench(options)
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+        except (DatabaseError, ServerError) as error:
+            raise CommandError(f"The database gave up: {error}") from error
+        self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(_lines(report)))
+
+    def _bench(self, options: dict[str, Any]) -> BenchReport:
+        plan = Plan(
+            preset=preset_named(options["preset"]).name,
+            chunks=options["chunks"],
+            scopes=tuple(options["scope"]),
+            queries=options["queries"],
+            seed=options["seed"],
+        )
+        with tqdm(disable=None, file=self.stderr, leave=False) as bar:
+
+            def progress(step: str, done: int, total: int) -> None:
+                bar.set_description_str(step, refresh=False)
+                bar.n, bar.total = done, total
+                bar.refresh()
+
+            return bench(plan, keep=options["keep"], progress=progress)
+
+
+def _lines(report: BenchReport) -> Iterator[str]:
+    kept = ", kept from an earlier run" if report.reused else ""
+    yield f"{report.preset}, {report.chunks:,} chunks, vectors of {report.dim}, seed {report.seed}{kept}"
+    yield from _table("built in seconds", report.build_seconds_by_step, report.build_seconds, 1)
+    yield from _table("index MiB", report.index_bytes_by_name, report.index_bytes, _MIB)
+    for scope in report.scopes:
+        yield from _scope_lines(scope)
+    yield ""
+    yield f"Peak memory of this process, not of the server: {report.peak_rss_bytes / _MIB:.0f} MiB."
+    yield "Queries are not embedded here: the encoder is a stand-in that knows their vectors."
+    if report.encoder_ms:
+        yield f"The installed model takes {report.encoder_ms['p50']:.1f} ms for one query (p50)."
+
+
+def _table(title: str, rows: Mapping[str, float], total: float, unit: int) -> Iterator[str]:
+    yield ""
+    yield f"  {title}"
+    for name, value in {**rows, "total": total}.items():
+        yield f"  {name:<32} {value / unit:>10,.1f}"
+
+
+def _scope_lines(scope: ScopeFigures) -> Iterator[str]:
+    recall = "" if scope.recall_against_exact is None else f", recall against exact {scope.recall_against_exact:.3f}"
+    yield ""
+    yield f"  scope {scope.scope_percent} %, {scope.queries} queries{recall}"
+    yield f"  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}"
+    for stage, row in scope.latency_ms.items():
+        yield f"  {stage:<12} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
+    yield "  " + ", ".join(f"{code} {count}" for code, count in scope.notes.items())

@@ -1,0 +1,114 @@
+"""`manage.py ingest PATH`: take a folder or a file in, as a connection."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.text import slugify
+from tqdm import tqdm
+
+from corecube.connectors import checked_config
+from corecube.errors import CoreCubeError
+from corecube.models import Compartment, Connection
+from corecube.scope import Sensitivity, TrustLevel
+from retrieval.ingest.services import queue_sync
+from retrieval.ingest.sync import sync_connection
+from retrieval.models import Sync
+
+
+class Command(BaseCommand):
+    """Sync a folder or file; the first time, make its connection."""
+
+    help = "Ingest a folder or a file as a connection. Run again, it takes in only what changed."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path)
+        parser.add_argument(
+            "--connection", metavar="NAME", help="the connection's name (default: the path's last part)"
+        )
+        parser.add_argument(
+            "--compartment", metavar="C", help="the compartment's name (default: General); made if missing"
+        )
+        parser.add_argument("--sensitivity", choices=_names(Sensitivity), help="default: internal")
+        parser.add_argument("--trust", choices=_names(TrustLevel), help="default: reference")
+        parser.add_argument("--allow-deletions", action="store_true", help="delete however much is gone from the path")
+        parser.add_argument("--queue", action="store_true", help="leave the work to a worker")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            connection = _connection(options)
+            if options["queue"]:
+                sync = queue_sync(connection, actor=None)
+                self.stdout.write(f"Queued sync {sync.pk} of {connection.name}.")
+                return
+            self._report(self._sync(connection, allow_deletions=options["allow_deletions"]))
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+
+    def _sync(self, connection: Connection, *, allow_deletions: bool) -> Sync:
+        with tqdm(unit=" files", disable=None, file=self.stderr) as bar:
+
+            def progress(sync: Sync) -> None:
+                bar.update(sync.seen - bar.n)
+                bar.set_postfix(chunks=sync.chunks, failed=sync.failed)
+
+            return sync_connection(connection, progress=progress, allow_deletions=allow_deletions)
+
+    def _report(self, sync: Sync) -> None:
+        connection = sync.connection
+        self.stdout.write(
+            f"{connection.name}: {sync.seen} seen, {sync.added} added, {sync.changed} changed, {sync.unchanged} unchanged,"
+            f" {sync.deleted} deleted, {sync.failed} failed; {sync.chunks} chunks embedded in {sync.seconds:.1f} s"
+            f" ({sync.encode_seconds:.1f} s in the encoder)."
+        )
+        for problem in connection.problems.all():
+            self.stdout.write(f"  {problem.external_id}: {problem.reason}: {problem.message}")
+        if sync.status == Sync.Status.STOPPED:
+            raise CommandError(f"{sync.message} (--allow-deletions)")
+        if not connection.compartment.grants.exists():
+            self.stdout.write(f"Nobody has a grant on {connection.compartment.name} yet, so nobody can search it.")
+
+
+def _names(levels: type[Sensitivity] | type[TrustLevel]) -> list[str]:
+    return [level.name.lower() for level in levels]
+
+
+def _connection(options: dict[str, Any]) -> Connection:
+    """Return the connection that the options name, made when there is none; raise CommandError on a contradiction."""
+    path = options["path"].expanduser().absolute()
+    name = options["connection"] or path.name
+    config = {"path": str(path)}
+    checked_config("folder", config)
+    existing = Connection.objects.select_related("compartment").filter(slug=slugify(name)).first()
+    if existing is not None:
+        _require_same(existing, config, options)
+        return existing
+    return Connection.objects.create(
+        slug=slugify(name),
+        name=name,
+        kind="folder",
+        config=config,
+        compartment=_compartment(options["compartment"] or "General"),
+        sensitivity=Sensitivity[(options["sensitivity"] or "internal").upper()],
+        trust=TrustLevel[(options["trust"] or "reference").upper()],
+    )
+
+
+def _compartment(name: str) -> Compartment:
+    return Compartment.objects.get_or_create(slug=slugify(name), defaults={"name": name})[0]
+
+
+def _require_same(connection: Connection, config: dict[str, str], options: dict[str, Any]) -> None:
+    """Raise CommandError where an option contradicts the connection that exists."""
+    stands = {
+        "path": connection.config == config,
+        "compartment": options["compartment"] in {None, connection.compartment.name, connection.compartment.slug},
+        "sensitivity": options["sensitivity"] in {None, connection.get_sensitivity_display().lower()},
+        "trust": options["trust"] in {None, connection.get_trust_display().lower()},
+    }
+    if differing := [name for name, same in stands.items() if not same]:
+        raise CommandError(
+            f"The connection {connection.slug!r} exists with another {' and '.join(differing)};"
+            " change it in the administration, or name another connection."
+        )

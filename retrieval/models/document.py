@@ -1,0 +1,117 @@
+"""Documents and chunks. Every key holds the document id, so that the tables can be distributed by it."""
+
+import uuid
+from typing import ClassVar, Final, Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+
+from corecube.models import Connection
+from corecube.scope import AccessScope
+
+_NAMESPACE: Final = uuid.UUID("6f0c1f52-0c5b-5a54-9a0e-1d9a1a0c7b11")
+
+
+def document_id(connection_slug: str, external_id: str) -> uuid.UUID:
+    """Return the id that a source item always has: made from where it stands, never drawn."""
+    return uuid.uuid5(_NAMESPACE, f"{connection_slug}\n{external_id}")
+
+
+class DocumentQuerySet(models.QuerySet["Document"]):
+    """Look-ups of documents; the scope fails closed."""
+
+    def in_scope(self, scope: AccessScope) -> Self:
+        """Return the documents that the scope lets its principal see."""
+        return self.filter(connection_id__in=scope.connection_ids)
+
+
+class Document(models.Model):
+    """One item of a source: a file, a page."""
+
+    id = models.UUIDField(primary_key=True, editable=False)
+    # No database constraint: the table may be distributed over servers, connections stay local.
+    connection = models.ForeignKey(
+        Connection, on_delete=models.DO_NOTHING, db_constraint=False, related_name="documents"
+    )
+    #: What the source calls it, unique within the connection: a path, an address, a page id.
+    external_id = models.TextField()
+    title = models.TextField()
+    uri = models.TextField(blank=True)
+    #: Canonical type: markdown, html, pdf, docx, text ...
+    source_type = models.CharField(max_length=20)
+    #: SHA-256 of the bytes and of how they were turned into chunks; equal means nothing to do.
+    fingerprint = models.CharField(max_length=64)
+    byte_size = models.BigIntegerField()
+    metadata = models.JSONField(default=dict)
+    modified_at = models.DateTimeField(null=True)
+    synced_at = models.DateTimeField()
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["connection", "title"], name="document_by_connection")]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Chunk(models.Model):
+    """The indexed unit. Its text stands without the title and headings, which have columns of their own."""
+
+    pk = models.CompositePrimaryKey("document_id", "ordinal")
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="chunks")
+    ordinal = models.IntegerField()
+    connection_id = models.BigIntegerField()
+    text = models.TextField()
+    heading_path = ArrayField(models.TextField(), default=list)
+    token_count = models.IntegerField()
+    content_hash = models.CharField(max_length=64)
+    page_start = models.IntegerField(null=True)
+    page_end = models.IntegerField(null=True)
+    #: Weighted lexemes: A title, B heading path, C text.
+    search = SearchVectorField()
+
+    class Meta:
+        indexes: ClassVar = [
+            # Without the pending list: a search never pays for an earlier insert.
+            GinIndex(fields=["search"], name="chunk_search", fastupdate=False),
+            models.Index(fields=["connection_id"], name="chunk_by_connection"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.ordinal}"
+
+
+class TermFrequency(models.Model):
+    """How many chunks of a connection hold a lexeme, as additions to be summed.
+
+    Ingestion only appends (negative for what it removes) and a sync folds the rows at its end, so that
+    writers never wait for each other. The empty lexeme counts the chunks themselves. Kept per connection:
+    a score may depend only on what its reader can see.
+    """
+
+    connection_id = models.BigIntegerField()
+    lexeme = models.TextField()
+    chunks = models.IntegerField()
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["lexeme", "connection_id"], include=["chunks"], name="term_frequency_by_lexeme")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.lexeme}: {self.chunks:+d}"
+
+
+class OutboxEntry(models.Model):
+    """A document changed or went; read models outside PostgreSQL follow these rows by transaction id."""
+
+    document_id = models.UUIDField()
+    connection_id = models.BigIntegerField()
+    deleted = models.BooleanField()
+    transaction_id = models.BigIntegerField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{'deleted' if self.deleted else 'changed'} {self.document_id}"

@@ -1,0 +1,41 @@
+"""Packing hits into numbered passages under a token budget."""
+
+from collections.abc import Callable
+
+from retrieval.types import Drop, DropReason, Hit, Passage, Ranking
+
+
+def passage_header(number: int, *, title: str, source: str, compartment: str) -> str:
+    """Return the line above a passage: "### [1] Deployment Runbook — Confluence — Engineering"."""
+    return f"### [{number}] {_one_line(title)} — {_one_line(source)} — {_one_line(compartment)}"
+
+
+def _one_line(text: str) -> str:
+    """Return the text without line breaks, which would let a title pose as a header or a passage."""
+    return " ".join(text.split())
+
+
+def pack(
+    hits: Ranking, *, budget_tokens: int, header: Callable[[int, Hit], str], count_tokens: Callable[[str], int]
+) -> tuple[tuple[Passage, ...], tuple[Drop, ...]]:
+    """Take hits in order while header and text fit the budget; a hit that does not fit is dropped, the next tried.
+
+    Returns the passages, numbered from 1 without gaps, and the drops. The passages' tokens never exceed the budget.
+    """
+    passages: list[Passage] = []
+    drops: list[Drop] = []
+    left = budget_tokens
+    for hit in hits:
+        line = header(len(passages) + 1, hit)
+        tokens = count_tokens(line) + hit.chunk.token_count
+        if tokens <= left:
+            passages.append(Passage(len(passages) + 1, hit, line, tokens))
+            left -= tokens
+        else:
+            drops.append(Drop(hit.chunk_id, DropReason.BUDGET, f"{tokens} tokens, {left} of {budget_tokens} left"))
+    return tuple(passages), tuple(drops)
+
+
+def context_text(passages: tuple[Passage, ...]) -> str:
+    """Return the context as a model is shown it."""
+    return "\n\n".join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)

@@ -1,0 +1,149 @@
+"""Running stages over a search state, one span each, and checking their wiring before the first run."""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import ClassVar, Final, Protocol
+
+from corecube.errors import CoreCubeError
+from retrieval.errors import PipelineError, StageError
+from retrieval.types import Note, SearchState, Span
+
+logger = logging.getLogger(__name__)
+
+_GIVEN: Final = frozenset({"query", "scope"})
+
+
+class Stage(Protocol):
+    """One step of a search: a pure function over the state, with what it needs and what it gives."""
+
+    @property
+    def name(self) -> str:
+        """The stage's name in traces and pages."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Fields of the state that earlier stages must have given."""
+        ...
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """Fields of the state that this stage fills."""
+        ...
+
+    @property
+    def optional(self) -> bool:
+        """Whether the search can do without it when time runs short."""
+        ...
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the changed state."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Stages in order. Raises PipelineError at construction when one needs what none before it gives."""
+
+    stages: tuple[Stage, ...]
+
+    def __post_init__(self) -> None:
+        """Walk the wiring."""
+        given = set(_GIVEN)
+        for stage in self.stages:
+            if missing := stage.needs - given:
+                message = f"{stage.name} needs {sorted(missing)} first"
+                raise PipelineError(message)
+            given |= stage.gives
+
+    def __repr__(self) -> str:
+        return " >> ".join(stage.name for stage in self.stages)
+
+    def run(self, state: SearchState) -> SearchState:
+        """Run every stage and return the last state, its trace complete.
+
+        Between stages the deadline is looked at: past 85 % of it optional stages are skipped, past all of it
+        the search ends with what it has. Both leave a degraded note. Raises StageError, or the CoreCubeError
+        that a stage raised.
+        """
+        for stage in self.stages:
+            if state.deadline.is_over:
+                return _mark(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The time was up.")
+            if stage.optional and state.deadline.is_soft:
+                state = _mark(state, stage.name, f"skipped_{stage.name}", "Skipped to keep the deadline.")
+                continue
+            state = run_stage(stage, state)
+        return state
+
+
+def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = perf_counter) -> SearchState:
+    """Run one stage and append its span."""
+    started = clock()
+    try:
+        after = stage(state)
+    except CoreCubeError:
+        raise
+    except Exception as error:
+        raise StageError(stage.name) from error
+    span = Span(
+        stage=stage.name,
+        seconds=clock() - started,
+        hits_in=len(state.hits),
+        hits_out=_hits_out(stage, state, after),
+        drops=after.drops[len(state.drops) :],
+        notes=after.notes[len(state.notes) :],
+    )
+    return replace(after, trace=(*after.trace, span))
+
+
+def _hits_out(stage: Stage, before: SearchState, after: SearchState) -> int:
+    """Return what the stage left: passages where it packed, its ranking where it is a leg, else the hits."""
+    if "passages" in stage.gives:
+        return len(after.passages)
+    if new := after.rankings.keys() - before.rankings.keys():
+        return sum(len(after.rankings[leg]) for leg in new)
+    return len(after.hits)
+
+
+def _mark(state: SearchState, stage: str, code: str, text: str) -> SearchState:
+    """Return the state with a span for a stage that did not run."""
+    note = Note(code, text, degraded=True)
+    span = Span(stage=stage, seconds=0.0, hits_in=len(state.hits), hits_out=len(state.hits), notes=(note,))
+    return replace(state, notes=(*state.notes, note), trace=(*state.trace, span))
+
+
+@dataclass(frozen=True, slots=True)
+class Legs:
+    """Runs first-stage legs side by side on the same state and gathers their rankings."""
+
+    legs: tuple[Stage, ...]
+    executor: Executor
+
+    name: ClassVar[str] = "legs"
+    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
+    optional: ClassVar[bool] = False
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Everything that any leg needs."""
+        return frozenset[str]().union(*(leg.needs for leg in self.legs))
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with every leg's ranking; the first leg runs in the caller's thread."""
+        others = [self.executor.submit(run_stage, leg, state) for leg in self.legs[1:]]
+        first = run_stage(self.legs[0], state)
+        return _gather(state, [first, *(other.result() for other in others)])
+
+
+def _gather(before: SearchState, outcomes: Sequence[SearchState]) -> SearchState:
+    """Merge what the legs added to the state they all started from."""
+    spans = [span for after in outcomes for span in after.trace[len(before.trace) :]]
+    return replace(
+        before,
+        rankings={leg: ranking for after in outcomes for leg, ranking in after.rankings.items()},
+        drops=(*before.drops, *(drop for after in outcomes for drop in after.drops[len(before.drops) :])),
+        trace=(*before.trace, *(replace(span, parent=Legs.name) for span in spans)),
+    )

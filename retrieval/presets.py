@@ -1,0 +1,83 @@
+"""The presets: each a tuple of stages over one engine, and a config."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from retrieval.config import PresetConfig
+from retrieval.errors import UnknownPresetError
+from retrieval.pipeline import Legs, Pipeline
+from retrieval.resources import Resources
+from retrieval.stages import (
+    Analyze,
+    Assemble,
+    Blend,
+    CheckAccess,
+    Complete,
+    Dedupe,
+    Dense,
+    Embed,
+    Freshness,
+    Fulltext,
+    Fuse,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A way of retrieving."""
+
+    name: str
+    description: str
+    config: PresetConfig
+    build: Callable[[PresetConfig, Resources], Pipeline]
+
+    @property
+    def version(self) -> str:
+        """A fingerprint of the stages' code names and every number: it changes when either does."""
+        return hashlib.sha256(f"{self.build.__name__} {self.config}".encode()).hexdigest()[:12]
+
+
+def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:
+    """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
+    text_search = resources.text_search_config
+    return Pipeline(
+        (
+            Analyze(text_search),
+            Embed(resources.encoder),
+            Legs(
+                (Dense(config.dense, resources.index), Fulltext(config.fulltext, text_search)),
+                resources.executor,
+            ),
+            Fuse(config.fusion),
+            Complete(config.fulltext, text_search, resources.index),
+            CheckAccess(),
+            Freshness(),
+            Blend(config.blend),
+            Dedupe(),
+            Assemble(config.assemble, resources.count_tokens),
+        )
+    )
+
+
+PRESETS: Final = {
+    preset.name: preset
+    for preset in (
+        Preset(
+            "corecube",
+            "Governed hybrid search: full text and vectors, fused and blended.",
+            PresetConfig(),
+            build_corecube,
+        ),
+    )
+}
+DEFAULT_PRESET: Final = "corecube"
+
+
+def preset_named(name: str) -> Preset:
+    """Return the preset; raise UnknownPresetError, which names those that exist."""
+    if name not in PRESETS:
+        message = f"There is no preset {name!r}; there are: {', '.join(PRESETS)}."
+        raise UnknownPresetError(message)
+    return PRESETS[name]

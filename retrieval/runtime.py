@@ -1,0 +1,81 @@
+"""The process's resources, loaded on first use: the model, the active index, the leg threads."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from django.conf import settings
+from django.db import connection
+
+from retrieval.encoders import Encoder, load_encoder
+from retrieval.errors import ModelMissingError
+from retrieval.index.store import VectorIndex
+from retrieval.models import EmbeddingIndex
+from retrieval.resources import Resources
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class InlineExecutor(Executor):
+    """Runs each call at once, in the caller's thread."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Return a future that is done already."""
+        future: Future[_T] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 -- handed to the caller by result()
+            future.set_exception(error)
+        return future
+
+
+class DatabaseThreads(ThreadPoolExecutor):
+    """Threads that give their database connection back to the pool after each call."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Run the call in a thread."""
+
+        def call() -> _T:
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                connection.close()
+
+        return super().submit(call)
+
+
+def encoder() -> Encoder:
+    """Return the installation's embedding model; raise ModelMissingError when it is not on this machine."""
+    return _loaded(settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL)
+
+
+@cache
+def _loaded(directory: Path) -> Encoder:
+    return load_encoder(directory)
+
+
+@cache
+def _leg_executor(threads: int) -> Executor:
+    return DatabaseThreads(threads, thread_name_prefix="leg") if threads else InlineExecutor()
+
+
+def active_index() -> VectorIndex:
+    """Return the embedding index that is searched; raise ModelMissingError when none matches the model."""
+    index = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
+    if index is None:
+        message = "There is no embedding index yet: run `manage.py ingest` or sync a connection first."
+        raise ModelMissingError(message)
+    return VectorIndex(index.pk, index.dim)
+
+
+def resources(model: Encoder | None = None) -> Resources:
+    """Return what the presets' stages need; `model` takes the place of the installation's encoder."""
+    return Resources(
+        encoder=model or encoder(),
+        index=active_index(),
+        text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
+        executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
+    )

@@ -1,0 +1,119 @@
+"""Searching as everyone does it: pages, API, commands and evaluation all go through `search`."""
+
+import logging
+import uuid
+from dataclasses import dataclass, field
+
+from django.conf import settings
+from django.utils import timezone
+
+from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.errors import NotPermittedError
+from retrieval import runtime
+from retrieval.deadline import Deadline
+from retrieval.errors import EmptyQueryError, QueryTooLongError
+from retrieval.models import SearchRecord
+from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
+from retrieval.resources import Resources
+from retrieval.sanitise import storable
+from retrieval.tracing import trace_json
+from retrieval.types import Passage, Query, Ranking, SearchState, Span
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """What is asked, and how."""
+
+    text: str
+    preset: str = DEFAULT_PRESET
+    #: Hits wanted, 1 to 100.
+    top_k: int = 10
+    narrowing: ScopeRequest = field(default_factory=ScopeRequest)
+    #: Lists the connections outside the scope with their reason: only for a viewer who is an admin.
+    reveal_excluded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What a search found and did."""
+
+    #: Names the stored trace.
+    id: uuid.UUID
+    preset: Preset
+    state: SearchState
+
+    @property
+    def hits(self) -> Ranking:
+        """The hits wanted, best first."""
+        return self.state.hits[: self.state.top_k]
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The numbered context."""
+        return self.state.passages
+
+    @property
+    def trace(self) -> tuple[Span, ...]:
+        """One span per stage."""
+        return self.state.trace
+
+    @property
+    def seconds(self) -> float:
+        """Time from the request to the last stage's end."""
+        return sum(span.seconds for span in self.state.trace if not span.parent)
+
+
+def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:
+    """Search as `principal` and store the trace; without `resources`, with the installation's own.
+
+    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError, UnknownConnectionError, NotPermittedError,
+    ModelMissingError, or StageError.
+    """
+    text = checked_query(request.text)
+    preset = preset_named(request.preset)
+    if not principal.may_use(preset.name):
+        raise NotPermittedError("This API key may not use that preset.")
+    scope = scope_for(principal, request.narrowing, reveal_excluded=request.reveal_excluded)
+    state = SearchState(
+        query=Query(text, text[: preset.config.query.retrieval_characters]),
+        scope=scope,
+        deadline=Deadline.after(preset.config.deadline_ms / 1000),
+        now=timezone.now(),
+        top_k=request.top_k,
+    )
+    finished = preset.build(preset.config, resources or runtime.resources()).run(state)
+    outcome = SearchOutcome(uuid.uuid4(), preset, finished)
+    _record(outcome, principal)
+    return outcome
+
+
+def checked_query(text: str) -> str:
+    """Return the query without blanks around it, as the store can hold it; raise EmptyQueryError, QueryTooLongError."""
+    query = storable(text).strip()
+    if not query:
+        raise EmptyQueryError
+    if len(query) > settings.CORECUBE_MAX_QUERY_CHARACTERS:
+        message = f"The query has {len(query)} characters; the most is {settings.CORECUBE_MAX_QUERY_CHARACTERS}."
+        raise QueryTooLongError(message)
+    return query
+
+
+def _record(outcome: SearchOutcome, principal: Principal) -> None:
+    """Store the trace of a search."""
+    state = outcome.state
+    SearchRecord.objects.create(
+        id=outcome.id,
+        user=principal.user,
+        key=principal.key,
+        preset=outcome.preset.name,
+        preset_version=outcome.preset.version,
+        query=state.query.text if settings.CORECUBE_KEEP_QUERY_TEXT else "",
+        connection_ids=state.scope.connection_ids,
+        milliseconds=outcome.seconds * 1000,
+        hit_count=len(outcome.hits),
+        degraded=list(state.degraded),
+        trace=trace_json(state),
+    )
+    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))

@@ -1,0 +1,30 @@
+"""The second look at access."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.types import Drop, DropReason, Note, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class CheckAccess:
+    """Check each hit's connection against the scope once more, whatever the first stage let through.
+
+    The scope is part of every search statement, so a drop here is a defect and is shown as one.
+    """
+
+    name: ClassVar[str] = "access"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with only hits that the scope allows."""
+        allowed = tuple(hit for hit in state.hits if state.scope.allows(hit.chunk.connection_id))
+        drops = tuple(
+            Drop(hit.chunk_id, DropReason.ACCESS)
+            for hit in state.hits
+            if not state.scope.allows(hit.chunk.connection_id)
+        )
+        notes = (Note("access_breach", f"{len(drops)} hits out of scope were stopped here."),) if drops else ()
+        return replace(state, hits=allowed, drops=(*state.drops, *drops), notes=(*state.notes, *notes))

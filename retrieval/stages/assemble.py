@@ -1,0 +1,44 @@
+"""Making the numbered context."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from corecube.scope import AccessScope
+from retrieval.config import AssembleConfig
+from retrieval.packing import pack, passage_header
+from retrieval.types import Drop, DropReason, Hit, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Assemble:
+    """Pack the best hits as numbered passages under the token budget."""
+
+    config: AssembleConfig
+    count_tokens: Callable[[str], int]
+
+    name: ClassVar[str] = "assemble"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"passages"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with its passages; hits beyond the wanted number or the budget are dropped."""
+        passages, over_budget = pack(
+            state.hits[: state.top_k],
+            budget_tokens=self.config.budget_tokens,
+            header=lambda number, hit: header(number, hit, state.scope),
+            count_tokens=self.count_tokens,
+        )
+        beyond = tuple(
+            Drop(hit.chunk_id, DropReason.TOP_K, f"rank {rank}, {state.top_k} wanted")
+            for rank, hit in enumerate(state.hits[state.top_k :], start=state.top_k + 1)
+        )
+        return replace(state, passages=passages, drops=(*state.drops, *over_budget, *beyond))
+
+
+def header(number: int, hit: Hit, scope: AccessScope) -> str:
+    """Return a passage's header line."""
+    connection = scope.inclusion(hit.chunk.connection_id).connection
+    title = " > ".join((hit.chunk.title, *hit.chunk.heading_path))
+    return passage_header(number, title=title, source=connection.name, compartment=connection.compartment)

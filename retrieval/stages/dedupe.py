@@ -1,0 +1,27 @@
+"""Removing repeated text."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.diversity import drop_exact_duplicates
+from retrieval.types import Hit, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Dedupe:
+    """Keep one of several chunks with the same text: the most trusted, then the freshest."""
+
+    name: ClassVar[str] = "dedupe"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = True
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state without duplicates."""
+
+        def preference(hit: Hit) -> tuple[float, ...]:
+            trust = state.scope.inclusion(hit.chunk.connection_id).connection.trust
+            return (trust, hit.signals["freshness"])
+
+        hits, drops = drop_exact_duplicates(state.hits, preference=preference)
+        return replace(state, hits=hits, drops=(*state.drops, *drops))

@@ -1,0 +1,51 @@
+"""The vector leg."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.config import DenseConfig
+from retrieval.errors import SearchTimeoutError
+from retrieval.index import store
+from retrieval.types import Note, Ranking, SearchState, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """Find the chunks in scope nearest to the query's vector."""
+
+    config: DenseConfig
+    index: store.VectorIndex
+
+    name: ClassVar[str] = "dense"
+    needs: ClassVar[frozenset[str]] = frozenset({"vector", "terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with this leg's ranking; a leg that runs out of time gives none and says so."""
+        if state.vector is None:
+            message = "the dense leg needs a vector"
+            raise ValueError(message)
+        try:
+            ranking, note = self._search(state.vector, state)
+        except SearchTimeoutError:
+            ranking, note = (), Note("dense_timeout", "The vector leg ran out of time.", degraded=True)
+        return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
+
+    def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
+        size = state.terms.corpus_size
+        timeout = state.deadline.remaining_seconds
+        if size < self.config.exact_below:
+            ranking = store.dense_exact(
+                vector, scope=state.scope, index=self.index, depth=self.config.depth, timeout_seconds=timeout
+            )
+            return ranking, Note("dense_exact", f"Compared all {size} chunks in scope.")
+        ranking = store.dense_hnsw(
+            vector,
+            scope=state.scope,
+            index=self.index,
+            depth=self.config.depth,
+            ef_search=self.config.ef_search,
+            timeout_seconds=timeout,
+        )
+        return ranking, Note("dense_hnsw", f"HNSW index, {size} chunks in scope.")

@@ -1,0 +1,39 @@
+"""How fresh each hit is."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import ClassVar, Final
+
+from corecube.scope import ConnectionFacts, FreshnessBasis
+from retrieval.ranking import freshness
+from retrieval.types import ChunkFacts, SearchState
+
+_DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Give each hit its freshness: halved with every half-life of its connection."""
+
+    name: ClassVar[str] = "freshness"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
+    gives: ClassVar[frozenset[str]] = frozenset({"freshness"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with `age_days` and `freshness` among each hit's signals."""
+        hits = []
+        for hit in state.hits:
+            connection = state.scope.inclusion(hit.chunk.connection_id).connection
+            age = age_days(hit.chunk, connection, state.now)
+            fresh = freshness(age, connection.half_life_days)
+            hits.append(replace(hit, signals={**hit.signals, "age_days": age, "freshness": fresh}))
+        return replace(state, hits=tuple(hits))
+
+
+def age_days(chunk: ChunkFacts, connection: ConnectionFacts, now: datetime) -> float:
+    """Return days since the connection's freshness basis: the last sync, or the document's last change if known."""
+    since = chunk.synced_at
+    if connection.freshness_basis is FreshnessBasis.MODIFIED and chunk.modified_at is not None:
+        since = chunk.modified_at
+    return (now - since) / _DAY

@@ -1,0 +1,29 @@
+"""Making one pool of the legs' rankings."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.config import FusionConfig
+from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.types import Drop, DropReason, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Fuse:
+    """Merge the legs' rankings by reciprocal rank fusion and keep the best as the pool."""
+
+    config: FusionConfig
+
+    name: ClassVar[str] = "fuse"
+    needs: ClassVar[frozenset[str]] = frozenset({"rankings"})
+    gives: ClassVar[frozenset[str]] = frozenset({"hits"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the pool as hits."""
+        fused = reciprocal_rank_fusion(state.rankings, rank_constant=self.config.rank_constant)
+        drops = tuple(
+            Drop(hit.chunk_id, DropReason.OUTSIDE_WINDOW, f"fused rank {rank}, window {self.config.pool}")
+            for rank, hit in enumerate(fused[self.config.pool :], start=self.config.pool + 1)
+        )
+        return replace(state, hits=fused[: self.config.pool], drops=(*state.drops, *drops))

@@ -1,0 +1,51 @@
+"""Stand-ins that keep the real ones' promises, for tests."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class HashEncoder:
+    """An encoder without a model: a text's vector is the normalised sum of its words' random directions.
+
+    Texts that share words are similar, the same text is identical, and nothing has to be loaded. A token is a
+    run of letters and digits or a single other sign.
+    """
+
+    name = "hash"
+    max_tokens = 512
+
+    def __init__(self, dim: int = 64) -> None:
+        self.dim = dim
+
+    def encode_query(self, text: str) -> NDArray[np.float32]:
+        """Return the unit vector of a query, shape (dim,)."""
+        vector: NDArray[np.float32] = self.encode_documents([text])[0]
+        return vector
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, shape (len(texts), dim), in input order."""
+        return np.stack([self._vector(text) for text in texts]) if texts else np.zeros((0, self.dim), np.float32)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of each text."""
+        return [len(self.token_spans(text)) for text in texts]
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the character span of every token."""
+        return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        words = re.findall(r"\w+", text.lower()) or [""]
+        total = np.sum([_direction(word, self.dim) for word in words], axis=0)
+        unit: NDArray[np.float32] = (total / np.linalg.norm(total)).astype(np.float32)
+        return unit
+
+
+def _direction(word: str, dim: int) -> NDArray[np.float64]:
+    """Return the word's own random direction, the same in every process."""
+    seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
+    return np.random.default_rng(seed).standard_normal(dim)

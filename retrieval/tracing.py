@@ -1,0 +1,43 @@
+"""Traces as JSON: what a search did, without any document text."""
+
+from typing import Any
+
+from retrieval.types import Hit, SearchState, Span
+
+
+def trace_json(state: SearchState) -> dict[str, Any]:
+    """Return the trace of a finished search: its spans, its hits with their scores, its passages by number."""
+    return {
+        "spans": [span_json(span) for span in state.trace],
+        "hits": [hit_json(hit) for hit in state.hits[: state.top_k]],
+        "passages": [
+            {"number": passage.number, "chunk": str(passage.hit.chunk_id), "tokens": passage.token_count}
+            for passage in state.passages
+        ],
+    }
+
+
+def span_json(span: Span) -> dict[str, Any]:
+    """Return one span."""
+    return {
+        "stage": span.stage,
+        "parent": span.parent,
+        "ms": round(span.seconds * 1000, 3),
+        "hits_in": span.hits_in,
+        "hits_out": span.hits_out,
+        "drops": [[str(drop.chunk_id), drop.reason.value, drop.detail] for drop in span.drops],
+        "notes": [{"code": note.code, "text": note.text, "degraded": note.degraded} for note in span.notes],
+    }
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """Return one hit's score ledger."""
+    return {
+        "chunk": str(hit.chunk_id),
+        "score": hit.score,
+        "score_type": hit.score_type.value,
+        "ranks": dict(hit.ranks),
+        "signals": dict(hit.signals),
+        "contributions": dict(hit.contributions),
+        "matches": [[match.lexeme, match.idf, match.share, match.weight] for match in hit.matches],
+    }

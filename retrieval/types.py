@@ -1,0 +1,217 @@
+"""The engine's data: frozen, free of Django, passed from stage to stage."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corecube.scope import AccessScope
+from retrieval.deadline import Deadline
+
+#: A unit vector, shape (dim,).
+Vector = NDArray[np.float32]
+
+
+class ChunkId(NamedTuple):
+    """A chunk's key; its order breaks ties wherever scores are equal."""
+
+    document_id: UUID
+    ordinal: int
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.ordinal}"
+
+
+class ScoreType(StrEnum):
+    """What a score means. A threshold belongs to one type."""
+
+    COSINE = "cosine"
+    FULLTEXT = "fulltext"
+    RRF = "rrf"
+    BLEND = "blend"
+    LOGIT = "logit"
+    RUBRIC = "rubric"
+
+
+class DropReason(StrEnum):
+    """Why a hit left the ranking; the explorer shows one per dropped document."""
+
+    ACCESS = "access"
+    OUTSIDE_WINDOW = "outside_window"
+    QUALITY = "quality"
+    DUPLICATE = "duplicate_of"
+    RERANK_CUT = "rerank_cut"
+    BUDGET = "budget"
+    TOP_K = "top_k"
+    DEADLINE = "deadline"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A lexeme of the query and how rare it is in scope."""
+
+    lexeme: str
+    #: Chunks in scope that hold it.
+    document_frequency: int
+    #: ln(1 + (N - df + 0.5) / (df + 0.5)), at least 0.
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """The query as full-text search reads it."""
+
+    terms: tuple[Term, ...] = ()
+    #: Chunks in scope.
+    corpus_size: int = 0
+    #: The tsquery that demands every term, with the query's quotes, minus and OR; empty when nothing is searchable.
+    all_terms: str = ""
+    #: Whether the query uses quotes, minus or OR, which state an intent that is never relaxed.
+    has_operators: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TermMatch:
+    """A query lexeme that a chunk holds, and what it added to the full-text score."""
+
+    lexeme: str
+    idf: float
+    share: float
+    #: The heaviest field that holds it: A title, B heading path, C text.
+    weight: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkFacts:
+    """What PostgreSQL knows of a chunk: read once for the whole pool, with the scope applied again."""
+
+    connection_id: int
+    title: str
+    uri: str
+    source_type: str
+    heading_path: tuple[str, ...]
+    text: str
+    token_count: int
+    content_hash: str
+    page_start: int | None
+    page_end: int | None
+    synced_at: datetime
+    modified_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A chunk in a ranking, with everything that speaks for it.
+
+    `signals` are raw values by name (cosine, fulltext, rrf, freshness); one that was not computed is
+    absent, never 0. `ranks` say at which place (from 1) a leg found the chunk; a leg that did not is absent.
+    `contributions` are the parts of a blended score and sum to `score`.
+    """
+
+    chunk_id: ChunkId
+    score: float
+    score_type: ScoreType
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    signals: Mapping[str, float] = field(default_factory=dict)
+    contributions: Mapping[str, float] = field(default_factory=dict)
+    matches: tuple[TermMatch, ...] = ()
+    facts: ChunkFacts | None = None
+
+    @property
+    def chunk(self) -> ChunkFacts:
+        """The chunk's facts; raises ValueError before the pool was completed."""
+        if self.facts is None:
+            message = f"{self.chunk_id} has not been read from the store yet."
+            raise ValueError(message)
+        return self.facts
+
+
+#: The ordered hits of one leg, best first.
+Ranking = tuple[Hit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as packed for a reader, under its citation number."""
+
+    #: The N of [N], from 1.
+    number: int
+    hit: Hit
+    #: "### [1] Title — Source — Compartment", the line above the text.
+    header: str
+    #: Tokens of header and text together.
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A hit that a stage removed, and why."""
+
+    chunk_id: ChunkId
+    reason: DropReason
+    #: One clause with the numbers: "0.93 twin of ...", "rank 214, window 100".
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a stage wants seen. A degraded note marks a fallback or a cut corner."""
+
+    code: str
+    text: str
+    degraded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What one stage did: the trace's row."""
+
+    stage: str
+    seconds: float
+    hits_in: int
+    hits_out: int
+    drops: tuple[Drop, ...] = ()
+    notes: tuple[Note, ...] = ()
+    #: The stage that this one ran inside of, for legs that run side by side.
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What was asked."""
+
+    #: The text as sent; a model is shown all of it.
+    text: str
+    #: The part that retrieval reads.
+    retrieval_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchState:
+    """Everything one search knows so far. Stages return a changed copy."""
+
+    query: Query
+    scope: AccessScope
+    deadline: Deadline
+    now: datetime
+    #: Hits wanted in the end.
+    top_k: int
+    terms: QueryTerms = QueryTerms()
+    vector: Vector | None = None
+    rankings: Mapping[str, Ranking] = field(default_factory=dict)
+    hits: Ranking = ()
+    passages: tuple[Passage, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    notes: tuple[Note, ...] = ()
+    trace: tuple[Span, ...] = ()
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """The codes of what fell back or was cut short, in order, each once."""
+        codes = (note.code for span in self.trace for note in span.notes if note.degraded)
+        return tuple(dict.fromkeys(codes))

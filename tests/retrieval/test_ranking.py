@@ -1,0 +1,96 @@
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.config import BlendConfig
+from retrieval.ranking import blend, break_ties, freshness, idf
+from tests.retrieval.conftest import chunk_id, hit
+
+
+def test_idf_by_hand():
+    # N = 10, df = 2: ln(1 + 8.5 / 2.5) = ln 4.4
+    assert idf(2, 10) == pytest.approx(math.log(4.4))
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+def test_idf_is_never_negative_and_falls_with_the_document_frequency(df, size):
+    assert 0.0 <= idf(df + 1, size) <= idf(df, size)
+
+
+def test_freshness_halves_with_every_half_life():
+    assert [freshness(age, 30.0) for age in (0, 30, 60)] == [1.0, 0.5, 0.25]
+    assert freshness(-5, 30.0) == 1.0
+
+
+@given(st.floats(0, 1e5), st.floats(0, 1e5), st.floats(0.01, 1e4))
+def test_freshness_falls_with_age_within_0_and_1(age, more, half_life):
+    assert 0.0 <= freshness(age + more, half_life) <= freshness(age, half_life) <= 1.0
+
+
+def test_blend_by_hand():
+    hits = (
+        hit(1, cosine=0.8, fulltext=1.0, freshness=1.0),
+        hit(2, cosine=0.6, fulltext=3.0, freshness=0.5),
+        hit(3, cosine=0.7, fulltext=2.0, freshness=0.0),
+    )
+    scores = {it.chunk_id: it for it in blend(hits, BlendConfig())}
+    # 1: 0.6 x 1 + 0.3 x 0 + 0.1 x 1 = 0.70; 2: 0 + 0.3 + 0.05 = 0.35; 3: 0.3 + 0.15 + 0 = 0.45
+    assert scores[chunk_id(1)].score == pytest.approx(0.70)
+    assert scores[chunk_id(2)].score == pytest.approx(0.35)
+    assert scores[chunk_id(3)].score == pytest.approx(0.45)
+    assert dict(scores[chunk_id(2)].contributions) == pytest.approx({"dense": 0.0, "fulltext": 0.3, "freshness": 0.05})
+    assert [it.chunk_id for it in blend(hits, BlendConfig())] == [chunk_id(1), chunk_id(3), chunk_id(2)]
+
+
+def test_a_missing_signal_adds_nothing_and_does_not_stretch_the_others():
+    hits = (hit(1, cosine=0.9), hit(2, cosine=0.5, fulltext=7.0), hit(3, cosine=0.7, fulltext=5.0))
+    scores = {it.chunk_id: it.score for it in blend(hits, BlendConfig())}
+    assert scores[chunk_id(1)] == pytest.approx(0.6)
+    assert scores[chunk_id(3)] == pytest.approx(0.3)
+
+
+signals = st.fixed_dictionaries(
+    {}, optional={"cosine": st.floats(-1, 1), "fulltext": st.floats(0, 50), "freshness": st.floats(0, 1)}
+)
+
+
+@given(st.lists(signals, max_size=25), st.randoms(use_true_random=False))
+def test_blend_is_bounded_sums_its_parts_and_ignores_the_order_given(pool, shuffler: random.Random):
+    hits = [hit(number, **values) for number, values in enumerate(pool)]
+    blended = blend(tuple(hits), BlendConfig())
+    assert all(0.0 <= it.score <= 1.0 + 1e-9 for it in blended)
+    assert all(it.score == pytest.approx(sum(it.contributions.values())) for it in blended)
+    assert [it.score for it in blended] == sorted((it.score for it in blended), reverse=True)
+    shuffler.shuffle(hits)
+    assert blend(tuple(hits), BlendConfig()) == blended
+
+
+TRUST = {1: 1, 2: 2, 3: 3}
+
+
+def trust(it):
+    return TRUST[it.chunk.connection_id]
+
+
+def test_the_more_trusted_wins_within_the_tolerance():
+    hits = (hit(1, 0.900, connection_id=1), hit(2, 0.895, connection_id=3), hit(3, 0.889, connection_id=3))
+    # 2 lies within 0.01 of 1 and is more trusted; 3 lies 0.011 below 1.
+    assert [it.chunk_id for it in break_ties(hits, trust=trust, tolerance=0.01)] == [
+        chunk_id(2),
+        chunk_id(1),
+        chunk_id(3),
+    ]
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 3)), max_size=25))
+def test_breaking_ties_permutes_and_never_lifts_a_hit_over_one_that_is_clearly_better(pool):
+    hits = tuple(hit(n, score, connection_id=source) for n, (score, source) in enumerate(sorted(pool, reverse=True)))
+    ordered = break_ties(hits, trust=trust, tolerance=0.01)
+    assert sorted(it.chunk_id for it in ordered) == sorted(it.chunk_id for it in hits)
+    best_below = 0.0
+    for it in reversed(ordered):
+        best_below = max(best_below, it.score)
+        assert it.score >= best_below - 0.01
