@@ -26,7 +26,7 @@ _POLICY: Final = (
     "connect-src 'self'; "
     "form-action 'self'; "
     "base-uri 'none'; "
-    "frame-ancestors 'none'; "
+    "frame-ancestors 'none'"
 )
 
 
@@ -81,7 +81,7 @@ class DatabaseOutageMiddleware:
         """Return the 503 for an outage, None for any other exception."""
         if not isinstance(exception, OperationalError | InterfaceError | DatabaseUnavailableError):
             return None
-        logger.error("database.unavailable path=%s", request.path, exc_info=exception)
+        logger.error("database.unavailable path=%s error=%s", request.path, exception)
         return outage_response(request)
 
 

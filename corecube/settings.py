@@ -35,7 +35,7 @@ def _database() -> dict[str, Any]:
         dict(dj_database_url.parse(url)) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
     )
     # JIT compiles a plan for longer than a search runs.
-    options = {"options": "-c jit=off", "pool": {"min_size": 1, "max_size": 24, "timeout": 10}}
+    options = {"options": "-c jit=off", "pool": {"min_size": 1, "max_size": 24, "timeout": 5}}
     return {**settings, "OPTIONS": {**settings.get("OPTIONS", {}), **options}}
 
 

@@ -53,7 +53,7 @@ def evaluation_principal() -> Principal:
 
 
 def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
-    """Return the connection that holds the collection, synced unless its content is there already."""
+    """Return the connection that holds the collection, synced: what is there already is not embedded again."""
     slug = f"{EVALUATION}-{dataset.name}".lower()[:50]
     connection, _ = Connection.objects.get_or_create(
         slug=slug,
@@ -64,9 +64,6 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
             "sensitivity": Sensitivity.RESTRICTED,
         },
     )
-    if connection.config.get("corpus_hash") != dataset.corpus_hash:
-        source = Source(CorpusConnector(dataset), parse_document)
-        sync_connection(connection, source=source, progress=progress, allow_deletions=True)
-        connection.config = {"corpus_hash": dataset.corpus_hash}
-        connection.save(update_fields=["config"])
+    source = Source(CorpusConnector(dataset), parse_document)
+    sync_connection(connection, source=source, progress=progress, allow_deletions=True)
     return connection

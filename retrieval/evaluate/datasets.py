@@ -1,7 +1,6 @@
 """Judged collections in the BEIR layout: `corpus.jsonl`, `queries.jsonl`, `qrels.tsv`."""
 
 import csv
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ class Dataset:
 
     directory: Path
     name: str
-    #: SHA-256 of the corpus file.
-    corpus_hash: str
     queries: tuple[JudgedQuery, ...]
     #: Grade by query id, then document id.
     qrels: dict[str, dict[str, int]]
@@ -51,9 +48,7 @@ def load_dataset(directory: Path) -> Dataset:
     )
     if not queries:
         raise InvalidRequestError(f"{directory} has no query with a judgment.")
-    with (directory / _CORPUS).open("rb") as file:
-        corpus_hash = hashlib.file_digest(file, "sha256").hexdigest()
-    return Dataset(directory, directory.resolve().name, corpus_hash, queries, qrels)
+    return Dataset(directory, directory.resolve().name, queries, qrels)
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

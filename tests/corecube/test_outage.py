@@ -1,0 +1,48 @@
+"""What people and programs see while the database does not answer, in a process whose database is not there."""
+
+import json
+import os
+import subprocess
+import sys
+
+_SCRIPT = """
+import json, sys
+import django
+django.setup()
+from django.test import Client
+path, headers = json.loads(sys.argv[1])
+response = Client(headers={"host": "localhost", **headers}).get(path)
+print(json.dumps([response.status_code, response.headers.get("Retry-After"), response.content.decode()]))
+"""
+
+
+def get(path, **headers):
+    """Return status, Retry-After and body of a request to an installation whose database is stopped."""
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "corecube.settings",
+        "DATABASE_URL": "postgres://nobody:secret-word@127.0.0.1:1/corecube",
+        "CORECUBE_LOG_LEVEL": "CRITICAL",
+    }
+    finished = subprocess.run(
+        [sys.executable, "-c", _SCRIPT, json.dumps([path, headers])],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(finished.stdout.splitlines()[-1])
+
+
+def test_a_program_gets_503_and_when_to_try_again():
+    status, retry_after, body = get("/v1/models", Authorization="Bearer cc_any")
+    assert (status, retry_after) == (503, "5")
+    assert json.loads(body)["error"]["code"] == "database_unavailable"
+    assert "secret-word" not in body
+
+
+def test_a_person_gets_a_page_that_says_so():
+    status, _, body = get("/", Cookie="sessionid=" + "a" * 32)
+    assert status == 503
+    assert "The database does not answer" in body
+    assert "secret-word" not in body
