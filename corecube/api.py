@@ -112,7 +112,7 @@ def make_api(
 
     `parameters` tell which parameter of a request an error's code speaks of.
     """
-    docs = Swagger(settings={"validatorUrl": None, "tryItOutEnabled": True})
+    docs = Swagger(settings={"validatorUrl": None, "tryItOutEnabled": True, "defaultModelsExpandDepth": 0})
     api = NinjaAPI(
         title=title, description=description, version="1", urls_namespace=name, auth=auth, docs=docs, docs_url="/docs"
     )

@@ -54,3 +54,16 @@ def env_path(name: str, default: Path) -> Path:
     """Return a path, made absolute."""
     value = env_str(name)
     return Path(value).expanduser().resolve() if value else default
+
+
+def usable_folder(path: Path) -> Path:
+    """Return a folder, made if missing; one that this user cannot write to is an error."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        is_usable = os.access(path, os.R_OK | os.W_OK | os.X_OK)
+    except OSError:
+        is_usable = False
+    if is_usable:
+        return path
+    message = f"This user cannot write to {path}; CORECUBE_VAR_DIR names another folder for CoreCube's data."
+    raise ImproperlyConfigured(message)

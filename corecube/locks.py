@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def open_lock(path: Path) -> int:
-    """Open a lock file without locking it, made if missing; return its file descriptor."""
+    """Open a lock file without locking it, made with its folder if missing; return its file descriptor."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     return os.open(path, os.O_RDONLY | os.O_CREAT, 0o600)
 
 

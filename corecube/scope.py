@@ -1,7 +1,7 @@
 """What one principal may see in one request: frozen data, free of Django, the only key to a search."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
 
@@ -82,22 +82,24 @@ class AccessScope:
     principal: str
     included: tuple[Inclusion, ...]
     excluded: tuple[ExcludedConnection, ...] = ()
+    _by_id: Mapping[int, Inclusion] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the inclusions by connection."""
+        object.__setattr__(self, "_by_id", {inclusion.connection.id: inclusion for inclusion in self.included})
 
     @property
     def connection_ids(self) -> list[int]:
         """The allowed connections' ids, ascending; a list, as the database driver wants one."""
-        return sorted(inclusion.connection.id for inclusion in self.included)
+        return sorted(self._by_id)
 
     def allows(self, connection_id: int) -> bool:
         """Return whether documents of this connection may be shown."""
-        return any(inclusion.connection.id == connection_id for inclusion in self.included)
+        return connection_id in self._by_id
 
     def inclusion(self, connection_id: int) -> Inclusion:
         """Return the rule that lets a connection in; raise KeyError for one that is not in scope."""
-        for inclusion in self.included:
-            if inclusion.connection.id == connection_id:
-                return inclusion
-        raise KeyError(connection_id)
+        return self._by_id[connection_id]
 
     def only(self, connection_ids: Iterable[int], *, reveal: bool) -> "AccessScope":
         """Return the scope narrowed to these connections; the rest are listed as excluded if `reveal`."""

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import dj_database_url
 
-from corecube.env import env_bool, env_int, env_list, env_path, env_str
+from corecube.env import env_bool, env_int, env_list, env_path, env_str, usable_folder
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
-CORECUBE_VAR_DIR: Final = env_path("CORECUBE_VAR_DIR", BASE_DIR / "var")
+CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / "var"))
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
@@ -18,7 +18,6 @@ CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
 
 def _secret_key(path: Path) -> str:
     """Return the installation's secret key, made on first use and readable by its owner only."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="ascii") as file:
             path.chmod(0o600)
@@ -67,12 +66,14 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django_htmx",
+    "ninja",
     "corecube",
     "retrieval",
     "explorer",
 ]
 MIDDLEWARE = [
     "corecube.http.RequestIdMiddleware",
+    "corecube.api.ErrorShapeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "corecube.http.ContentSecurityPolicyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -31,7 +31,14 @@ class DenseConfig(Tunables):
         help="A scope with fewer chunks is scanned exactly; a larger one goes through the HNSW index.",
     )
     ef_search: int = tunable(
-        120, low=10, high=1000, unit="candidates", help="HNSW's search list; longer finds more and takes longer."
+        200, low=10, high=1000, unit="candidates", help="HNSW's search list; longer finds more and takes longer."
+    )
+    oversample: float = tunable(
+        2.0,
+        low=1.0,
+        high=10.0,
+        unit="",
+        help="The HNSW scan goes on until this many times the depth are found in scope.",
     )
 
 

@@ -16,6 +16,7 @@ class HashEncoder:
     """
 
     name = "hash"
+    weights = "none"
     max_tokens = 512
 
     def __init__(self, dim: int = 64) -> None:

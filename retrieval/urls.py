@@ -26,7 +26,7 @@ def corecube_api() -> NinjaAPI:
     """Return CoreCube's own API, for programs with a key and for the signed-in browser."""
     api = make_api(
         title="CoreCube API",
-        description="Governed retrieval. The OpenAI-compatible API is described at /v1/docs.",
+        description="Governed retrieval. The OpenAI-compatible API is described at [/v1/docs](/v1/docs).",
         name="api",
         auth=[KeyAuth(), BrowserAuth()],
         parameters=_PARAMETERS,
@@ -40,7 +40,7 @@ def openai_api() -> NinjaAPI:
     """Return the API that OpenAI's clients speak, for programs with a key."""
     api = make_api(
         title="CoreCube's OpenAI-compatible API",
-        description="Chat completions over your documents. CoreCube's own API is described at /api/docs.",
+        description="Chat completions over your documents. CoreCube's own API is described at [/api/docs](/api/docs).",
         name="openai",
         auth=[KeyAuth()],
         parameters=_CHAT_PARAMETERS,

@@ -18,8 +18,10 @@ from retrieval.testing import HashEncoder
 
 _SOURCES = {
     "runbooks": {
-        "rollback.md": "# Rolling back\n\n## Staging\n\nRun deployctl rollback before touching the staging database.\n\n"
-        "## Production\n\nAsk the release captain, then drain the queue and roll back the release.\n",
+        "rollback.md": (
+            "# Rolling back\n\n## Staging\n\nRun deployctl rollback before touching the staging database.\n\n"
+            "## Production\n\nAsk the release captain, then drain the queue and roll back the release.\n"
+        ),
         "queues.txt": "Draining the queue takes four minutes. Error Q-4711 means that a worker is stuck.",
     },
     "vault": {

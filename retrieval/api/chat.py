@@ -2,7 +2,7 @@
 
 import time
 
-from django.db import close_old_connections
+from django.db import close_old_connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Router
 
@@ -37,7 +37,8 @@ def read_model(request: HttpRequest, name: str) -> completion.Json:
 def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBase:
     """Answer the last user message from the documents that the key's user may see, with [N] citations.
 
-    The search is done before the first byte is sent, so whatever is wrong with a request has its own status.
+    `usage` counts tokens by the embedding model's tokenizer: question and context as the prompt, the answer as the
+    completion. Without a language model the answer quotes the sources and says so.
     """
     principal = principal_of(request)
     outcome = search(search_request(body, principal), principal=principal)
@@ -48,6 +49,7 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
         created=int(time.time()),
         explanation=explanation_for(principal, outcome) if body.corecube.explain else None,
     )
+    # The search is done before the first byte is sent, so whatever is wrong with a request has a status of its own.
     if body.stream:
         return _streamed(chat, wants_usage=body.wants_usage)
     return JsonResponse(completion.completion(chat, "".join(chat.provider.complete(chat.task))))
@@ -55,7 +57,8 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
 
 def _streamed(chat: completion.Chat, *, wants_usage: bool) -> StreamingHttpResponse:
     # The database is not needed any more; a slow stream must not keep a connection of the pool.
-    close_old_connections()
+    if not transaction.get_connection().in_atomic_block:
+        close_old_connections()
     events = event_stream(chat, wants_usage=wants_usage)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)

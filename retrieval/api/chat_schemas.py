@@ -2,33 +2,32 @@
 
 from typing import Any
 
-from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.schemas import ScopeIn, TopK
 
 
-class ContentPart(Schema):
+class ContentPart(BaseModel):
     """A part of a message's content; only text can be read."""
 
     type: str
     text: str | None = None
 
 
-class MessageIn(Schema):
+class MessageIn(BaseModel):
     """One message of the conversation."""
 
     role: str
     content: str | list[ContentPart] | None = None
 
 
-class StreamOptions(Schema):
+class StreamOptions(BaseModel):
     """What a stream contains beside the answer."""
 
     include_usage: bool = False
 
 
-class ExtensionIn(Schema):
+class ExtensionIn(BaseModel):
     """CoreCube's own parameters."""
 
     model_config = ConfigDict(extra="forbid")
@@ -40,7 +39,7 @@ class ExtensionIn(Schema):
     filters: Any = Field(default=None, description="Not supported yet; refused when sent.")
 
 
-class ChatIn(Schema):
+class ChatIn(BaseModel):
     """A question with the conversation before it."""
 
     model: str = Field(description="A preset's name, as GET /v1/models lists it.")

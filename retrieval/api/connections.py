@@ -17,14 +17,16 @@ router = Router(tags=["connections"])
 _MOST_PROBLEMS: Final = 100
 
 
-@router.get("/connections", response=schemas.ConnectionsOut, summary="List connections")
+@router.get("/connections", response={200: schemas.ConnectionsOut, **schemas.REFUSALS}, summary="List connections")
 def list_connections(request: HttpRequest) -> schemas.ConnectionsOut:
     """Return the connections that the principal may see, by name."""
     scope = scope_for(principal_of(request))
     return schemas.ConnectionsOut(connections=[shape.source(it.connection) for it in scope.included])
 
 
-@router.post("/connections/{slug}/uploads", response={202: schemas.UploadsOut}, summary="Upload files")
+@router.post(
+    "/connections/{slug}/uploads", response={202: schemas.UploadsOut, **schemas.REFUSALS}, summary="Upload files"
+)
 def upload_files(request: HttpRequest, slug: str, files: File[list[UploadedFile]]) -> Status[schemas.UploadsOut]:
     """Keep files with an upload connection and queue the sync that takes them in. For admins."""
     principal = principal_of(request)
@@ -35,7 +37,7 @@ def upload_files(request: HttpRequest, slug: str, files: File[list[UploadedFile]
     return Status(202, schemas.UploadsOut(files=[_name(file) for file in files], sync=_sync(sync)))
 
 
-@router.get("/connections/{slug}/sync", response=schemas.SyncStateOut, summary="Latest sync")
+@router.get("/connections/{slug}/sync", response={200: schemas.SyncStateOut, **schemas.REFUSALS}, summary="Latest sync")
 def latest_sync(request: HttpRequest, slug: str) -> schemas.SyncStateOut:
     """Return the state of a connection's latest sync, and what it could not take in. For admins."""
     connection = managed_connection(principal_of(request), slug)
@@ -52,7 +54,7 @@ def latest_sync(request: HttpRequest, slug: str) -> schemas.SyncStateOut:
     )
 
 
-@router.post("/connections/{slug}/sync", response={202: schemas.SyncOut}, summary="Sync now")
+@router.post("/connections/{slug}/sync", response={202: schemas.SyncOut, **schemas.REFUSALS}, summary="Sync now")
 def start_sync(request: HttpRequest, slug: str) -> Status[schemas.SyncOut]:
     """Queue a sync of a connection; one that waits already is returned as it is. For admins."""
     principal = principal_of(request)
@@ -65,4 +67,4 @@ def _name(file: UploadedFile) -> str:
 
 
 def _sync(sync: Sync) -> schemas.SyncOut:
-    return schemas.SyncOut.from_orm(sync)
+    return schemas.SyncOut.model_validate(sync)

@@ -15,7 +15,9 @@ from retrieval.models import Chunk, Document
 router = Router(tags=["documents"])
 
 
-@router.get("/documents/{uuid:document_id}", response=schemas.DocumentOut, summary="Read a document")
+@router.get(
+    "/documents/{uuid:document_id}", response={200: schemas.DocumentOut, **schemas.REFUSALS}, summary="Read a document"
+)
 def read_document(
     request: HttpRequest,
     document_id: UUID,

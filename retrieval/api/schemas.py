@@ -1,18 +1,18 @@
 """What CoreCube's own API reads and writes."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Final
 from uuid import UUID
 
-from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.presets import DEFAULT_PRESET
 
 TopK = Annotated[int, Field(ge=1, le=100, description="Hits wanted.")]
 
 
-class ScopeIn(Schema):
+class ScopeIn(BaseModel):
     """Narrows what the principal may see to some connections; nothing here can widen it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -21,7 +21,7 @@ class ScopeIn(Schema):
     exclude: list[str] = Field(default=[], description="Slugs of connections to leave out.")
 
 
-class SearchIn(Schema):
+class SearchIn(BaseModel):
     """A search."""
 
     model_config = ConfigDict(extra="forbid")
@@ -33,7 +33,7 @@ class SearchIn(Schema):
     explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
 
 
-class Source(Schema):
+class Source(BaseModel):
     """A connection, as the source of a hit or document."""
 
     connection: str = Field(description="The connection's slug.")
@@ -43,14 +43,14 @@ class Source(Schema):
     trust: str
 
 
-class Pages(Schema):
+class Pages(BaseModel):
     """The pages that a chunk stands on, from 1, both ends included."""
 
     start: int
     end: int
 
 
-class MatchOut(Schema):
+class MatchOut(BaseModel):
     """A lexeme of the query that a chunk holds."""
 
     lexeme: str
@@ -59,7 +59,7 @@ class MatchOut(Schema):
     weight: str = Field(description="The heaviest field that holds it: A title, B heading path, C text.")
 
 
-class HitLedger(Schema):
+class HitLedger(BaseModel):
     """Everything that speaks for a hit. A signal that was not computed is absent, never 0."""
 
     signals: dict[str, float]
@@ -68,7 +68,7 @@ class HitLedger(Schema):
     matches: list[MatchOut]
 
 
-class HitOut(Schema):
+class HitOut(BaseModel):
     """A chunk that was found."""
 
     rank: int
@@ -88,7 +88,7 @@ class HitOut(Schema):
     explain: HitLedger | None = None
 
 
-class PassageOut(Schema):
+class PassageOut(BaseModel):
     """A hit as it was packed for a reader, under its citation number."""
 
     number: int
@@ -97,7 +97,7 @@ class PassageOut(Schema):
     token_count: int
 
 
-class NoteOut(Schema):
+class NoteOut(BaseModel):
     """Something that a stage wants seen."""
 
     code: str
@@ -105,14 +105,14 @@ class NoteOut(Schema):
     degraded: bool
 
 
-class DropOut(Schema):
+class DropOut(BaseModel):
     """A chunk that a stage removed."""
 
     chunk_id: str
     reason: str
 
 
-class SpanOut(Schema):
+class SpanOut(BaseModel):
     """What one stage did."""
 
     stage: str
@@ -124,7 +124,7 @@ class SpanOut(Schema):
     notes: list[NoteOut]
 
 
-class ExcludedOut(Schema):
+class ExcludedOut(BaseModel):
     """A connection outside the scope, and the rule that shut it out."""
 
     connection: str
@@ -132,21 +132,21 @@ class ExcludedOut(Schema):
     reason: str
 
 
-class Explanation(Schema):
+class Explanation(BaseModel):
     """What each stage did; for an admin, also what was outside the scope."""
 
     spans: list[SpanOut]
     excluded: list[ExcludedOut] | None = Field(default=None, description="Only for an admin.")
 
 
-class Timings(Schema):
+class Timings(BaseModel):
     """Milliseconds, in all and by stage."""
 
     total_ms: float
     stages: dict[str, float]
 
 
-class SearchOut(Schema):
+class SearchOut(BaseModel):
     """What a search found."""
 
     trace_id: UUID
@@ -159,13 +159,13 @@ class SearchOut(Schema):
     explain: Explanation | None = None
 
 
-class ConnectionsOut(Schema):
+class ConnectionsOut(BaseModel):
     """The connections that the principal may see."""
 
     connections: list[Source]
 
 
-class ChunkOut(Schema):
+class ChunkOut(BaseModel):
     """A part of a document."""
 
     ordinal: int
@@ -176,7 +176,7 @@ class ChunkOut(Schema):
     url: str
 
 
-class DocumentOut(Schema):
+class DocumentOut(BaseModel):
     """A document with a run of its chunks."""
 
     id: UUID
@@ -193,7 +193,7 @@ class DocumentOut(Schema):
     chunks: list[ChunkOut]
 
 
-class ProblemOut(Schema):
+class ProblemOut(BaseModel):
     """An item that the last sync could not take in."""
 
     item: str
@@ -201,8 +201,10 @@ class ProblemOut(Schema):
     message: str
 
 
-class SyncOut(Schema):
+class SyncOut(BaseModel):
     """One run over a connection's source."""
+
+    model_config = ConfigDict(from_attributes=True)
 
     id: UUID
     status: str
@@ -219,7 +221,7 @@ class SyncOut(Schema):
     message: str
 
 
-class SyncStateOut(Schema):
+class SyncStateOut(BaseModel):
     """A connection's latest sync and the items that it could not take in."""
 
     connection: str
@@ -228,14 +230,14 @@ class SyncStateOut(Schema):
     problems: list[ProblemOut] = Field(description="The first hundred.")
 
 
-class UploadsOut(Schema):
+class UploadsOut(BaseModel):
     """Files that were taken, and the sync that takes them in."""
 
     files: list[str]
     sync: SyncOut
 
 
-class ErrorDetail(Schema):
+class ErrorDetail(BaseModel):
     """Why a request was refused or failed."""
 
     message: str
@@ -244,7 +246,11 @@ class ErrorDetail(Schema):
     code: str
 
 
-class ErrorOut(Schema):
+class ErrorOut(BaseModel):
     """Every error's shape."""
 
     error: ErrorDetail
+
+
+#: What an operation may answer instead of its result.
+REFUSALS: Final[Mapping[int, type[ErrorOut]]] = dict.fromkeys((400, 401, 403, 404, 422, 503), ErrorOut)

@@ -12,7 +12,7 @@ from retrieval.services import SearchOutcome, SearchRequest, search
 router = Router(tags=["search"])
 
 
-@router.post("/search", response=schemas.SearchOut, exclude_unset=True, summary="Search")
+@router.post("/search", response={200: schemas.SearchOut, **schemas.REFUSALS}, exclude_unset=True, summary="Search")
 def search_documents(request: HttpRequest, body: schemas.SearchIn) -> schemas.SearchOut:
     """Find the chunks that answer a query, among those that the key's user may see."""
     principal = principal_of(request)

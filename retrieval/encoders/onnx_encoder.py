@@ -44,6 +44,11 @@ class OnnxEncoder:
         return self.manifest.name
 
     @property
+    def weights(self) -> str:
+        """The sha256 of the weights as fetched, and how they were quantised."""
+        return f"{self.manifest.source_sha256} {self.manifest.quantisation}"
+
+    @property
     def dim(self) -> int:
         """The number of components of a vector."""
         return self.manifest.dim

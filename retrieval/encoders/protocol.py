@@ -15,6 +15,10 @@ class Encoder(Protocol):
         """The model's name, as `manage.py models list` shows it."""
 
     @property
+    def weights(self) -> str:
+        """Tells the model's weights apart from others under the same name: vectors of two cannot be compared."""
+
+    @property
     def dim(self) -> int:
         """The number of components of a vector."""
 

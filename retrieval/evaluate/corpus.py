@@ -65,5 +65,7 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
         },
     )
     source = Source(CorpusConnector(dataset), parse_document)
-    sync_connection(connection, source=source, progress=progress, allow_deletions=True)
+    sync_connection(
+        connection, sync=Sync(connection=connection, allow_deletions=True), source=source, progress=progress
+    )
     return connection

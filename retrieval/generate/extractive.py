@@ -30,13 +30,14 @@ def extract_answer(
     """Return one to four quotations that answer the question, or an honest refusal that names the nearest passages.
 
     Units are scored by the idf of the question's terms that they hold and, with an encoder, by their cosine to the
-    question; at most 20 are encoded. `stem` must be the stemmer that made `terms`. Raises EncoderError.
+    question; at most 12 are encoded. `stem` must be the stemmer that made `terms`. Raises EncoderError.
     """
-    found: Sequence[Candidate] = candidates(passages, TermFinder(terms.terms, stem))
+    finder = TermFinder(terms.terms, stem)
+    found: Sequence[Candidate] = candidates(passages, finder)
     if encoder is not None and found:
         found = with_similarity(found, question=encoder.encode_query(question), encode=encoder.encode_documents)
     chosen = choose(found)
-    refused = not chosen or not answers(chosen[0])
+    refused = not answers(chosen, finder)
     text = _refusing(passages) if refused else _quoting(chosen, found)
     return Answer(text, find_citations(text, len(passages)), extractive=True, refused=refused)
 

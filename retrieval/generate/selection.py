@@ -23,12 +23,12 @@ _UNFINISHED: Final = 0.9
 #: Cosines of a question with sentences that say nothing about it, and with those that answer it.
 _COSINE_FLOOR: Final = 0.5
 _COSINE_CEILING: Final = 0.85
-_MOST_ENCODED: Final = 20
+_MOST_ENCODED: Final = 12
 _MOST_QUOTED: Final = 4
 _NEAR_BEST: Final = 0.8
 _SHORTEST_WORDS: Final = 3
 _ENOUGH_COVERAGE: Final = 0.5
-_ENOUGH_SCORE: Final = 0.45
+_ENOUGH_SCORE: Final = 0.44
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,6 @@ class Candidate:
     index: int
     #: Share of the question's idf that the unit holds, with what stands above and before it, 0 to 1.
     coverage: float
-    #: The question's lexemes in the unit itself.
-    held: frozenset[str]
     #: Cosine with the question; None where it was not computed.
     similarity: float | None = None
 
@@ -76,8 +74,7 @@ def _of_passage(passage: Passage, finder: TermFinder) -> list[Candidate]:
     above = finder.found(" ".join((chunk.title, *chunk.heading_path)))
     held = [finder.found(unit.text) for unit in units]
     return [
-        Candidate(passage, units, index, _coverage(finder, held, units, index, above), held[index])
-        for index in range(len(units))
+        Candidate(passage, units, index, _coverage(finder, held, units, index, above)) for index in range(len(units))
     ]
 
 
@@ -87,7 +84,7 @@ def _coverage(
     """Return the share of the question's idf that a unit holds, what surrounds it counting in part."""
     total = sum(term.idf for term in finder.terms)
     own = held[index]
-    over = above | finder.found(units[index].header)
+    over = above | finder.found(f"{units[index].heading} {units[index].header}")
     continues = index > 0 and units[index - 1].block == units[index].block
     before = held[index - 1] if continues else frozenset[str]()
     nearby = _ABOVE * finder.weight(over - own) + _BEFORE * finder.weight(before - over - own)
@@ -95,7 +92,7 @@ def _coverage(
 
 
 def with_similarity(found: Sequence[Candidate], *, question: Vector, encode: EncodeTexts) -> tuple[Candidate, ...]:
-    """Return the most promising candidates, at most 20, with their cosine to the question."""
+    """Return the most promising candidates, at most 12, with their cosine to the question."""
     promising = sorted(found, key=lambda it: -it.score)[:_MOST_ENCODED]
     if not promising:
         return ()
@@ -104,8 +101,10 @@ def with_similarity(found: Sequence[Candidate], *, question: Vector, encode: Enc
 
 
 def _embedded_text(candidate: Candidate) -> str:
-    chunk = candidate.passage.hit.chunk
-    return f"{' > '.join((chunk.title, *chunk.heading_path))}\n{candidate.unit.header}\n{candidate.unit.text}"
+    """Return a unit under the line that chunks are embedded with, which gives "Ask a week ahead." its subject."""
+    chunk, unit = candidate.passage.hit.chunk, candidate.unit
+    place = " > ".join(filter(None, (chunk.title, *chunk.heading_path, unit.heading)))
+    return "\n".join(filter(None, (place, unit.header, unit.text)))
 
 
 def choose(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
@@ -120,11 +119,23 @@ def choose(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
     return tuple(chosen)
 
 
-def answers(best: Candidate) -> bool:
-    """Return whether the best unit says enough about the question to be quoted as an answer."""
-    if best.similarity is None:
-        return best.coverage >= _ENOUGH_COVERAGE
-    return best.score >= _ENOUGH_SCORE
+def answers(chosen: Sequence[Candidate], finder: TermFinder) -> bool:
+    """Return whether the chosen units, best first, say enough about the question to be quoted as its answer.
+
+    A code in the question must stand in one of their passages: what is like RIME-4112 says nothing about RIME-4107.
+    """
+    if not chosen:
+        return False
+    codes = finder.codes()
+    if codes and not any(codes & finder.found(_text(candidate.passage)) for candidate in chosen):
+        return False
+    best = chosen[0]
+    return best.coverage >= _ENOUGH_COVERAGE if best.similarity is None else best.score >= _ENOUGH_SCORE
+
+
+def _text(passage: Passage) -> str:
+    chunk = passage.hit.chunk
+    return " ".join((chunk.title, *chunk.heading_path, chunk.text))
 
 
 def _is_quotable(candidate: Candidate) -> bool:

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final
 
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
@@ -17,6 +18,7 @@ _ABBREVIATION: Final = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|(?i:e\.g|i\.e|etc|cf|vs|approx|ca|nos?|figs?|eq|sec|pp?|vol|mr|mrs|ms|dr|prof|st|inc|ltd|co))\.$"
 )
 _SHORT_LINE: Final = 40
+_LONGEST_HEADING: Final = 120
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08
@@ -43,6 +45,8 @@ class Unit:
     block: int
     #: The header row of a table row; empty otherwise.
     header: str = ""
+    #: The heading in the chunk's text that it stands under; empty before the first one.
+    heading: str = ""
 
     @property
     def is_finished(self) -> bool:
@@ -51,15 +55,28 @@ class Unit:
 
 
 def split_units(text: str) -> tuple[Unit, ...]:
-    """Return the units of a chunk's text in reading order."""
-    blocks = [block for block in _BLANK_LINE.split(text) if block.strip()]
-    return tuple(unit for number, block in enumerate(blocks) for unit in _units_of_block(block, number))
+    """Return the units of a chunk's text in reading order; headings are not units but stand with what is under them."""
+    blocks = [block.strip("\n") for block in _BLANK_LINE.split(text) if block.strip()]
+    units: list[Unit] = []
+    heading = ""
+    for number, (block, following) in enumerate(pairwise((*blocks, ""))):
+        if _could_be_heading(block) and following and not _could_be_heading(following):
+            heading = " ".join(block.split())
+        else:
+            units += [replace(unit, heading=heading) for unit in _units_of_block(block, number)]
+    return tuple(units)
+
+
+def _could_be_heading(block: str) -> bool:
+    """Return whether a block is one short line that neither ends as a sentence nor looks like anything else."""
+    short = "\n" not in block and len(block) <= _LONGEST_HEADING and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
+    return short and not (_CELL_BAR in block or _item_kind(block) or _is_code([block]))
 
 
 def _units_of_block(block: str, number: int) -> Iterator[Unit]:
     lines = [line for line in block.split("\n") if line.strip()]
     if _is_code(lines):
-        yield Unit(UnitKind.CODE, block.strip("\n"), number)
+        yield Unit(UnitKind.CODE, block, number)
     elif all(_CELL_BAR in line for line in lines):
         yield from _rows(lines, number)
     else:

@@ -11,6 +11,8 @@ import snowballstemmer  # type: ignore[import-untyped]
 from retrieval.types import Term
 
 _WORD: Final = re.compile(r"[^\W_]+")
+#: "gan-0x66", or the "-4107" that PostgreSQL makes of RIME-4107: the name of one thing, which no likeness replaces.
+_CODE: Final = re.compile(r"[a-z].*[0-9].*|-[0-9]{3,}")
 _CACHED_STEMS: Final = 20_000
 
 
@@ -40,6 +42,10 @@ class TermFinder:
         lowered = text.lower()
         stems = self._stems(lowered)
         return frozenset(term.lexeme for term in self.terms if _holds(term.lexeme, stems, lowered))
+
+    def codes(self) -> frozenset[str]:
+        """Return the terms that are codes: names with digits in them."""
+        return frozenset(term.lexeme for term in self.terms if _CODE.fullmatch(term.lexeme))
 
     def weight(self, lexemes: frozenset[str]) -> float:
         """Return the summed idf of lexemes."""

@@ -16,15 +16,16 @@ def ensure_index(encoder: Encoder) -> VectorIndex:
     """
     with transaction.atomic():
         row, created = EmbeddingIndex.objects.get_or_create(
-            status=EmbeddingIndex.Status.ACTIVE, defaults={"model": encoder.name, "dim": encoder.dim}
+            status=EmbeddingIndex.Status.ACTIVE,
+            defaults={"model": encoder.name, "weights": encoder.weights, "dim": encoder.dim},
         )
         index = VectorIndex(row.pk, row.dim)
         if created:
             create_vector_index(index)
-    if (row.model, row.dim) != (encoder.name, encoder.dim):
+    if (row.model, row.weights, row.dim) != (encoder.name, encoder.weights, encoder.dim):
         message = (
-            f"The embedding index was built with {row.model} ({row.dim});"
-            f" CORECUBE_MODEL is {encoder.name} ({encoder.dim})."
+            f"The embedding index was built with {row.model} ({row.weights});"
+            f" CORECUBE_MODEL is {encoder.name} ({encoder.weights})."
         )
         raise ConfigError(message)
     return index

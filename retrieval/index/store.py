@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from django.db.utils import OperationalError
 from pgvector import HalfVector
 from psycopg.errors import QueryCanceled
 
+from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import statements
@@ -176,25 +178,31 @@ def _read(
     local = {**(settings or {})}
     if timeout_seconds:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            if local:
-                cursor.execute(
-                    "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
-                    [list(local), list(local.values())],
-                )
-            cursor.execute(sql, parameters)
-            rows: list[tuple[Any, ...]] = cursor.fetchall()
-            return rows
-    except OperationalError as error:
-        if isinstance(error.__cause__, QueryCanceled):
-            raise SearchTimeoutError from error
-        raise
+    with _translated(), transaction.atomic(), connection.cursor() as cursor:
+        if local:
+            cursor.execute(
+                "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
+                [list(local), list(local.values())],
+            )
+        cursor.execute(sql, parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 def _read_named(sql: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Run one SELECT and return its rows by column name."""
-    with connection.cursor() as cursor:
+    with _translated(), connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise SearchTimeoutError for a statement that ran too long, DatabaseUnavailableError for a lost database."""
+    try:
+        yield
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise SearchTimeoutError from error
+        raise DatabaseUnavailableError from error

@@ -13,16 +13,16 @@ from retrieval.index.writer import delete_documents, fold_term_counts
 from retrieval.models import Document, Sync
 
 
-def queue_sync(connection: Connection, *, actor: User | None) -> Sync:
-    """Queue a sync for a worker and return it. One that is queued already is returned as it is."""
+def queue_sync(connection: Connection, *, actor: User | None, allow_deletions: bool = False) -> Sync:
+    """Queue a sync for a worker and return it. One of the same kind that is queued already is returned as it is."""
     from retrieval.tasks import run_sync  # noqa: PLC0415 -- tasks import the services' neighbours
 
     with transaction.atomic():
-        waiting = connection.syncs.filter(status=Sync.Status.QUEUED).first()
+        waiting = connection.syncs.filter(status=Sync.Status.QUEUED, allow_deletions=allow_deletions).first()
         if waiting is not None:
             return waiting
-        sync = Sync.objects.create(connection=connection)
-        audit.record("connection.sync_queued", actor=actor, subject=connection.slug)
+        sync = Sync.objects.create(connection=connection, allow_deletions=allow_deletions)
+        audit.record("connection.sync_queued", actor=actor, subject=connection.slug, allow_deletions=allow_deletions)
         transaction.on_commit(partial(run_sync.delay, str(sync.pk)))
     return sync
 

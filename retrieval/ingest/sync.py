@@ -54,29 +54,28 @@ def sync_connection(
     *,
     sync: Sync | None = None,
     progress: Progress = lambda _: None,
-    allow_deletions: bool = False,
     source: Source | None = None,
 ) -> Sync:
     """Bring the store in line with a connection's source and return the finished sync.
 
     `progress` is called after every item; `source` stands in for the connection's own connector and parsers.
     The sync ends as DONE (bad items are listed as problems), as STOPPED when it would delete more than the
-    guarded share and `allow_deletions` is off, or as FAILED, and then the error is raised on.
+    guarded share and its `allow_deletions` is off, or as FAILED, and then the error is raised on.
     Raises SyncRunningError when another sync of the connection is at work.
     """
     with _only_sync_of(connection):
-        sync = sync or Sync.objects.create(connection=connection)
+        sync = sync or Sync(connection=connection)
         _end_interrupted(connection, sync)
         _start(sync)
         try:
-            _run(sync, source or Source(connector_for(connection)), progress, allow_deletions=allow_deletions)
+            _run(sync, source or Source(connector_for(connection)), progress)
         except BaseException as error:
             _finish(sync, Sync.Status.FAILED, str(error) if isinstance(error, CoreCubeError) else type(error).__name__)
             raise
     return sync
 
 
-def _run(sync: Sync, source: Source, progress: Progress, *, allow_deletions: bool) -> None:
+def _run(sync: Sync, source: Source, progress: Progress) -> None:
     source.connector.check()
     encoder = runtime.encoder()
     target = Target(
@@ -91,7 +90,7 @@ def _run(sync: Sync, source: Source, progress: Progress, *, allow_deletions: boo
     run.store_waiting()
     run.list_problems()
     deletable = run.missing()
-    if _is_guarded(len(deletable), len(run.known)) and not allow_deletions:
+    if _is_guarded(len(deletable), len(run.known)) and not sync.allow_deletions:
         share = f"{len(deletable)} of {len(run.known)} documents are gone from the source"
         _finish(sync, Sync.Status.STOPPED, f"{share}; nothing was deleted. Confirm the deletion to go on.")
         return

@@ -26,7 +26,7 @@ class Block:
     level: int = 0
     #: First page (1-based) that the block stands on; None where the format has no pages.
     page: int | None = None
-    #: For a table: its header row as text, repeated when the table is split.
+    #: For a table: its header row, which is also the first line of `text`; repeated when the table is split.
     header: str = ""
 
 

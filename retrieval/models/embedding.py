@@ -17,6 +17,8 @@ class EmbeddingIndex(models.Model):
         ACTIVE = "active"
 
     model = models.CharField(max_length=120)
+    #: Tells the weights apart from others under the same name.
+    weights = models.CharField(max_length=200)
     dim = models.PositiveIntegerField()
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
     created_at = models.DateTimeField(auto_now_add=True)

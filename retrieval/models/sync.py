@@ -23,6 +23,8 @@ class Sync(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="syncs")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    #: A person said that more than the guarded share may be deleted.
+    allow_deletions = models.BooleanField(default=False)
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

@@ -44,8 +44,8 @@ class Dense:
             vector,
             scope=state.scope,
             index=self.index,
-            depth=self.config.depth,
+            depth=round(self.config.depth * self.config.oversample),
             ef_search=self.config.ef_search,
             timeout_seconds=timeout,
         )
-        return ranking, Note("dense_hnsw", f"HNSW index, {size} chunks in scope.")
+        return ranking[: self.config.depth], Note("dense_hnsw", f"HNSW index, {size} chunks in scope.")

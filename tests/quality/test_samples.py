@@ -15,7 +15,7 @@ from retrieval.services import SearchRequest, search
 _MANIFEST = settings.CORECUBE_SAMPLES_DIR / "company.toml"
 _QUESTIONS = tomllib.loads(_MANIFEST.read_text())["question"]
 #: What was measured when the gate was set, less 0.02.
-_FLOORS = {nDCG @ 10: 0.0, R @ 50: 0.0}
+_FLOORS = {nDCG @ 10: 0.84, R @ 50: 0.98}
 
 
 @pytest.fixture

@@ -138,14 +138,14 @@ def test_a_long_query_is_read_to_500_characters_and_says_so(world):
 
 
 @pytest.mark.parametrize(
-    "text", ["the of and", "'; DROP TABLE retrieval_chunk; --", "a:* & | !", "\\'\\", "𝕬𝖇𝖈 🦊 \u202e", "\ud800"]
+    "text", ["the of and", "'; DROP TABLE retrieval_chunk; --", "a:* & | !", "\\'\\", "漢字 🦊 \u202e", "\ud800"]
 )
 def test_odd_queries_are_answered(world, text):
     find(world, "bob", text)
 
 
 def test_an_unknown_preset_is_named_with_those_that_exist(world):
-    with pytest.raises(UnknownPresetError, match="'nope'.*corecube"):
+    with pytest.raises(UnknownPresetError, match=r"'nope'.*corecube"):
         find(world, "bob", "rollback", preset="nope")
 
 

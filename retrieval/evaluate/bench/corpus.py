@@ -1,5 +1,6 @@
 """Filling the scratch database: connections, documents, chunks, vectors, term counts, and then the indexes."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from pgvector.psycopg import register_vector
 from corecube.access import Principal
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
-from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in
+from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in, require_space
 from retrieval.evaluate.bench.synthesis import DIM, SyntheticDocument, synthesis
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -70,8 +71,11 @@ SELECT indexname, pg_relation_size(indexname::regclass) FROM pg_indexes WHERE ta
 def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
     """Fill an empty, migrated database and return the seconds that the server took, by step.
 
-    Indexes are built once everything is there; making up the documents is not counted.
+    Indexes are built once everything is there; making up the documents is not counted. Raises InvalidRequestError
+    when the embedded server's disk is too small; another server's is not known.
     """
+    if database.settings_dict["ENGINE"] == "corecube.embedded":
+        require_space(plan.chunks, shutil.disk_usage(settings.CORECUBE_VAR_DIR).free)
     seconds: dict[str, float] = {}
     index = VectorIndex(
         EmbeddingIndex.objects.create(model=MODEL, dim=DIM, status=EmbeddingIndex.Status.ACTIVE).pk, DIM

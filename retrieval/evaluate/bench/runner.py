@@ -108,6 +108,7 @@ def recipe(plan: Plan) -> dict[str, Any]:
 
 def _report(plan: Plan, scopes: tuple[ScopeFigures, ...], seconds: Mapping[str, float], *, reused: bool) -> BenchReport:
     sizes = index_bytes()
+    peak = peak_rss_bytes()  # before the model is loaded
     return BenchReport(
         preset=plan.preset,
         chunks=plan.chunks,
@@ -123,7 +124,7 @@ def _report(plan: Plan, scopes: tuple[ScopeFigures, ...], seconds: Mapping[str, 
         build_seconds=round(sum(seconds.values()), 3),
         build_seconds_by_step={step: round(value, 3) for step, value in seconds.items()},
         reused=reused,
-        peak_rss_bytes=peak_rss_bytes(),
+        peak_rss_bytes=peak,
         encoder_ms=_encoder_ms(plan),
         scopes=scopes,
     )

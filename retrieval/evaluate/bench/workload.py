@@ -30,6 +30,7 @@ class KnownQueries:
 
     vectors: Mapping[str, Vector]
     name: str = MODEL
+    weights: str = MODEL
     dim: int = DIM
     max_tokens: int = 512
 

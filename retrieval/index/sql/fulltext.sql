@@ -4,8 +4,7 @@ WITH terms AS MATERIALIZED (
     FROM unnest(%(terms)s::text[], %(idfs)s::float8[]) AS given (term, idf)
 ),
 matched AS MATERIALIZED (
-    -- The empty addition unpacks a compressed search vector once, not once per term.
-    SELECT document_id, ordinal, search || ''::tsvector AS search
+    SELECT document_id, ordinal, search
     FROM retrieval_chunk
     WHERE search @@ %(match)s::tsquery AND connection_id = ANY(%(scope)s)
 ),
@@ -16,6 +15,7 @@ scored AS (
         (
             SELECT sum(terms.idf * ts_rank(%(weights)s::float4[], matched.search, terms.term, 1))
             FROM terms
+            WHERE matched.search @@ terms.term
         ) AS score
     FROM matched
 )

@@ -1,26 +1,39 @@
-"""Chunkers, chosen by source type. A new strategy is one module and its line in the registry."""
+"""Parsed documents to chunks. A new strategy is one module and one entry in the registry."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from retrieval.ingest.chunk.headings import heading_chunks
-from retrieval.ingest.chunk.plain import plain_chunks
+from retrieval.ingest.chunk.by_heading import chunk_by_heading
+from retrieval.ingest.chunk.by_paragraph import chunk_by_paragraph
+from retrieval.ingest.chunk.fixed import chunk_fixed
+from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.types import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter
 
-Chunker = Callable[[ParsedDocument, TokenCounter, ChunkLimits], tuple[ChunkDraft, ...]]
+__all__ = ["chunk"]
+
+Chunker = Callable[[ParsedDocument, TokenCounter, Room], tuple[ChunkDraft, ...]]
 
 _CHUNKERS: Final[Mapping[str, Chunker]] = {
-    "markdown": heading_chunks,
-    "html": heading_chunks,
-    "docx": heading_chunks,
-    "pdf": plain_chunks,
-    "text": plain_chunks,
+    "markdown": chunk_by_heading,
+    "html": chunk_by_heading,
+    "docx": chunk_by_heading,
+    "pdf": chunk_by_paragraph,
+    "text": chunk_fixed,
 }
 
 
 def chunk(document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits) -> tuple[ChunkDraft, ...]:
-    """Return the document's chunks by the strategy of its source type, by paragraphs for a type without one."""
-    return _CHUNKERS.get(document.source_type, plain_chunks)(document, counter, limits)
+    """Return the document's chunks in reading order, with ordinals from 0.
 
-
-__all__ = ["chunk"]
+    No chunk is empty or has more than `limits.most` tokens, and every word of the document stands
+    in a chunk's text or heading path. Source types without a strategy of their own are chunked by
+    paragraphs. Token counts are added up from counts per block, each block tokenised once; for a
+    tokenizer that looks across blocks they are close estimates.
+    """
+    room = Room(
+        target=limits.target,
+        most=limits.most,
+        overlap=limits.overlap,
+        separator=len(counter.token_spans("\n\n")),
+    )
+    return _CHUNKERS.get(document.source_type, chunk_by_paragraph)(document, counter, room)

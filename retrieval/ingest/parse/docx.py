@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
+from itertools import pairwise
 from typing import Final
 
 import docx
@@ -106,7 +107,7 @@ class _Reader:
         if self._is_layout(table, rows):
             self._children(table)
             return
-        for above, row in zip(rows, rows[1:], strict=False):
+        for above, row in pairwise(rows):
             row[:] = [_merged(cell, above, column) for column, cell in enumerate(row)]
         self._builder.table([[cell or "" for cell in row] for row in rows], has_header=True)
 

@@ -30,7 +30,9 @@ class Styles:
     """The paragraph styles of one document by their ids."""
 
     def __init__(self, definitions: _Element) -> None:
-        self._styles = {element.get(qn("w:styleId"), ""): _style(element) for element in definitions.iter(qn("w:style"))}
+        self._styles = {
+            element.get(qn("w:styleId"), ""): _style(element) for element in definitions.iter(qn("w:style"))
+        }
 
     def heading_level(self, style_id: str) -> int:
         """Return 1 to 6 for a heading style, 0 for any other."""

@@ -39,7 +39,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def finished(  # noqa: PLR0913 (each is one fact of the file)
+def finished(
     raw: RawDocument,
     *,
     source_type: str,

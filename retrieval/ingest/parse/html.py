@@ -10,7 +10,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.decoding import charset_of, decode
-from retrieval.ingest.parse.finish import finished, one_line
+from retrieval.ingest.parse.finish import finished, one_line, tidy
 from retrieval.ingest.parse.html_main import main_content
 from retrieval.ingest.parse.html_table import is_data_table, table_rows
 from retrieval.ingest.types import Block, ParsedDocument, RawDocument
@@ -18,15 +18,21 @@ from retrieval.ingest.types import Block, ParsedDocument, RawDocument
 _CHARSET: Final = re.compile(
     rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,80}?encoding)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE
 )
-_XML_DECLARATION: Final = re.compile(r"\A\s*<\?xml[^>]*\?>")
+#: References to characters that XML forbids: a tree that holds one cannot be changed.
+_CONTROL_REFERENCE: Final = re.compile(
+    r"&#(?:x0*(?:[0-8bcef]|1[0-9a-f]|fff[ef])(?![0-9a-f])|0*(?:[0-8]|1[124-9]|2[0-9]|3[01]|6553[45])(?![0-9]));?",
+    re.IGNORECASE,
+)
 _TAG: Final = re.compile(r"<[a-zA-Z/]")
 _SNIFFED_BYTES: Final = 4096
 #: Deeper nesting than this is read as plain text; real pages stay far below it.
 _MOST_DEPTH: Final = 120
-_BLOCKS: Final = frozenset(
-    "address article aside blockquote body caption center details dd div dl dt fieldset figcaption figure footer form "
-    "header hr html legend li main menu nav ol p section summary ul table thead tbody tfoot tr td th".split()
-)
+_BLOCKS: Final = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li",
+    "main", "menu", "nav", "ol", "p", "section", "summary", "ul", "table", "thead", "tbody", "tfoot", "tr",
+    "td", "th",
+})  # fmt: skip
 #: Small boxes inside the text whose headings are labels, not sections.
 _BOXES: Final = frozenset({"note", "tip", "warning", "caution", "important", "danger", "info", "hint", "admonition"})
 _META: Final = {
@@ -57,13 +63,14 @@ def blocks_of_fragment(markup: str) -> list[Block]:
 
 
 def _page(markup: str) -> HtmlElement:
-    parser = HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=False)
+    # Bytes in a known encoding: for text, lxml refuses a page that declares another one.
+    parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, no_network=True, huge_tree=False)
     try:
-        return document_fromstring(_XML_DECLARATION.sub("", markup), parser=parser, ensure_head_body=True)
+        return document_fromstring(
+            _CONTROL_REFERENCE.sub("", tidy(markup)).encode(), parser=parser, ensure_head_body=True
+        )
     except etree.ParserError as error:
         raise IngestError("empty", "There is no text in the page.") from error
-    except (etree.LxmlError, ValueError) as error:
-        raise IngestError("corrupt", "The page cannot be read as HTML.") from error
 
 
 def _declared_charset(content: bytes) -> str:

@@ -27,10 +27,8 @@ def table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
     A cell that spans rows is repeated in each, so that every row can be read by itself; a cell
     that spans columns is followed by empty cells, so that columns stay under their headers.
     """
-    rows: list[list[str]] = []
     open_spans: dict[int, tuple[int, str]] = {}
-    for row in table.iter("tr"):
-        rows.append(list(_cells(row, open_spans)))
+    rows = [list(_cells(row, open_spans)) for row in table.iter("tr")]
     first = table.find(".//tr")
     has_header = first is not None and (
         first.getparent().tag == "thead" or all(cell.tag == "th" for cell in first.iterchildren("th", "td"))

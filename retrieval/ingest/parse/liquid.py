@@ -5,7 +5,7 @@ from typing import Final
 
 #: A fenced block or a code span comes first in each alternation, so that nothing inside one matches.
 _FENCE: Final = r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[^\n]*\n(?:.*?^[ \t]*(?P=fence)[`~]*[ \t]*$|.*\Z)"
-_SPAN: Final = r"(?<!`)(?P<ticks>`+)(?!`)[^`\n]+(?P=ticks)(?!`)"
+_SPAN: Final = r"(?<!`)(?P<ticks>`+)(?!`)[^\n]{1,500}?(?<!`)(?P=ticks)(?!`)"
 _COMMENT_TAG: Final = re.compile(r"\{%-?[ \t]*(end)?comment[ \t]*-?%\}")
 _TAG: Final = r"\{%-?[ \t]*(?P<verb>\w*)(?:(?!\{%).){0,500}?%\}"
 _VARIABLE: Final = r"\{\{-?[ \t]*(?:site|page|include|layout)\.[^\n{}]{0,300}\}\}"
@@ -17,13 +17,14 @@ _GENERATED: Final = re.compile(
 )
 #: What is captured is handed to an include that shows it as it stands: a code block.
 _CAPTURE_FENCE: Final = "\n~~~~~~\n"
-_RAW: Final = re.compile(r"^[ \t]*\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}[ \t]*\n?", re.MULTILINE)
+_RAW_TAG: Final = r"\{%-?[ \t]*(?:end)?raw[ \t]*-?%\}"
+_RAW: Final = re.compile(rf"^[ \t]*{_RAW_TAG}[ \t]*\n|{_RAW_TAG}", re.MULTILINE)
 
 
 def without_generator_tags(markdown: str) -> str:
     """Return `markdown` without includes, captures, attribute lists and site variables.
 
-    Code blocks and code spans stay as they are, apart from lines that only switch Liquid off and on.
+    Code blocks and code spans stay as they are, apart from the tags that switch Liquid off and on.
     """
     if "{" not in markdown:
         return markdown

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 from lxml.html import defs
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 from retrieval.ingest.parse.builder import BlockBuilder
@@ -16,7 +18,13 @@ from retrieval.ingest.parse.html import blocks_of_fragment
 from retrieval.ingest.parse.liquid import without_generator_tags
 from retrieval.ingest.types import Block, ParsedDocument, RawDocument
 
+_MOST_NESTING: Final = 100
+#: Reading markup costs the square of its length in the worst case (brackets that nothing closes).
+_MOST_INLINE_CHARACTERS: Final = 20_000
 _BREAKS: Final = {"softbreak": " ", "hardbreak": "\n"}
+_DELIMITER_ROW: Final = re.compile(r"[|:\-\s]+")
+#: A line that starts with a bar, or that looks like a delimiter row.
+_LOOSE_ROW: Final = re.compile(r"\||[:\s-]*-[:\s]*\|")
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z][\w-]*)")
 _LINE_BREAK_TAGS: Final = frozenset({"br", "p", "div", "li"})
 
@@ -36,10 +44,21 @@ def parse_markdown(raw: RawDocument) -> ParsedDocument:
 def blocks_of_markdown(markdown: str) -> list[Block]:
     """Return the blocks of Markdown text in reading order."""
     reader = _Reader()
-    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).enable("table")
+    parser.core.ruler.at("inline", _read_inline)
     for token in parser.parse(markdown):
         reader.read(token)
     return reader.builder.blocks()
+
+
+def _read_inline(state: StateCore) -> None:
+    """Read the markup inside paragraphs, headings and cells, but leave a monstrous one as plain text."""
+    for token in state.tokens:
+        if token.type == "inline" and len(token.content) > _MOST_INLINE_CHARACTERS:
+            token.children = [Token("text", "", 0, content=token.content)]
+        elif token.type == "inline":
+            token.children = []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
 
 
 class _Reader:
@@ -111,6 +130,8 @@ class _Reader:
             self.builder.heading(text, self._heading_level)
         elif self._lists:
             self._item_text(text)
+        elif rows := _loose_rows(token.children or ()):
+            self.builder.table(rows, has_header=True)
         else:
             self.builder.paragraph(text)
 
@@ -123,6 +144,17 @@ class _Reader:
 
     def _html(self, token: Token) -> None:
         self.builder.extend(blocks_of_fragment(token.content))
+
+
+def _loose_rows(tokens: Sequence[Token]) -> list[list[str]]:
+    """Return the rows of a table whose delimiter row is missing or malformed; none for a paragraph."""
+    lines = [
+        _plain(list(line)) for is_break, line in groupby(tokens, lambda token: token.type in _BREAKS) if not is_break
+    ]
+    has_bars = len(lines) > 1 and all("|" in line for line in lines)
+    if not has_bars or not any(map(_LOOSE_ROW.match, lines)):
+        return []
+    return [line.strip("| \t").split("|") for line in lines if not _DELIMITER_ROW.fullmatch(line)]
 
 
 def _plain(tokens: Sequence[Token]) -> str:

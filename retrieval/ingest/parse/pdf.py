@@ -49,11 +49,19 @@ def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
             if len(document) > _MOST_PAGES:
                 raise IngestError("too_large", f"The PDF has more than {_MOST_PAGES} pages.")
             pages = [_page_lines(document, number) for number in range(len(document))]
-            return pages, document.get_metadata_dict(skip_empty=True)
+            return pages, _properties(document)
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium.FPDF_ERR_PASSWORD:
             raise IngestError("encrypted", "The PDF is protected by a password.") from error
         raise IngestError("corrupt", "The file cannot be read as PDF.") from error
+
+
+def _properties(document: pypdfium2.PdfDocument) -> dict[str, str]:
+    """Return what the file says about itself; nothing when that is damaged, since the text may be whole."""
+    try:
+        return dict(document.get_metadata_dict(skip_empty=True))
+    except UnicodeDecodeError:
+        return {}
 
 
 def _page_lines(document: pypdfium2.PdfDocument, index: int) -> list[Line]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from retrieval.ingest.parse.pdf_lines import Line, is_apart, usual_leading
@@ -9,11 +10,11 @@ from retrieval.ingest.types import Block, BlockKind
 
 #: What PDFium puts in place of a hyphen at which a word was broken.
 BROKEN_WORD: Final = "\ufffe"
-_WORD: Final = re.compile(r"\w[\w'’]*")
+_WORD: Final = re.compile(r"\w[\w'\u2019]*")
 _BROKEN: Final = re.compile(rf"(?<!\w)(\w+){BROKEN_WORD}(\w+)")
 _HYPHEN_AT_END: Final = re.compile(r"\w[-\u00ad\u2010]$")
-_FIGURE: Final = re.compile(r"[$€£(]*[\d—–-][\d,.%)]*")
-_SENTENCE_END: Final = re.compile(r"[.!?:;][\"'”’)\]]*$")
+_FIGURE: Final = re.compile(r"[$€£(]*[\d\u2013\u2014-][\d,.%)]*")
+_SENTENCE_END: Final = re.compile(r"[.!?:;][\"'\u201d\u2019)\]]*$")
 #: Characters this many times as wide as the line is high mean columns with room between them.
 _SPREAD: Final = 0.75
 _SIZE_CHANGE: Final = 1.15
@@ -66,7 +67,7 @@ def _joined(group: Sequence[Line]) -> str:
     """Return the group's text: wrapped lines joined by spaces, lines that end early by line ends."""
     right = max(line.right for line in group)
     parts = [group[0].text]
-    for previous, line in zip(group, group[1:], strict=False):
+    for previous, line in pairwise(group):
         if _HYPHEN_AT_END.search(previous.text) and line.text[:1].islower():
             parts[-1] = parts[-1][:-1] + BROKEN_WORD
         elif previous.text.endswith(BROKEN_WORD):

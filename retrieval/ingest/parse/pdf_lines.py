@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import Final
 
@@ -27,7 +28,7 @@ def usual_leading(lines: Sequence[Line]) -> float:
     """Return the usual distance between the lines of a page, 0 when it has none."""
     gaps = [
         above.bottom - below.bottom
-        for above, below in zip(lines, lines[1:], strict=False)
+        for above, below in pairwise(lines)
         if 0 < above.bottom - below.bottom < _MOST_LEADING * max(above.height, 1)
     ]
     return median(gaps) if gaps else 0

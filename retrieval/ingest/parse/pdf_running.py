@@ -3,20 +3,21 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from retrieval.ingest.parse.pdf_lines import Line, is_apart, usual_leading
 
 _PAGE_NUMBER: Final = re.compile(r"\W*(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W*")
-#: At most so many lines at each edge of a page can be running.
+#: A header or footer has at most so many lines before a gap, and so many such layers.
 _MOST_EDGE_LINES: Final = 3
+_MOST_LAYERS: Final = 3
 _FEWEST_PAGES: Final = 3
 _FEWEST_NUMBERED_PAGES: Final = 2
 #: Between its first and its last page a running line stands on this share of the pages (left or right pages).
 _SHARE_OF_SPAN: Final = 0.4
-#: A line on fewer of all pages than this is a repeated title, unless it stands on many pages.
-_SHARE_OF_PAGES: Final = 0.2
-_MANY_PAGES: Final = 8
+#: A line on this share of all pages says nothing about any of them.
+_SHARE_OF_PAGES: Final = 0.4
 
 
 def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
@@ -24,45 +25,61 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
     A running line is set apart from the text, so the repeated header row of a table stays.
     """
+    kept = [list(page) for page in pages]
+    for _ in range(_MOST_LAYERS):
+        outer = _without_outermost(kept)
+        if outer == kept:
+            break
+        kept = outer
+    return kept
+
+
+def _without_outermost(pages: list[list[Line]]) -> list[list[Line]]:
     edges = [_edge_lines(page) for page in pages]
-    running = _running_signatures(edges)
+    running = _running_pages(edges)
     return [
-        [line for line in page if line not in edge or _signature(line) not in running]
-        for page, edge in zip(pages, edges, strict=True)
+        [line for line in page if line not in edge or number not in running.get(_signature(line), ())]
+        for number, (page, edge) in enumerate(zip(pages, edges, strict=True))
     ]
 
 
-def _running_signatures(edges: Sequence[Iterable[Line]]) -> set[str]:
+def _running_pages(edges: Sequence[Iterable[Line]]) -> dict[str, set[int]]:
+    """Return, by signature, the pages on which a line is running."""
     pages_of: defaultdict[str, set[int]] = defaultdict(set)
     for number, edge in enumerate(edges):
         for line in edge:
             pages_of[_signature(line)].add(number)
-    return {signature for signature, pages in pages_of.items() if _is_running(signature, pages, len(edges))}
+    return {signature: _repetitions(signature, pages, len(edges)) for signature, pages in pages_of.items()}
 
 
-def _is_running(signature: str, pages: set[int], page_count: int) -> bool:
+def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
+    """Return the pages on which a line only repeats what a reader has seen; none when it is text.
+
+    What stands on many but not most pages is the title of a chapter: it is kept where it first stands.
+    """
     if _PAGE_NUMBER.fullmatch(signature):
-        return len(pages) >= _FEWEST_NUMBERED_PAGES
+        return pages if len(pages) >= _FEWEST_NUMBERED_PAGES else set()
     span = max(pages) - min(pages) + 1
-    is_common = len(pages) >= min(_SHARE_OF_PAGES * page_count, _MANY_PAGES)
-    return len(pages) >= _FEWEST_PAGES and len(pages) >= _SHARE_OF_SPAN * span and is_common
+    if len(pages) < _FEWEST_PAGES or len(pages) < _SHARE_OF_SPAN * span:
+        return set()
+    return pages if len(pages) >= _SHARE_OF_PAGES * page_count else pages - {min(pages)}
 
 
 def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
     """Return the lines at the top and at the bottom that a gap separates from the text between."""
     downwards = sorted(page, key=lambda line: -line.bottom)
     leading = usual_leading(downwards)
-    pairs = list(zip(downwards, downwards[1:], strict=False))
+    pairs = list(pairwise(downwards))
     top = _lines_to_gap([(above, is_apart(above, below, leading)) for above, below in pairs])
     bottom = _lines_to_gap([(below, is_apart(above, below, leading)) for above, below in reversed(pairs)])
     return frozenset(top + bottom)
 
 
 def _lines_to_gap(edge: Sequence[tuple[Line, bool]]) -> list[Line]:
-    """Return the lines up to the last gap among the first few; none when nothing sets them apart."""
+    """Return the lines up to the first gap; none when there is no gap after the first few."""
     nearest = edge[:_MOST_EDGE_LINES]
-    gaps = [position for position, (_, apart) in enumerate(nearest, start=1) if apart]
-    return [line for line, _ in nearest[: max(gaps, default=0)]]
+    gap = next((position for position, (_, apart) in enumerate(nearest, start=1) if apart), 0)
+    return [line for line, _ in nearest[:gap]]
 
 
 def _signature(line: Line) -> str:

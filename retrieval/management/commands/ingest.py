@@ -39,7 +39,7 @@ class Command(BaseCommand):
         try:
             connection = _connection(options)
             if options["queue"]:
-                sync = queue_sync(connection, actor=None)
+                sync = queue_sync(connection, actor=None, allow_deletions=options["allow_deletions"])
                 self.stdout.write(f"Queued sync {sync.pk} of {connection.name}.")
                 return
             self._report(self._sync(connection, allow_deletions=options["allow_deletions"]))
@@ -53,14 +53,15 @@ class Command(BaseCommand):
                 bar.update(sync.seen - bar.n)
                 bar.set_postfix(chunks=sync.chunks, failed=sync.failed)
 
-            return sync_connection(connection, progress=progress, allow_deletions=allow_deletions)
+            sync = Sync(connection=connection, allow_deletions=allow_deletions)
+            return sync_connection(connection, sync=sync, progress=progress)
 
     def _report(self, sync: Sync) -> None:
         connection = sync.connection
         self.stdout.write(
-            f"{connection.name}: {sync.seen} seen, {sync.added} added, {sync.changed} changed, {sync.unchanged} unchanged,"
-            f" {sync.deleted} deleted, {sync.failed} failed; {sync.chunks} chunks embedded in {sync.seconds:.1f} s"
-            f" ({sync.encode_seconds:.1f} s in the encoder)."
+            f"{connection.name}: {sync.seen} seen, {sync.added} added, {sync.changed} changed, "
+            f"{sync.unchanged} unchanged, {sync.deleted} deleted, {sync.failed} failed; {sync.chunks} chunks "
+            f"embedded in {sync.seconds:.1f} s ({sync.encode_seconds:.1f} s in the encoder)."
         )
         for problem in connection.problems.all():
             self.stdout.write(f"  {problem.external_id}: {problem.reason}: {problem.message}")

@@ -38,7 +38,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _show(self, sync: Sync) -> None:
-        self.stdout.write(f"{sync.connection.name}: {sync.seen} documents")
+        self.stdout.write(f"{sync.connection.name}, document {sync.seen}")
 
 
 def _introduce(accounts: Sequence[NewAccount], company: Company) -> str:

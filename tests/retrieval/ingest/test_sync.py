@@ -72,7 +72,7 @@ def test_a_second_sync_embeds_nothing_and_counts_as_synced(source, monkeypatch):
     first = sync_connection(source)
 
     class NoEncoder(HashEncoder):
-        def encode_documents(self, texts):
+        def encode_documents(self, _):
             raise AssertionError("an unchanged document was embedded again")
 
     encoder = NoEncoder()
@@ -109,7 +109,8 @@ def test_deleting_more_than_the_guarded_share_asks_first(source, root):
     assert sync.status == Sync.Status.STOPPED
     assert "3 of 4 documents are gone" in sync.message
     assert Document.objects.count() == 4
-    assert sync_connection(source, allow_deletions=True).deleted == 3
+    confirmed = Sync(connection=source, allow_deletions=True)
+    assert sync_connection(source, sync=confirmed).deleted == 3
     assert Document.objects.count() == 1
 
 

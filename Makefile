@@ -1,0 +1,74 @@
+# Two commands are enough: `make run` and `make test`. `make help` lists the rest.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# One version of each package for every Python and platform, with the hashes of all its files and no addresses.
+LOCK := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links
+TORCH ?= torch==2.13.0
+ARGS ?=
+
+# Installs Debian packages as root, and otherwise says what is missing and what for.
+define debian
+if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	echo "Installing $(1) …"; \
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(1) >/dev/null; \
+else \
+	echo "$(2) (On Debian: apt-get install $(1).)"; $(3) \
+fi
+endef
+
+.DEFAULT_GOAL := help
+.PHONY: run test check fmt help lock torch test-tools
+
+run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stops it
+	@$(BIN)/python manage.py start $(ARGS)
+
+test: .venv/.dev-installed test-tools ## Run every test (ARGS='-k scope' for some)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.dev-installed ## Check format, lint, types, settings and migrations
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy .
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+fmt: .venv/.dev-installed ## Format the code and mend what can be mended
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+lock: .venv/.dev-installed ## Write the locks anew from pyproject.toml (ARGS=--upgrade for newer versions)
+	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.lock
+	$(LOCK) $(ARGS) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+torch: .venv/.dev-installed ## Install torch, for comparing the encoders with an independent implementation
+	$(PIP) install -qq '$(TORCH)' 'sentence-transformers>=5,<7'
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+.venv/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "CoreCube needs Python 3.11 or newer; PYTHON=… names one that is not python3."; exit 1; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+		|| { $(call debian,python3-venv,Python's venv module is missing.,exit 1;) }
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.installed: requirements.lock .venv/.created
+	@echo "Installing the Python packages; the first time this takes a minute …"
+	@$(PIP) install -qq --require-hashes --requirement requirements.lock
+	@touch $@
+
+.venv/.dev-installed: requirements-dev.lock .venv/.installed
+	@echo "Installing the development packages …"
+	@$(PIP) install -qq --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
+	@touch $@
+
+test-tools:
+	@command -v redis-server >/dev/null \
+		|| { $(call debian,redis-server,The tests with Redis are left out.) }
+	@{ command -v chromium >/dev/null && command -v chromedriver >/dev/null; } \
+		|| { $(call debian,chromium chromium-driver,The tests in a browser are left out.) }

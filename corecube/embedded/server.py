@@ -1,0 +1,211 @@
+"""Starting and sharing the embedded PostgreSQL server.
+
+Three locks stand beside the data directory:
+users   held shared by every process that uses the server; the keeper waits to have it alone
+start   held by the process that is looking for the server or starting it
+server  held by the keeper, the server and every process of the server, who inherit it
+"""
+
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import psycopg
+from psycopg import errors, sql
+
+from corecube.embedded import install
+from corecube.embedded.postmaster import PORT, Postmaster, drop_reused_pid, read_postmaster
+from corecube.errors import DatabaseUnavailableError
+from corecube.locks import exclusive, open_lock, share, try_exclusive
+from corecube.logs import last_lines, open_log
+
+_SOCKET_PATH_BYTES: Final = 107
+_POLL_SECONDS: Final = 0.05
+_one_thread: Final = threading.Lock()
+#: The servers that this process uses.
+_in_use: "Final[dict[Path, EmbeddedServer]]" = {}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedServer:
+    """A running embedded server that this process is a user of."""
+
+    data_dir: Path
+    socket_dir: str
+    #: The open lock file that makes this process a user.
+    users_lock: int
+    port: str = field(default=PORT, init=False)
+    user: str = field(default=install.SUPERUSER, init=False)
+
+    def connect(self, database: str) -> "psycopg.Connection[tuple[object, ...]]":
+        """Return a connection of its own, in autocommit mode, outside Django's pool."""
+        return psycopg.connect(host=self.socket_dir, port=self.port, user=self.user, dbname=database, autocommit=True)
+
+
+def embedded_server(data_dir: Path) -> EmbeddedServer:
+    """Return the server of this data directory, started if it was not running.
+
+    The process is a user of it until it ends or calls `release`; forked children share that. Raises
+    DatabaseUnavailableError when the server does not start.
+    """
+    with _one_thread:
+        if data_dir not in _in_use:
+            _in_use[data_dir] = _use(data_dir)
+        return _in_use[data_dir]
+
+
+@cache
+def ensure_database(server: EmbeddedServer, name: str) -> None:
+    """Create a database on the server unless it exists."""
+    with server.connect("postgres") as connection:
+        if connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
+            return
+        try:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        except (errors.DuplicateDatabase, errors.UniqueViolation):
+            return  # another process was first
+
+
+def release(data_dir: Path) -> None:
+    """Stop being a user of the server, if this process is one.
+
+    Returns when the server has stopped, unless others still use it. Close the connections to it before.
+    """
+    server = _in_use.pop(data_dir, None)
+    if server is None:
+        return
+    ensure_database.cache_clear()
+    os.close(server.users_lock)
+    lock = open_lock(_lock_path(data_dir, "users"))
+    try:
+        if try_exclusive(lock):
+            _stop(data_dir)
+        else:
+            share(lock)  # waits if it is the keeper that has the lock: it is stopping the server
+    finally:
+        os.close(lock)
+
+
+def _lock_path(data_dir: Path, name: str) -> Path:
+    return data_dir.with_name(f"{data_dir.name}.{name}.lock")
+
+
+def log_path(data_dir: Path) -> Path:
+    """Return where the server writes its log."""
+    return data_dir.parent / "log" / "postgres.log"
+
+
+def _use(data_dir: Path) -> EmbeddedServer:
+    """Become a user of the server."""
+    try:
+        account = install.server_account(data_dir)
+        users = open_lock(_lock_path(data_dir, "users"))
+    except OSError as error:
+        raise _unusable(data_dir, error) from error
+    try:
+        share(users)  # waits while a keeper that found no user is still stopping the server
+        with exclusive(_lock_path(data_dir, "start")):
+            return _find_or_start(data_dir, users, account)
+    except (OSError, subprocess.SubprocessError, DatabaseUnavailableError) as error:
+        os.close(users)
+        raise _unusable(data_dir, error) from error
+
+
+def _unusable(data_dir: Path, error: Exception) -> DatabaseUnavailableError:
+    return DatabaseUnavailableError(f"The embedded PostgreSQL in {data_dir} cannot be used. {error}")
+
+
+def _find_or_start(data_dir: Path, users: int, account: pwd.struct_passwd) -> EmbeddedServer:
+    """Return the running server, or start it once no process of an earlier one is left."""
+    while (found := _accepting(data_dir)) is None:
+        server = open_lock(_lock_path(data_dir, "server"))
+        try:
+            is_free = try_exclusive(server)
+            if is_free:
+                _launch(data_dir, server, account)
+        finally:
+            os.close(server)
+        if is_free:
+            _wait_until_ready(data_dir)
+        time.sleep(_POLL_SECONDS)
+    return EmbeddedServer(data_dir, found.socket_dir, users)
+
+
+def _accepting(data_dir: Path) -> Postmaster | None:
+    """Return the server if it accepts connections."""
+    found = read_postmaster(data_dir)
+    return found if found and found.accepts() else None
+
+
+def _launch(data_dir: Path, server: int, account: pwd.struct_passwd) -> None:
+    """Start the server, which inherits the lock."""
+    install.open_way(data_dir, account)
+    install.open_programs(account)
+    install.create_data_dir(data_dir, account)
+    drop_reused_pid(data_dir)
+    socket_dir = _socket_dir(data_dir, account)
+    options = [f"-c{name}={value}" for name, value in install.server_options().items()]
+    postgres = [str(install.program("postgres")), f"-D{data_dir}", f"-k{socket_dir}", f"-p{PORT}", *options]
+    _launch_keeper(data_dir, server, [socket_dir, str(account.pw_uid), str(account.pw_gid), *postgres])
+
+
+def _launch_keeper(data_dir: Path, server: int, arguments: list[str]) -> None:
+    """Start the keeper in a session of its own, so that Ctrl-C in a terminal does not reach it."""
+    script = Path(__file__).with_name("keeper.py")
+    with open_log(log_path(data_dir)) as output:
+        subprocess.run(  # noqa: S603 -- our own program
+            [sys.executable, "-I", "-S", script, _lock_path(data_dir, "users"), str(server), *arguments],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            pass_fds=[server],
+            env=install.clean_environment(),
+            cwd="/",
+        )
+
+
+def _wait_until_ready(data_dir: Path) -> None:
+    """Return when the server accepts connections, after a crash perhaps in minutes.
+
+    Raises DatabaseUnavailableError when it has ended instead.
+    """
+    server = open_lock(_lock_path(data_dir, "server"))
+    try:
+        while _accepting(data_dir) is None:
+            if try_exclusive(server):
+                log = log_path(data_dir)
+                raise DatabaseUnavailableError("\n".join([f"It did not start; its log {log} ends:", *last_lines(log)]))
+            time.sleep(_POLL_SECONDS)
+    finally:
+        os.close(server)
+
+
+def _stop(data_dir: Path) -> None:
+    """Stop the server, if it runs, and wait until the last of its processes has ended."""
+    if postmaster := read_postmaster(data_dir):
+        postmaster.stop()
+    with exclusive(_lock_path(data_dir, "server")):
+        return
+
+
+def _socket_dir(data_dir: Path, account: pwd.struct_passwd) -> str:
+    """Return the folder for the socket: the data directory, or a new private one where its path will not do.
+
+    A socket's path is short, and PostgreSQL reads commas and quotes in it as a list's.
+    """
+    path = str(data_dir / f".s.PGSQL.{PORT}")
+    if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES and not set(path) & {",", '"'}:
+        return str(data_dir)
+    folder = tempfile.mkdtemp(prefix="corecube-")
+    os.chown(folder, account.pw_uid, -1)
+    return folder

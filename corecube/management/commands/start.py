@@ -1,0 +1,184 @@
+"""`manage.py start`: from nothing to a running CoreCube. `make run` calls it."""
+
+import errno
+import os
+import signal
+import socket
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+
+from corecube.checks import check_server
+from corecube.embedded.server import release
+from corecube.errors import ConfigError, CoreCubeError, UnavailableError
+from corecube.first_admin import ensure_first_admin
+from corecube.locks import open_lock, try_exclusive
+from corecube.logs import last_lines
+from corecube.steps import Steps
+from corecube.supervise import Program, StopRequest, running, wait_until
+
+_FIRST_PORT: Final = 8000
+_PORTS_TRIED: Final = 10
+#: Addresses that stand for every one of the machine's, and the one that a browser on it can use.
+_EVERY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- replaced, not bound
+_WORKER_TASKS: Final = 2
+
+
+class Command(BaseCommand):
+    """Prepare everything that is missing, then run the web server and the worker until Ctrl-C."""
+
+    help = "Prepare the database, the model and the sample sources, then run the web server and the worker."
+    # They run as the first step, which says in a sentence what is wrong.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--no-samples", action="store_true", help="leave the sample sources out of a new installation"
+        )
+        parser.add_argument("--prepare-only", action="store_true", help="prepare everything and start nothing")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            with _alone(), _database_let_go():
+                self._prepare(samples=not options["no_samples"])
+                if not options["prepare_only"]:
+                    self._run(_free_port(settings.CORECUBE_HOST, settings.CORECUBE_PORT))
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("Stopped before everything was ready; the next start goes on from here.") from None
+
+    def _prepare(self, *, samples: bool) -> None:
+        """Bring the database, the model and the sample sources up to date."""
+        steps = Steps(self.stdout)
+        accounts = ""
+        with steps.step("Database"):
+            _require_database()
+        with steps.step("Tables") as notes:
+            call_command("migrate", interactive=False, verbosity=0, skip_checks=True, stdout=notes)
+        with steps.step("Model") as notes:
+            call_command("models", "fetch", stdout=notes, stderr=notes)
+        if samples:
+            with steps.step("Sample sources") as notes:
+                accounts = call_command("samples", "--once", stdout=notes, stderr=notes) or ""
+        if admin := ensure_first_admin():
+            accounts = f"{admin.line()}  Administrator\n{accounts}"
+        if accounts:
+            self.stdout.write(f"\nUsers and their passwords, shown this once:\n\n{accounts}\n")
+
+    def _run(self, port: int) -> None:
+        """Run the web server and the worker until a signal comes; raise UnavailableError when one of them ends."""
+        host = _EVERY_ADDRESS.get(settings.CORECUBE_HOST, settings.CORECUBE_HOST)
+        with StopRequest() as request, running(_programs(port), request, folder=settings.BASE_DIR) as team:
+            with Steps(self.stdout).step("Web server and worker"):
+                _require_running(wait_until(lambda: _answers(host, port), team, request))
+            if not request.wait(0):
+                self._say_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            _require_running(wait_until(lambda: False, team, request))
+            self.stdout.write("\nStopping … (Ctrl-C again does not wait)")
+            self.stdout.flush()
+
+    def _say_ready(self, address: str) -> None:
+        self.stdout.write(
+            f"\nCoreCube is ready: {address}\nCtrl-C stops it; logs are in {settings.CORECUBE_VAR_DIR / 'log'}."
+        )
+        self.stdout.flush()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep a second start on the same data away."""
+    lock = open_lock(settings.CORECUBE_VAR_DIR / "start.lock")
+    try:
+        if not try_exclusive(lock):
+            message = (
+                f"CoreCube is already started on {settings.CORECUBE_VAR_DIR}; CORECUBE_VAR_DIR names another place."
+            )
+            raise UnavailableError(message)
+        yield
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _database_let_go() -> Iterator[None]:
+    """Close the database's connections at the end, and wait for the embedded server to stop if nobody uses it."""
+    try:
+        yield
+    finally:
+        for connection in connections.all(initialized_only=True):
+            connection.close()
+            connection.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's
+        release(settings.CORECUBE_POSTGRES_DIR)
+
+
+def _require_database() -> None:
+    """Start the embedded server, or see that the one that DATABASE_URL names can be used; raise UnavailableError."""
+    for problem in check_server(databases=["default"]):
+        raise UnavailableError(" ".join(filter(None, (problem.msg, problem.hint))))
+    connections["default"].ensure_connection()
+
+
+def _require_running(ended: Program | None) -> None:
+    """Raise UnavailableError for a program that has ended, with the end of its log."""
+    if ended:
+        lines = "\n".join(last_lines(ended.log))
+        message = f"The {ended.name} has ended by itself, so the rest was stopped. Its log {ended.log} ends:\n{lines}"
+        raise UnavailableError(message)
+
+
+def _free_port(host: str, wanted: int) -> int:
+    """Return the wanted port, or for 0 the first free one from 8000 on; raise ConfigError when there is none."""
+    ports = [wanted] if wanted else range(_FIRST_PORT, _FIRST_PORT + _PORTS_TRIED)
+    for port in ports:
+        try:
+            socket.create_server((host, port), family=_family(host)).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                message = f"The web server cannot listen on {host}, port {port}: {error.strerror}."
+                raise ConfigError(message) from error
+        else:
+            return port
+    message = f"Another program uses port {ports[0]} of {host}; CORECUBE_PORT names another port."
+    raise ConfigError(message)
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _answers(host: str, port: int) -> bool:
+    """Return whether the web server accepts connections; it does so once the application is loaded."""
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def _programs(port: int) -> tuple[Program, Program]:
+    """Return the web server and the worker. The web server logs no addresses, since they hold queries."""
+    logs = settings.CORECUBE_VAR_DIR / "log"
+    web = ("uvicorn", "corecube.asgi:application", f"--host={settings.CORECUBE_HOST}", f"--port={port}")
+    web_options = ("--no-access-log", "--no-server-header", "--lifespan=off", "--timeout-graceful-shutdown=5")
+    worker = (
+        "celery",
+        "--app=corecube",
+        "worker",
+        "--pool=prefork",
+        f"--concurrency={_WORKER_TASKS}",
+        "--loglevel=INFO",
+    )
+    worker_options = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+    return (
+        Program("web server", (sys.executable, "-m", *web, *web_options), logs / "web.log"),
+        # SIGTERM would wait for the tasks at work, however long; SIGQUIT gives them back to the queue.
+        Program("worker", (sys.executable, "-m", *worker, *worker_options), logs / "worker.log", signal.SIGQUIT),
+    )

@@ -1,0 +1,71 @@
+"""Questions to start with, from the sample company, for those who have its sources in scope."""
+
+import tomllib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+
+from corecube.models import Connection
+from corecube.scope import AccessScope
+
+#: Questions shown at once.
+_MOST: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question that the samples can answer, or are meant to refuse."""
+
+    text: str
+    #: What it demonstrates: identifier, paraphrase, table, freshness, access ...
+    kind: str
+    #: The sample user that it was written for.
+    user: str
+    #: Slugs of the connections that hold the answer; empty where there is none.
+    connections: frozenset[str]
+
+
+def examples_for(scope: AccessScope, username: str) -> tuple[Example, ...]:
+    """Return demonstration questions for a scope, those written for the user first; none without the samples."""
+    slugs = _sample_connections(scope)
+    return choose(_demonstrations(settings.CORECUBE_SAMPLES_DIR), slugs=slugs, username=username) if slugs else ()
+
+
+def choose(examples: Sequence[Example], *, slugs: Collection[str], username: str) -> tuple[Example, ...]:
+    """Return the first few that the scope can answer, or that were written for this user, no text twice."""
+    suitable = [
+        example
+        for example in examples
+        if example.user == username or (example.connections and example.connections <= set(slugs))
+    ]
+    own_first = sorted(suitable, key=lambda example: example.user != username)
+    return tuple({example.text: example for example in reversed(own_first)}.values())[::-1][:_MOST]
+
+
+def _sample_connections(scope: AccessScope) -> frozenset[str]:
+    """Return the slugs of the connections in scope that read the samples."""
+    folder = str(settings.CORECUBE_SAMPLES_DIR)
+    found = Connection.objects.filter(pk__in=scope.connection_ids, config__path__startswith=folder)
+    return frozenset(found.values_list("slug", flat=True))
+
+
+@cache
+def _demonstrations(folder: Path) -> tuple[Example, ...]:
+    return tuple(_read(folder / "company.toml"))
+
+
+def _read(path: Path) -> Iterator[Example]:
+    """Yield the questions that are marked for the start page."""
+    if not path.exists():
+        return
+    company = tomllib.loads(path.read_text(encoding="utf-8"))
+    slugs = {connection["path"]: connection["slug"] for connection in company["connection"]}
+    for question in company["question"]:
+        if question.get("demo"):
+            folders = {expected["path"].partition("/")[0] for expected in question["expected"]}
+            connections = frozenset(slugs[folder] for folder in folders)
+            yield Example(question["text"], question["kind"], question["user"], connections)

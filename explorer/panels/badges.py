@@ -1,0 +1,34 @@
+"""Badges: what a reader should know about a search before reading its hits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from explorer import wording
+from retrieval.services import SearchOutcome
+
+#: Notes that are worth a badge though nothing fell back.
+_TOLD: Final = frozenset({"fulltext_relaxed", "query_cut", "access_breach", "stale_hits"})
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A word with its explanation."""
+
+    text: str
+    detail: str
+    #: Something fell back or was cut short.
+    degraded: bool
+
+
+def badges(outcome: SearchOutcome) -> tuple[Badge, ...]:
+    """Return the badges of a search, what degraded it first, each once."""
+    found = dict.fromkeys(_badges(outcome))
+    return tuple(sorted(found, key=lambda badge: not badge.degraded))
+
+
+def _badges(outcome: SearchOutcome) -> Iterator[Badge]:
+    for span in outcome.trace:
+        for note in span.notes:
+            if note.degraded or note.code in _TOLD:
+                yield Badge(wording.note_label(note.code), note.text, note.degraded)

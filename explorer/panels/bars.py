@@ -1,0 +1,40 @@
+"""Horizontal bars as numbers for SVG attributes, since the content security policy allows no style attribute."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from retrieval.types import Hit
+
+
+@dataclass(frozen=True, slots=True)
+class BarPart:
+    """A piece of a bar, in percent of its whole length."""
+
+    #: Decides the colour: a signal or a stage.
+    signal: str
+    x: float
+    width: float
+    #: Drawn dashed: the leg did not return the hit, its signal was computed afterwards.
+    absent: bool = False
+
+
+def stacked(parts: Mapping[str, float], *, whole: float, absent: frozenset[str] = frozenset()) -> tuple[BarPart, ...]:
+    """Return the parts one after the other, each as a share of `whole`, together at most 100."""
+    laid: list[BarPart] = []
+    place = 0.0
+    for signal, value in parts.items():
+        width = min(percent(value, whole), 100.0 - place)
+        if width > 0:
+            laid.append(BarPart(signal, round(place, 2), round(width, 2), absent=signal in absent))
+            place += width
+    return tuple(laid)
+
+
+def percent(value: float, whole: float) -> float:
+    """Return a share in percent, between 0 and 100; 0 of nothing is 0."""
+    return max(0.0, min(100.0, 100.0 * value / whole)) if whole > 0 else 0.0
+
+
+def score_bar(hit: Hit, *, legs: frozenset[str], whole: float) -> tuple[BarPart, ...]:
+    """Return a hit's contributions as a bar; those of a leg that did not return the hit are marked absent."""
+    return stacked(hit.contributions, whole=whole, absent=legs - hit.ranks.keys())

@@ -1,0 +1,59 @@
+"""The context: the passages as a model is shown them, and what did not fit."""
+
+from dataclasses import dataclass
+
+from explorer.panels.bars import percent
+from explorer.panels.drops import ChunkLabels, DropList, drop_list
+from retrieval.services import SearchOutcome
+from retrieval.types import ChunkId, DropReason
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRow:
+    """A packed passage."""
+
+    number: int
+    chunk_id: ChunkId
+    header: str
+    text: str
+    tokens: int
+    #: Percent of the whole budget.
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPanel:
+    """The numbered context and its budget, in tokens."""
+
+    passages: tuple[PassageRow, ...]
+    used: int
+    budget: int
+    share: float
+    cut: DropList
+    #: Hits beyond the number wanted; they never competed for the budget.
+    beyond: int
+
+
+def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
+    """Return the context of a search."""
+    budget = outcome.preset.config.assemble.budget_tokens
+    used = sum(passage.token_count for passage in outcome.passages)
+    drops = outcome.state.drops
+    return ContextPanel(
+        passages=tuple(
+            PassageRow(
+                passage.number,
+                passage.hit.chunk_id,
+                passage.header,
+                passage.hit.chunk.text,
+                passage.token_count,
+                round(percent(passage.token_count, budget), 2),
+            )
+            for passage in outcome.passages
+        ),
+        used=used,
+        budget=budget,
+        share=round(percent(used, budget), 2),
+        cut=drop_list((drop for drop in drops if drop.reason is DropReason.BUDGET), labels),
+        beyond=sum(drop.reason is DropReason.TOP_K for drop in drops),
+    )

@@ -1,0 +1,78 @@
+"""Dropped hits with their reasons."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from corecube.scope import AccessScope
+from explorer import wording
+from retrieval.types import ChunkId, Drop, DropReason, Hit
+
+#: Rows that one stage shows; the rest is told as a count.
+MOST_ROWS: Final = 100
+_STEP: Final = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+_CHUNK_ID: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(\d+)")
+
+#: What a chunk is called, by its id; chunks outside the viewer's scope are not in it.
+ChunkLabels = Mapping[ChunkId, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DropRow:
+    """A hit that a stage removed."""
+
+    chunk_id: ChunkId
+    label: str
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropList:
+    """What one stage removed: the rows shown, and how many more there are."""
+
+    rows: tuple[DropRow, ...]
+    total: int
+
+    @property
+    def unlisted(self) -> int:
+        """Drops that have no row."""
+        return self.total - len(self.rows)
+
+
+def chunk_label(title: str, heading_path: Iterable[str], *, source: str) -> str:
+    """Return what a chunk is called in a line of text: "Runbook › Staging — Platform repo"."""
+    return f"{_STEP.join((title, *heading_path))} — {source}"
+
+
+def labels_of(hits: Iterable[Hit], scope: AccessScope) -> dict[ChunkId, str]:
+    """Return the labels of the hits that have been read."""
+    sources = {inclusion.connection.id: inclusion.connection.name for inclusion in scope.included}
+    return {
+        hit.chunk_id: chunk_label(hit.facts.title, hit.facts.heading_path, source=sources[hit.facts.connection_id])
+        for hit in hits
+        if hit.facts is not None
+    }
+
+
+def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
+    """Return the drops as rows. Those for want of access, and those without a label, are counted, never named."""
+    dropped = tuple(drops)
+    rows = tuple(
+        DropRow(drop.chunk_id, labels[drop.chunk_id], wording.DROP_REASONS[drop.reason], readable(drop.detail, labels))
+        for drop in dropped
+        if drop.reason is not DropReason.ACCESS and drop.chunk_id in labels
+    )
+    return DropList(rows[:MOST_ROWS], len(dropped))
+
+
+def readable(detail: str, labels: ChunkLabels) -> str:
+    """Return a drop's detail with titles in the place of chunk ids."""
+
+    def label(found: re.Match[str]) -> str:
+        chunk_id = ChunkId(UUID(found.group(1)), int(found.group(2)))
+        return f"“{labels[chunk_id]}”" if chunk_id in labels else "another chunk"
+
+    return _CHUNK_ID.sub(label, detail)

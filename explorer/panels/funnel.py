@@ -1,0 +1,137 @@
+"""The funnel: what each stage left, dropped and took, and what it says when opened."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Final
+
+from explorer import wording
+from explorer.panels.bars import BarPart, percent, stacked
+from explorer.panels.drops import ChunkLabels, DropList, drop_list
+from retrieval.config import PresetConfig
+from retrieval.services import SearchOutcome
+from retrieval.tunables import Tunables
+from retrieval.types import Note, Span
+
+#: Which part of the preset's configuration a stage is set by, where the names differ.
+_SECTIONS: Final = {"fuse": "fusion", "complete": "fulltext", "analyze": "query"}
+#: Milliseconds under which a decimal says something, and under which there is nothing to say.
+_FINE_MS: Final = 10
+_SHORT_MS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A number that a stage ran with, and its declaration."""
+
+    key: str
+    value: float
+    unit: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelCell:
+    """One stage."""
+
+    stage: str
+    label: str
+    purpose: str
+    #: What it left, in figures; empty for a stage that leaves nothing to count.
+    count: str
+    unit: str
+    dropped: int
+    milliseconds: str
+    #: Percent of the slowest stage's time.
+    bar: float
+    #: Runs beside the cell before or after it.
+    parallel: bool
+    degraded: bool
+    notes: tuple[Note, ...]
+    settings: tuple[Setting, ...]
+    drops: DropList
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """All stages and the clock."""
+
+    cells: tuple[FunnelCell, ...]
+    #: Each stage's time on the scale of the deadline.
+    clock: tuple[BarPart, ...]
+    milliseconds: str
+    deadline_ms: int
+
+
+def funnel(outcome: SearchOutcome, labels: ChunkLabels) -> Funnel:
+    """Return the funnel of a search. Legs stand in the place of the stage that ran them."""
+    spans = list(leaf_spans(outcome.trace))
+    slowest = max((span.seconds for span in spans), default=0.0)
+    top = {span.stage: span.seconds for span in outcome.trace if not span.parent}
+    deadline_ms = outcome.preset.config.deadline_ms
+    return Funnel(
+        cells=tuple(_cell(span, outcome, labels, slowest) for span in spans),
+        clock=stacked(top, whole=deadline_ms / 1000),
+        milliseconds=milliseconds(outcome.seconds),
+        deadline_ms=deadline_ms,
+    )
+
+
+def leaf_spans(trace: Iterable[Span]) -> Iterator[Span]:
+    """Yield the spans that did the work: children in the place of their parent."""
+    spans = tuple(trace)
+    parents = {span.parent for span in spans}
+    return (span for span in spans if span.stage not in parents)
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds: "< 0.1", "0.4", "38", "1,204"."""
+    value = seconds * 1000
+    if value < _SHORT_MS:
+        return "< 0.1"
+    return f"{value:.1f}" if value < _FINE_MS else f"{value:,.0f}"
+
+
+def removed(span: Span) -> int:
+    """Return how many hits a stage removed: its drops, or what it lost without naming it."""
+    return max(len(span.drops), span.hits_in - span.hits_out, 0)
+
+
+def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: float) -> FunnelCell:
+    count, unit = _left(span, outcome)
+    return FunnelCell(
+        stage=span.stage,
+        label=wording.stage_label(span.stage),
+        purpose=wording.STAGE_PURPOSES.get(span.stage, ""),
+        count=count,
+        unit=unit,
+        dropped=removed(span),
+        milliseconds=milliseconds(span.seconds),
+        bar=round(percent(span.seconds, slowest), 1),
+        parallel=bool(span.parent),
+        degraded=any(note.degraded for note in span.notes),
+        notes=span.notes,
+        settings=settings_of(span.stage, outcome.preset.config),
+        drops=drop_list(span.drops, labels),
+    )
+
+
+def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
+    """Return what a stage left, in figures, and what is counted."""
+    state = outcome.state
+    if span.stage == "analyze":
+        return str(len(state.terms.terms)), "terms"
+    if span.stage == "embed":
+        return ("", "") if state.vector is None else (str(state.vector.size), "dimensions")
+    return f"{span.hits_out:,}", "passages" if span.stage == "assemble" else "hits"
+
+
+def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
+    """Return the numbers that a stage ran with, by their keys in the configuration."""
+    section = _SECTIONS.get(stage, stage)
+    if section not in {item.name for item in fields(config)}:
+        return ()
+    part: Tunables = getattr(config, section)
+    return tuple(
+        Setting(f"{section}.{facts.name}", getattr(part, facts.name), facts.unit, facts.help)
+        for facts in part.declared()
+    )

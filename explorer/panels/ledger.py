@@ -1,0 +1,212 @@
+"""The score ledger: every number behind a hit's place, with its formula and the config key that sets it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from corecube.scope import FreshnessBasis
+from explorer import wording
+from retrieval.config import PresetConfig
+from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.services import SearchOutcome
+from retrieval.types import ChunkId, DropReason, Hit
+
+
+@dataclass(frozen=True, slots=True)
+class TermRow:
+    """A query lexeme that the chunk holds."""
+
+    lexeme: str
+    idf: float
+    share: float
+    #: Where it stands at its heaviest: title, heading or text.
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One line of the ledger."""
+
+    #: Decides the colour.
+    signal: str
+    label: str
+    #: What it comes to: "+0.438", "allowed".
+    value: str
+    #: The raw numbers, a clause each.
+    facts: tuple[str, ...]
+    formula: str = ""
+    config_key: str = ""
+    terms: tuple[TermRow, ...] = ()
+    #: The leg did not return the hit.
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What a hit's score is made of, and what else decided its place."""
+
+    parts: tuple[LedgerRow, ...]
+    #: "0.438 + 0.212 + 0.074 = 0.724"; empty for a hit without contributions.
+    total: str
+    decisions: tuple[LedgerRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSource:
+    """What every hit's ledger is read from, computed once per search."""
+
+    outcome: SearchOutcome
+    #: Place of each chunk in the fused pool, from 1.
+    pool_places: dict[ChunkId, int]
+    copies: dict[ChunkId, int]
+
+    @classmethod
+    def of(cls, outcome: SearchOutcome) -> "LedgerSource":
+        """Return the source of one outcome's ledgers. The pool is fused again, by the engine's own function."""
+        state = outcome.state
+        rank_constant = outcome.preset.config.fusion.rank_constant
+        fused = reciprocal_rank_fusion(state.rankings, rank_constant=rank_constant)
+        copied = [drop.detail for drop in state.drops if drop.reason is DropReason.DUPLICATE]
+        return cls(
+            outcome,
+            {hit.chunk_id: place for place, hit in enumerate(fused, start=1)},
+            {hit.chunk_id: copied.count(f"same text as {hit.chunk_id}") for hit in outcome.hits},
+        )
+
+    @property
+    def config(self) -> PresetConfig:
+        """The numbers that the search ran with."""
+        return self.outcome.preset.config
+
+
+def ledger(hit: Hit, source: LedgerSource) -> Ledger:
+    """Return a hit's ledger. Expects a completed hit (`hit.facts`)."""
+    parts = tuple(_parts(hit, source))
+    sums = " + ".join(f"{value:.3f}" for value in hit.contributions.values())
+    total = f"{sums} = {hit.score:.3f}" if hit.contributions else ""
+    return Ledger(parts, total, tuple(_decisions(hit, source)))
+
+
+def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
+    """Yield the rows whose values sum to the score, in the order of the contributions."""
+    rows = {"dense": _dense, "fulltext": _fulltext, "freshness": _freshness}
+    for signal in hit.contributions:
+        yield rows[signal](hit, source) if signal in rows else _other(hit, signal)
+
+
+def _dense(hit: Hit, source: LedgerSource) -> LedgerRow:
+    cosine = hit.signals.get("cosine")
+    raw = "no vector stored" if cosine is None else f"cosine {cosine:.3f}"
+    return LedgerRow(
+        signal="dense",
+        label=wording.signal_label("dense"),
+        value=_added(hit, "dense"),
+        facts=(raw, leg_rank(hit, "dense", source)),
+        formula=_weighted(hit, "dense", source.config.blend.dense),
+        config_key="blend.dense",
+        absent="dense" not in hit.ranks,
+    )
+
+
+def _fulltext(hit: Hit, source: LedgerSource) -> LedgerRow:
+    terms = tuple(
+        TermRow(match.lexeme, match.idf, match.share, wording.FIELD_NAMES[match.weight]) for match in hit.matches
+    )
+    raw = f"score {hit.signals.get('fulltext', 0.0):.3f}" if terms else "holds no term of the query"
+    return LedgerRow(
+        signal="fulltext",
+        label=wording.signal_label("fulltext"),
+        value=_added(hit, "fulltext"),
+        facts=(raw, leg_rank(hit, "fulltext", source)),
+        formula=_weighted(hit, "fulltext", source.config.blend.fulltext),
+        config_key="blend.fulltext",
+        terms=terms,
+        absent="fulltext" not in hit.ranks,
+    )
+
+
+def _freshness(hit: Hit, source: LedgerSource) -> LedgerRow:
+    connection = source.outcome.state.scope.inclusion(hit.chunk.connection_id).connection
+    by_change = connection.freshness_basis is FreshnessBasis.MODIFIED and hit.chunk.modified_at is not None
+    age, half_life = hit.signals["age_days"], connection.half_life_days
+    return LedgerRow(
+        signal="freshness",
+        label=wording.signal_label("freshness"),
+        value=_added(hit, "freshness"),
+        facts=(
+            f"{age:.1f} days since its last {'change' if by_change else 'sync'}",
+            f"0.5^({age:.1f}/{half_life:g}) = {hit.signals['freshness']:.3f}",
+        ),
+        formula=f"{source.config.blend.freshness:g} \N{MULTIPLICATION SIGN} {hit.signals['freshness']:.3f}",
+        config_key="blend.freshness",
+    )
+
+
+def _other(hit: Hit, signal: str) -> LedgerRow:
+    """Return the row of a contribution that has no row of its own yet."""
+    raw = (f"{signal} {hit.signals[signal]:.3f}",) if signal in hit.signals else ()
+    return LedgerRow(signal, wording.signal_label(signal), _added(hit, signal), raw)
+
+
+def leg_rank(hit: Hit, leg: str, source: LedgerSource) -> str:
+    """Return where a leg had the hit: "rank 2 of 100", "not in the top 100", "not among its 64"."""
+    found = len(source.outcome.state.rankings.get(leg, ()))
+    if rank := hit.ranks.get(leg):
+        return f"rank {rank} of {found}"
+    if not found:
+        return "the leg returned nothing"
+    depth = getattr(getattr(source.config, leg, None), "depth", found)
+    return f"not in the top {depth}" if found >= depth else f"not among the leg's {found}"
+
+
+def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
+    """Yield what decided beside the score: the pool, trust, copies, access."""
+    yield _fusion(hit, source)
+    yield _trust(hit, source)
+    if copies := source.copies.get(hit.chunk_id):
+        yield LedgerRow("dedupe", "Copies", "kept", (f"preferred to {wording.counted(copies, 'chunk')} of equal text",))
+    yield _access(hit, source)
+
+
+def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
+    constant = source.config.fusion.rank_constant
+    shares = [(leg, rank, 1 / (constant + rank)) for leg, rank in hit.ranks.items()]
+    facts = tuple(f"{wording.leg_label(leg)} 1/({constant} + {rank}) = {share:.5f}" for leg, rank, share in shares)
+    place = source.pool_places.get(hit.chunk_id)
+    pool = f"pool place {place} of {len(source.pool_places)}" if place else ""
+    return LedgerRow(
+        "rrf",
+        "Fusion",
+        f"{hit.signals.get('rrf', 0.0):.5f}",
+        facts,
+        formula=pool,
+        config_key="fusion.rank_constant",
+    )
+
+
+def _trust(hit: Hit, source: LedgerSource) -> LedgerRow:
+    trust = source.outcome.state.scope.inclusion(hit.chunk.connection_id).connection.trust
+    tolerance = source.config.blend.tie_tolerance
+    return LedgerRow(
+        "trust",
+        "Trust",
+        wording.level(trust),
+        (f"decides between scores within {tolerance:g}",),
+        config_key="blend.tie_tolerance",
+    )
+
+
+def _access(hit: Hit, source: LedgerSource) -> LedgerRow:
+    inclusion = source.outcome.state.scope.inclusion(hit.chunk.connection_id)
+    return LedgerRow("access", "Access", "allowed", (wording.inclusion_rule(inclusion),))
+
+
+def _added(hit: Hit, signal: str) -> str:
+    return f"+{hit.contributions[signal]:.3f}"
+
+
+def _weighted(hit: Hit, signal: str, weight: float) -> str:
+    """Return "0.6 x 0.730 of the pool's range": the weight and the normalised signal behind a contribution."""
+    if not weight:
+        return "weight 0"
+    share = hit.contributions[signal] / weight
+    return f"{weight:g} \N{MULTIPLICATION SIGN} {share:.3f} of the pool's range"

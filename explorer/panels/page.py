@@ -1,0 +1,60 @@
+"""Everything that the results of one search show, computed together from its outcome."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from explorer import wording
+from explorer.answers import AnswerPanel
+from explorer.panels.badges import Badge, badges
+from explorer.panels.context import ContextPanel, context_panel
+from explorer.panels.drops import ChunkLabels
+from explorer.panels.funnel import Funnel, funnel
+from explorer.panels.hits import HitRow, hit_rows
+from explorer.panels.timeline import TraceRow, trace_rows
+from explorer.snippets import Stem
+from retrieval.services import SearchOutcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultPanels:
+    """The panels of one search."""
+
+    trace_id: UUID
+    preset: str
+    preset_version: str
+    principal: str
+    wanted: int
+    badges: tuple[Badge, ...]
+    funnel: Funnel
+    hits: tuple[HitRow, ...]
+    context: ContextPanel
+    trace: tuple[TraceRow, ...]
+    answer: AnswerPanel | None
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader is told when the results arrive."""
+        found = wording.counted(len(self.hits), "hit") if self.hits else "Nothing found"
+        return f"{found} in {self.funnel.milliseconds} milliseconds."
+
+
+def result_panels(
+    outcome: SearchOutcome, *, labels: ChunkLabels, stem: Stem, answer: AnswerPanel | None
+) -> ResultPanels:
+    """Return the panels of a search.
+
+    `labels` names the chunks that its reader may see, `stem` is the stemmer that made the query's lexemes.
+    """
+    return ResultPanels(
+        trace_id=outcome.id,
+        preset=outcome.preset.name,
+        preset_version=outcome.preset.version,
+        principal=outcome.state.scope.principal,
+        wanted=outcome.state.top_k,
+        badges=badges(outcome),
+        funnel=funnel(outcome, labels),
+        hits=hit_rows(outcome, stem=stem),
+        context=context_panel(outcome, labels),
+        trace=trace_rows(outcome),
+        answer=answer,
+    )

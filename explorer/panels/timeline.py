@@ -1,0 +1,64 @@
+"""The trace: every span in the order it ran, on one time line."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from explorer import wording
+from explorer.panels.bars import percent
+from explorer.panels.funnel import milliseconds, removed
+from retrieval.services import SearchOutcome
+from retrieval.types import Note, Span
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One span."""
+
+    stage: str
+    purpose: str
+    #: Ran inside the row above.
+    nested: bool
+    hits_in: int
+    hits_out: int
+    dropped: int
+    milliseconds: str
+    #: Start and length in percent of the search's whole time.
+    x: float
+    width: float
+    degraded: bool
+    notes: tuple[Note, ...]
+
+
+def trace_rows(outcome: SearchOutcome) -> tuple[TraceRow, ...]:
+    """Return the spans as rows, each parent before its children."""
+    whole = outcome.seconds
+    return tuple(_row(span, started, whole) for span, started in _timed(outcome.trace))
+
+
+def _timed(trace: Sequence[Span]) -> Iterator[tuple[Span, float]]:
+    """Yield every span with its start in seconds: stages follow each other, children start with their parent."""
+    clock = 0.0
+    for span in trace:
+        if span.parent:
+            continue
+        yield span, clock
+        for child in trace:
+            if child.parent == span.stage:
+                yield child, clock
+        clock += span.seconds
+
+
+def _row(span: Span, started: float, whole: float) -> TraceRow:
+    return TraceRow(
+        stage=span.stage,
+        purpose=wording.STAGE_PURPOSES.get(span.stage, ""),
+        nested=bool(span.parent),
+        hits_in=span.hits_in,
+        hits_out=span.hits_out,
+        dropped=removed(span),
+        milliseconds=milliseconds(span.seconds),
+        x=round(percent(started, whole), 2),
+        width=round(percent(span.seconds, whole), 2),
+        degraded=any(note.degraded for note in span.notes),
+        notes=span.notes,
+    )

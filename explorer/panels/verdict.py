@@ -1,0 +1,57 @@
+"""One sentence on why a hit stands before the next."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from corecube.scope import AccessScope, TrustLevel
+from explorer import wording
+from retrieval.types import Hit
+
+#: Differences smaller than this print as 0.000 and are not worth a word.
+_VISIBLE: Final = 0.0005
+_NAMED: Final = 2
+
+
+def beats_next(hit: Hit, following: Hit | None, *, rank: int, scope: AccessScope, tolerance: float) -> str:
+    """Return why the hit at `rank` stands before the one after it: "Beats #4: full text +0.071, despite ...".
+
+    `tolerance` is the score difference within which trust decides. None follows the last hit of all.
+    """
+    if following is None:
+        return "The last hit of the pool."
+    name = f"#{rank + 1}"
+    lead = hit.score - following.score
+    trust, other = _trust(hit, scope), _trust(following, scope)
+    if trust > other and -tolerance <= lead < _VISIBLE:
+        levels = f"{wording.level(trust)} over {wording.level(other)}"
+        return f"Beats {name} on trust: {levels}, with scores within {tolerance:g}."
+    if lead <= -_VISIBLE:
+        return f"Stands before {name} in the place of a better-scored copy of the same text."
+    return _by_score(name, _differences(hit, following), lead)
+
+
+def _trust(hit: Hit, scope: AccessScope) -> TrustLevel:
+    return scope.inclusion(hit.chunk.connection_id).connection.trust
+
+
+def _differences(hit: Hit, following: Hit) -> Mapping[str, float]:
+    """Return what each signal adds more to the hit than to the next, the largest first."""
+    signals = dict.fromkeys((*hit.contributions, *following.contributions))
+    found = {name: hit.contributions.get(name, 0.0) - following.contributions.get(name, 0.0) for name in signals}
+    return dict(sorted(found.items(), key=lambda item: -abs(item[1])))
+
+
+def _by_score(name: str, differences: Mapping[str, float], lead: float) -> str:
+    ahead = [_term(signal, value) for signal, value in differences.items() if value >= _VISIBLE]
+    behind = [_term(signal, value) for signal, value in differences.items() if value <= -_VISIBLE]
+    if lead < _VISIBLE:
+        return f"Level with {name}; equal scores keep the order of the chunks' ids."
+    if not ahead:
+        return f"Beats {name} by {lead:.3f}."
+    despite = f", despite {behind[0]}" if behind else ""
+    return f"Beats {name}: {', '.join(ahead[:_NAMED])}{despite}."
+
+
+def _term(signal: str, difference: float) -> str:
+    sign = "+" if difference > 0 else "\N{MINUS SIGN}"
+    return f"{wording.signal_word(signal)} {sign}{abs(difference):.3f}"

@@ -1,0 +1,157 @@
+"""Showing where a text matches a query: words marked, and the best piece of the text chosen. Pure.
+
+Nothing here makes HTML. Texts come back as segments, and templates escape each of them.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from retrieval.types import TermMatch
+
+#: Returns a lower-case word's lexeme, by the stemmer that made the query's.
+Stem = Callable[[str], str]
+
+#: Letters that a snippet shows, about three lines of a hit.
+SNIPPET_CHARACTERS: Final = 240
+#: How far before the first match a snippet may begin, to reach the start of a sentence.
+_LEAD_CHARACTERS: Final = 80
+
+#: Letters and digits, as the text search parser cuts words.
+_WORD: Final = re.compile(r"[^\W_]+")
+_PARAGRAPHS: Final = re.compile(r"\n\s*\n")
+#: Stands between paragraphs once they share a line.
+_BREAK: Final = " \N{MIDDLE DOT} "
+_SENTENCE_END: Final = re.compile(r"(?:[.!?:]\s+|\N{MIDDLE DOT}\s+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of text that matches the query, or does not."""
+
+    text: str
+    matched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Where a lexeme stands in a text."""
+
+    start: int
+    end: int
+    lexeme: str
+
+
+def highlight(text: str, lexemes: Iterable[str], *, stem: Stem) -> tuple[Segment, ...]:
+    """Return the whole text in segments, the words that match marked; joined, they are the text again."""
+    return tuple(_segments(text, _matches(text, lexemes, stem)))
+
+
+def snippet(
+    text: str, matches: Sequence[TermMatch], *, stem: Stem, characters: int = SNIPPET_CHARACTERS
+) -> tuple[Segment, ...]:
+    """Return the piece of the text that says most about the query, in segments, on one line.
+
+    Of all pieces that begin shortly before a match, the one wins whose distinct lexemes weigh most (idf), then the
+    earliest. Without a match it is the beginning. A piece cut at an end carries an ellipsis there.
+    """
+    flat = one_line(text)
+    found = _matches(flat, [match.lexeme for match in matches], stem)
+    start = _best_start(flat, found, {match.lexeme: match.idf for match in matches}, characters)
+    end = _end_of_piece(flat, start, characters)
+    inside = [
+        _Span(span.start - start, span.end - start, span.lexeme)
+        for span in found
+        if span.start >= start and span.end <= end
+    ]
+    pieces = tuple(_segments(flat[start:end].rstrip(), inside))
+    before = (Segment("… "),) if start else ()
+    after = (Segment(" …"),) if end < len(flat) else ()
+    return (*before, *pieces, *after)
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line, a middle dot between its paragraphs."""
+    paragraphs = (" ".join(paragraph.split()) for paragraph in _PARAGRAPHS.split(text))
+    return _BREAK.join(filter(None, paragraphs))
+
+
+def _matches(text: str, lexemes: Iterable[str], stem: Stem) -> list[_Span]:
+    """Return where the lexemes stand, in order, without overlaps; of two at one place the longer."""
+    wanted = {_bare(lexeme): lexeme for lexeme in lexemes}
+    spans = list(_word_spans(text, wanted, stem))
+    for bare, lexeme in wanted.items():
+        if not _WORD.fullmatch(bare):
+            spans.extend(_literal_spans(text, bare, lexeme))
+    kept: list[_Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end)):
+        if not kept or span.start >= kept[-1].end:
+            kept.append(span)
+    return kept
+
+
+def _bare(lexeme: str) -> str:
+    """Return a lexeme without the minus that the parser reads before the number of "RIME-4107"."""
+    return lexeme.lstrip("-") or lexeme
+
+
+def _word_spans(text: str, wanted: Mapping[str, str], stem: Stem) -> Iterator[_Span]:
+    """Yield the words whose stem is a lexeme. A stem begins as its word does, so few words are stemmed."""
+    initials = {bare[:1] for bare in wanted}
+    for word in _WORD.finditer(text):
+        lowered = word.group().lower()
+        if lowered[:1] in initials and (stemmed := stem(lowered)) in wanted:
+            yield _Span(word.start(), word.end(), wanted[stemmed])
+
+
+def _literal_spans(text: str, bare: str, lexeme: str) -> Iterator[_Span]:
+    """Yield where a lexeme with signs in it (a path, an address, a version) stands as it is."""
+    pattern = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
+    return (_Span(found.start(), found.end(), lexeme) for found in pattern.finditer(text))
+
+
+def _segments(text: str, spans: Iterable[_Span]) -> Iterator[Segment]:
+    place = 0
+    for span in spans:
+        if span.start > place:
+            yield Segment(text[place : span.start])
+        yield Segment(text[span.start : span.end], matched=True)
+        place = span.end
+    if place < len(text):
+        yield Segment(text[place:])
+
+
+def _best_start(text: str, spans: Sequence[_Span], weights: Mapping[str, float], characters: int) -> int:
+    """Return where the heaviest piece begins."""
+    best, best_weight = 0, 0.0
+    for span in spans:
+        start = _start_before(text, span.start, min(_LEAD_CHARACTERS, characters // 3))
+        inside = {other.lexeme for other in spans if other.start >= start and other.end <= start + characters}
+        weight = sum(weights[lexeme] for lexeme in inside)
+        if weight > best_weight + 1e-9:
+            best, best_weight = start, weight
+    # A piece at the end of the text has room to begin earlier.
+    room = len(text) - characters
+    return min(best, _start_before(text, best, best - room)) if room < best else best
+
+
+def _start_before(text: str, place: int, lead: int) -> int:
+    """Return a good place to begin: the text's start, else the first sentence's, else a word's, within the lead."""
+    earliest = max(0, place - lead)
+    if earliest == 0:
+        return 0
+    begins = [end.end() for end in _SENTENCE_END.finditer(text, earliest, place)]
+    if begins:
+        return begins[0]
+    blank = text.find(" ", earliest, place)
+    return blank + 1 if blank >= 0 else place
+
+
+def _end_of_piece(text: str, start: int, characters: int) -> int:
+    """Return where a piece ends: the text's end, else the last whole word's."""
+    limit = start + characters
+    if limit >= len(text):
+        return len(text)
+    blank = text.rfind(" ", start, limit + 1)
+    return blank if blank > start else limit

@@ -1,0 +1,19 @@
+"""Addresses of the pages."""
+
+from django.urls import path
+
+from explorer.views import documents, search, sources
+
+app_name = "explorer"
+urlpatterns = [
+    path("", search.search, name="search"),
+    # documents/
+    path("documents/<uuid:document_id>/", documents.document, name="document"),
+    # sources/
+    path("sources/", sources.sources, name="sources"),
+    path("sources/new/", sources.new_source, name="new_source"),
+    path("sources/<slug:slug>/", sources.source, name="source"),
+    path("sources/<slug:slug>/progress/", sources.source_progress, name="source_progress"),
+    path("sources/<slug:slug>/sync/", sources.sync_source, name="sync_source"),
+    path("sources/<slug:slug>/upload/", sources.upload, name="upload"),
+]

@@ -1,0 +1,138 @@
+"""Sources, for admins: where each connection stands, and what they can do about it."""
+
+from typing import Final
+
+from django.contrib import messages
+from django.db.models import Count, Sum
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from corecube import audit
+from corecube.errors import CoreCubeError
+from corecube.http import HtmxHttpRequest
+from corecube.models import Connection
+from explorer.forms import NewSourceForm, UploadForm
+from explorer.panels.sources import SourceCounts, SourceRow, SyncRow, source_row, sync_row
+from explorer.views.viewer import admins_only, viewer_of
+from retrieval.ingest.services import queue_sync, store_upload
+from retrieval.models import Document, Sync, SyncProblem, TermFrequency
+
+#: Syncs and problems that a source's page lists.
+_LAST_SYNCS: Final = 10
+_MOST_PROBLEMS: Final = 200
+
+
+@require_GET
+@admins_only
+def sources(request: HtmxHttpRequest) -> HttpResponse:
+    """List the connections."""
+    rows = _rows(list(Connection.objects.select_related("compartment")))
+    context = {
+        "section": "sources",
+        "rows": rows,
+        "documents": sum(row.documents for row in rows),
+        "chunks": sum(row.chunks for row in rows),
+    }
+    return render(request, "explorer/sources.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+def new_source(request: HtmxHttpRequest) -> HttpResponse:
+    """Add a connection; a folder is synced at once, an upload waits for its files."""
+    form = NewSourceForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        connection = form.save()
+        viewer = viewer_of(request)
+        audit.record("connection.created", actor=viewer, subject=connection.slug, kind=connection.kind)
+        if connection.kind == "folder":
+            queue_sync(connection, actor=viewer)
+        messages.success(request, f"{connection.name} was added.")
+        return redirect("explorer:source", slug=connection.slug)
+    context = {"section": "sources", "form": form}
+    return render(request, "explorer/source_new.html", context, status=422 if form.errors else 200)
+
+
+@require_GET
+@admins_only
+def source(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show one connection: its last syncs, its problems, and what can be done."""
+    return render(request, "explorer/source.html", _source_context(slug))
+
+
+@require_GET
+@admins_only
+def source_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show where a connection's syncs stand; the page asks again while one is at work."""
+    return render(request, "explorer/_source_progress.html", _source_context(slug))
+
+
+@require_POST
+@admins_only
+def sync_source(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Queue a sync."""
+    connection = get_object_or_404(Connection, slug=slug)
+    if connection.enabled:
+        confirmed = request.POST.get("allow_deletions") == "yes"
+        queue_sync(connection, actor=viewer_of(request), allow_deletions=confirmed)
+    else:
+        messages.error(request, "A disabled source is not synced. Enable it in the administration first.")
+    return redirect("explorer:source", slug=slug)
+
+
+@require_POST
+@admins_only
+def upload(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Keep uploaded files and queue a sync that takes them in; a file that is refused stops none of the others."""
+    connection = get_object_or_404(Connection, slug=slug, kind="upload")
+    form = UploadForm(request.POST, request.FILES)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for error in form.errors["uploads"]))
+        return redirect("explorer:source", slug=slug)
+    viewer = viewer_of(request)
+    kept = 0
+    for file in form.cleaned_data["uploads"]:
+        try:
+            store_upload(connection, name=file.name, content=file, actor=viewer)
+            kept += 1
+        except CoreCubeError as error:
+            messages.error(request, f"{file.name}: {error}")
+    if kept:
+        queue_sync(connection, actor=viewer)
+    return redirect("explorer:source", slug=slug)
+
+
+def _source_context(slug: str) -> dict[str, object]:
+    connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
+    row = _rows([connection])[0]
+    now = timezone.now()
+    syncs: list[SyncRow] = [sync_row(sync, now, known=row.documents) for sync in connection.syncs.all()[:_LAST_SYNCS]]
+    return {
+        "section": "sources",
+        "connection": connection,
+        "source": row,
+        "path": connection.config.get("path", ""),
+        "syncs": syncs,
+        "is_open": any(sync.is_open for sync in syncs),
+        "problems": connection.problems.all()[:_MOST_PROBLEMS],
+    }
+
+
+def _rows(connections: list[Connection]) -> list[SourceRow]:
+    """Return the rows of connections, counted in four queries whatever their number."""
+    ids = [connection.pk for connection in connections]
+    # The empty lexeme counts chunks, so that millions of them need not be counted one by one.
+    chunks = TermFrequency.objects.filter(lexeme="", connection_id__in=ids).values_list("connection_id")
+    documents = Document.objects.filter(connection_id__in=ids).values_list("connection_id")
+    problems = SyncProblem.objects.filter(connection_id__in=ids).values_list("connection_id")
+    last = Sync.objects.filter(connection_id__in=ids).order_by("connection_id", "-queued_at").distinct("connection_id")
+    counts = SourceCounts(
+        documents=dict(documents.annotate(Count("pk"))),
+        chunks=dict(chunks.annotate(Sum("chunks"))),
+        problems=dict(problems.annotate(Count("pk"))),
+        syncs={sync.connection_id: sync for sync in last},
+    )
+    now = timezone.now()
+    return [source_row(connection, counts, now) for connection in connections]

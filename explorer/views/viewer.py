@@ -1,0 +1,77 @@
+"""Who looks at a page, and as whom: what every view begins with."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+from urllib.parse import urlsplit
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+from django_htmx.http import HttpResponseClientRedirect
+
+from corecube import audit
+from corecube.access import Principal, user_named
+from corecube.errors import NotPermittedError
+from corecube.http import HtmxHttpRequest
+from corecube.models import User
+
+_P = ParamSpec("_P")
+_View = Callable[Concatenate[HtmxHttpRequest, _P], HttpResponse]
+
+
+def signed_in(view: _View[_P]) -> _View[_P]:
+    """Let only a signed-in user into a view; anyone else goes to the sign-in page, with the whole browser window."""
+
+    @wraps(view)
+    def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
+        if request.user.is_authenticated:
+            return view(request, *args, **kwargs)
+        if wants_fragment(request):
+            page = urlsplit(request.htmx.current_url or "")
+            login = redirect_to_login(f"{page.path}?{page.query}" if page.query else page.path or "/")
+            return HttpResponseClientRedirect(login.url)
+        return redirect_to_login(request.get_full_path(), resolve_url("login"))
+
+    return guarded
+
+
+def admins_only(view: _View[_P]) -> _View[_P]:
+    """Let only an admin into a view; for other users it does not exist."""
+
+    @signed_in
+    @wraps(view)
+    def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
+        if not viewer_of(request).is_admin:
+            raise Http404
+        return view(request, *args, **kwargs)
+
+    return guarded
+
+
+def wants_fragment(request: HtmxHttpRequest) -> bool:
+    """Return whether only a fragment, not the page around it, will be swapped in."""
+    htmx = request.htmx
+    return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
+
+
+def viewer_of(request: HttpRequest) -> User:
+    """Return the signed-in user; raise NotPermittedError for nobody."""
+    if not isinstance(request.user, User):
+        raise NotPermittedError
+    return request.user
+
+
+def principal_for(viewer: User, run_as: str) -> Principal:
+    """Return the principal that a page reads as: the viewer, or for an admin any active user, which is audited.
+
+    Raises NotPermittedError for anyone else who names another user, whether or not that user exists.
+    """
+    if run_as in {"", viewer.username}:
+        return Principal(viewer)
+    if not viewer.is_admin:
+        raise NotPermittedError("Only an admin may run a search as someone else.")
+    # PostgreSQL takes no NUL, and no name has one.
+    user = user_named(run_as.replace("\0", ""))
+    audit.record("search.run_as", actor=viewer, subject=user.username)
+    return Principal(user)

@@ -1,0 +1,154 @@
+"""The engine's codes and levels as people read them. Pure: no Django, no request."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
+from retrieval.types import DropReason
+
+STAGE_LABELS: Final[Mapping[str, str]] = {
+    "analyze": "terms",
+    "embed": "vector",
+    "fulltext": "full text",
+    "fuse": "fused",
+    "complete": "read",
+    "blend": "blended",
+    "dedupe": "deduped",
+    "assemble": "packed",
+}
+
+STAGE_PURPOSES: Final[Mapping[str, str]] = {
+    "analyze": "Splits the query into lexemes and counts how many chunks in scope hold each.",
+    "embed": "Turns the query into a vector with the model that embedded the chunks.",
+    "legs": "Runs the first-stage legs side by side.",
+    "dense": "Finds the chunks in scope nearest to the query's vector.",
+    "fulltext": "Finds the chunks in scope that hold the query's terms.",
+    "fuse": "Merges the legs' rankings by reciprocal rank fusion into one pool.",
+    "complete": "Reads every pooled chunk once, with both signals, whichever leg found it.",
+    "access": "Checks each hit's connection against the scope a second time.",
+    "freshness": "Halves a hit's freshness with every half-life of its connection.",
+    "blend": "Orders the pool by weighted similarity, full text and freshness; trust decides near-ties.",
+    "dedupe": "Keeps one of several chunks with the same text: the most trusted, then the freshest.",
+    "assemble": "Packs the best hits as numbered passages under the token budget.",
+}
+
+SIGNAL_LABELS: Final[Mapping[str, str]] = {
+    "dense": "Vector similarity",
+    "fulltext": "Full text",
+    "freshness": "Freshness",
+}
+
+#: How a signal is called inside a sentence or a narrow column.
+SIGNAL_WORDS: Final[Mapping[str, str]] = {"dense": "similarity", "fulltext": "full text"}
+
+DROP_REASONS: Final[Mapping[DropReason, str]] = {
+    DropReason.ACCESS: "outside the scope",
+    DropReason.OUTSIDE_WINDOW: "outside the pool",
+    DropReason.QUALITY: "quality too low",
+    DropReason.DUPLICATE: "duplicate",
+    DropReason.RERANK_CUT: "cut by the reranker",
+    DropReason.BUDGET: "over the token budget",
+    DropReason.TOP_K: "beyond the hits wanted",
+    DropReason.DEADLINE: "no time left",
+}
+
+FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
+
+NOTE_LABELS: Final[Mapping[str, str]] = {
+    "fulltext_relaxed": "full text relaxed",
+    "dense_timeout": "vector leg timed out",
+    "fulltext_timeout": "full-text leg timed out",
+    "query_cut": "query cut",
+}
+
+_STEPS: Final = (
+    (timedelta(days=730), timedelta(days=365), "year"),
+    (timedelta(days=60), timedelta(days=30), "month"),
+    (timedelta(days=1), timedelta(days=1), "day"),
+    (timedelta(hours=1), timedelta(hours=1), "hour"),
+    (timedelta(minutes=1), timedelta(minutes=1), "minute"),
+)
+
+
+def stage_label(stage: str) -> str:
+    """Return the word that heads a stage's column: what the stage leaves behind."""
+    return STAGE_LABELS.get(stage, stage.replace("_", " "))
+
+
+def note_label(code: str) -> str:
+    """Return a note's code as a badge reads it."""
+    return NOTE_LABELS.get(code, code.replace("_", " "))
+
+
+def leg_label(leg: str) -> str:
+    """Return a leg's short name: "dense", "full text"."""
+    return STAGE_LABELS.get(leg, leg)
+
+
+def signal_label(signal: str) -> str:
+    """Return a signal's name as a heading."""
+    return SIGNAL_LABELS.get(signal, signal.capitalize())
+
+
+def signal_word(signal: str) -> str:
+    """Return a signal's name inside a sentence."""
+    return SIGNAL_WORDS.get(signal, signal)
+
+
+def level(value: Sensitivity | TrustLevel) -> str:
+    """Return a sensitivity or trust level in lower case."""
+    return value.name.lower()
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 hit", "2 hits", "1,204 hits"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """Return how long ago a moment was, in its largest whole unit: "just now", "3 days ago".
+
+    Months have 30 days and begin at two of them; years have 365 and begin at two. A moment in the future is now.
+    """
+    passed = now - then
+    for threshold, unit, noun in _STEPS:
+        if passed >= threshold:
+            return f"{counted(passed // unit, noun)} ago"
+    return "just now"
+
+
+def pages(first: int | None, last: int | None) -> str:
+    """Return "p. 3" or "pp. 3-4", or nothing where a source has no pages."""
+    if first is None:
+        return ""
+    return f"p. {first}" if last in {None, first} else f"pp. {first}\N{EN DASH}{last}"
+
+
+def inclusion_rule(inclusion: Inclusion) -> str:
+    """Return the rule that lets a connection in, with both levels that were compared."""
+    connection = inclusion.connection
+    return (
+        f"compartment {connection.compartment} through {inclusion.via}; "
+        f"sensitivity {level(connection.sensitivity)} \N{LESS-THAN OR EQUAL TO} clearance {level(inclusion.clearance)}"
+    )
+
+
+def exclusion_word(reason: Exclusion) -> str:
+    """Return why a connection is shut out, in a word or two."""
+    return {Exclusion.CLEARANCE: "above clearance", Exclusion.REQUEST: "excluded"}.get(
+        reason, reason.value.replace("_", " ")
+    )
+
+
+def exclusion_rule(excluded: ExcludedConnection) -> str:
+    """Return the rule that shuts a connection out."""
+    connection = excluded.connection
+    rules = {
+        Exclusion.NO_GRANT: f"no grant on compartment {connection.compartment}",
+        Exclusion.CLEARANCE: f"sensitivity {level(connection.sensitivity)} is above the clearance",
+        Exclusion.KEY: "the API key is narrowed",
+        Exclusion.REQUEST: "excluded in this query",
+        Exclusion.DISABLED: "the connection is disabled",
+    }
+    return rules[excluded.reason]

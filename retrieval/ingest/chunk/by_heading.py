@@ -1,0 +1,78 @@
+"""Heading-aware chunks: sections stay whole, small ones together, large ones cut with overlap."""
+
+from collections.abc import Iterator
+
+from retrieval.ingest.chunk.draft import Draft, settled, written
+from retrieval.ingest.chunk.fitting import fitting_pieces, sources
+from retrieval.ingest.chunk.pack import Room, pack, token_cost
+from retrieval.ingest.chunk.sections import Section, flat, outline
+from retrieval.ingest.chunk.spans import Piece
+from retrieval.ingest.types import ChunkDraft, ParsedDocument, TokenCounter
+
+_Path = tuple[Piece, ...]
+
+
+def chunk_by_heading(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
+    """Return chunks that follow the document's sections (headings of level 1 to 3).
+
+    A section with its subsections is one chunk when it fits the target; otherwise neighbouring
+    subsections are put together up to the target, their headings in the text and their parent's
+    path on the chunk.
+    """
+    root = outline(sources(document.blocks, counter, room), room)
+    return written(settled(list(_drafts(root, (), room)), room), room, document.title)
+
+
+def _drafts(section: Section, path: _Path, room: Room) -> Iterator[Draft]:
+    if len(section.children) == 1 and not section.body:
+        yield from _drafts_of_unit(section.children[0], path, room)
+    elif _tokens(section, room) <= room.target:
+        yield Draft(path, tuple(flat(section)))
+    else:
+        for group in _groups(section, room):
+            yield from _drafts_of_group(group, path, room)
+
+
+def _groups(section: Section, room: Room) -> Iterator[list[Section]]:
+    """Yield the section's own text and its subsections, neighbours together up to the target."""
+    group: list[Section] = []
+    tokens = 0
+    for unit in _units(section):
+        size = _tokens(unit, room) + room.separator
+        if group and tokens + size > room.target:
+            yield group
+            group, tokens = [], 0
+        group.append(unit)
+        tokens += size
+    if group:
+        yield group
+
+
+def _units(section: Section) -> Iterator[Section]:
+    """Yield the section's own text as a section without heading, then its subsections."""
+    if section.body:
+        yield Section(None, section.level, body=section.body)
+    yield from section.children
+
+
+def _drafts_of_group(group: list[Section], path: _Path, room: Room) -> Iterator[Draft]:
+    if len(group) == 1:
+        yield from _drafts_of_unit(group[0], path, room)
+    else:
+        yield Draft(path, tuple(flat(Section(None, 0, children=group))))
+
+
+def _drafts_of_unit(unit: Section, path: _Path, room: Room) -> Iterator[Draft]:
+    if unit.heading is None:
+        pieces = [piece for source in unit.body for piece in fitting_pieces(source, room)]
+        for packed in pack(pieces, room, balanced=True):
+            yield Draft(path, packed.own, packed.repeated)
+    elif unit.body or unit.children:
+        yield from _drafts(unit, (*path, unit.heading), room)
+    else:
+        yield Draft(path, (unit.heading,))
+
+
+def _tokens(section: Section, room: Room) -> int:
+    heading = section.heading.tokens + room.separator if section.heading else 0
+    return heading + token_cost(tuple(flat(section)), room.separator)

@@ -1,0 +1,121 @@
+"""Chunks in the making: merged where they are too small, then written out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from retrieval.ingest.chunk.pack import Room, token_cost
+from retrieval.ingest.chunk.spans import Piece, is_continued
+from retrieval.ingest.types import ChunkDraft
+
+#: A chunk under target / 4 is merged when the result fits the target. One under target / 8 is merged
+#: even when the result is larger by target / 8, or when its neighbour (a table, code) is over the
+#: target anyway: a line by itself finds nothing and is found by accident.
+_SMALL_SHARE: Final = 4
+_TINY_SHARE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The pieces of one chunk under the headings that they stand under."""
+
+    path: tuple[Piece, ...]
+    own: tuple[Piece, ...]
+    #: The end of the chunk before it, repeated.
+    repeated: tuple[Piece, ...] = ()
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """All pieces in reading order."""
+        return (*self.repeated, *self.own)
+
+
+def written(drafts: Iterable[Draft], room: Room, title: str) -> tuple[ChunkDraft, ...]:
+    """Return the drafts with their texts and ordinals; those without any token are left out.
+
+    A topmost heading that repeats `title` is left out of the heading path.
+    """
+    full = (draft for draft in drafts if token_cost(draft.own, room.separator))
+    return tuple(_written(draft, ordinal, room, title) for ordinal, draft in enumerate(full))
+
+
+def settled(drafts: Sequence[Draft], room: Room) -> list[Draft]:
+    """Return the drafts with small ones merged into a neighbour of the same section or parent."""
+    merged = list(drafts)
+    position = 0
+    while position < len(merged):
+        first = _pair_to_merge(merged, position, room)
+        if first is None:
+            position += 1
+        else:
+            merged[first : first + 2] = [_together(merged[first], merged[first + 1])]
+            position = first
+    return merged
+
+
+def _pair_to_merge(drafts: Sequence[Draft], position: int, room: Room) -> int | None:
+    """Return where the pair starts that a small draft should be merged in, None when none fits.
+
+    The neighbour nearer in the outline wins, then the smaller result, then the earlier one.
+    """
+    candidates = []
+    for neighbour in (position - 1, position + 1):
+        if 0 <= neighbour < len(drafts):
+            first = min(position, neighbour)
+            pair = drafts[first], drafts[first + 1]
+            tokens = token_cost(_together(*pair).pieces, room.separator)
+            if _are_related(*pair) and tokens <= _most_merged(drafts[position], drafts[neighbour], room):
+                candidates.append((-_shared_depth(*pair), tokens, first))
+    return min(candidates)[2] if candidates else None
+
+
+def _most_merged(small: Draft, neighbour: Draft, room: Room) -> int:
+    """Return the size that a draft merged into its neighbour may reach; 0 forbids it."""
+    size = token_cost(small.own, room.separator)
+    if size >= room.target // _SMALL_SHARE:
+        return 0
+    if size >= room.target // _TINY_SHARE:
+        return room.target
+    is_over = token_cost(neighbour.own, room.separator) > room.target
+    return room.most if is_over else min(room.most, room.target + room.target // _TINY_SHARE)
+
+
+def _are_related(one: Draft, other: Draft) -> bool:
+    """Return True for the same section, siblings, and a parent beside its child."""
+    return _shared_depth(one, other) >= max(len(one.path), len(other.path)) - 1
+
+
+def _shared_depth(one: Draft, other: Draft) -> int:
+    depth = 0
+    for left, right in zip(one.path, other.path, strict=False):
+        if left != right:
+            break
+        depth += 1
+    return depth
+
+
+def _together(one: Draft, other: Draft) -> Draft:
+    """Return both drafts under what they share of the path, the rest of it as headings in the text."""
+    depth = _shared_depth(one, other)
+    return Draft(one.path[:depth], (*one.path[depth:], *one.pieces, *other.path[depth:], *other.own))
+
+
+def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
+    path = tuple(" ".join(heading.text.split()) for heading in draft.path)
+    pages = [piece.source.block.page for piece in draft.pieces if piece.source.block.page is not None]
+    return ChunkDraft(
+        ordinal=ordinal,
+        text=_text(draft.pieces),
+        heading_path=path[1:] if path and path[0].casefold() == title.casefold() else path,
+        token_count=token_cost(draft.pieces, room.separator),
+        page_start=min(pages, default=None),
+        page_end=max(pages, default=None),
+    )
+
+
+def _text(pieces: Sequence[Piece]) -> str:
+    """Return the text of the pieces with a blank line before each that does not continue the one before it."""
+    joints = ("" if is_continued(before, after) else "\n\n" for before, after in pairwise(pieces))
+    text = "".join(joint + piece.text for joint, piece in zip(("", *joints), pieces, strict=True))
+    return text.strip("\n").rstrip()

@@ -1,0 +1,60 @@
+"""Cuts what is too large for a chunk: prose at sentences, code and lists at lines, tables at rows."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from retrieval.ingest.chunk.pack import Room
+from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
+from retrieval.ingest.types import Block, BlockKind, TokenCounter
+
+_KEPT_WHOLE: Final = frozenset({BlockKind.TABLE, BlockKind.CODE})
+#: A header with more than this share of the target would leave no room for rows.
+_HEADER_SHARE: Final = 4
+
+
+def sources(blocks: Iterable[Block], counter: TokenCounter, room: Room) -> list[Source]:
+    """Return the blocks tokenised; a table larger than a chunk becomes several with the same header."""
+    return [part for block in blocks for part in _parts(tokenised(block, counter), counter, room)]
+
+
+def fitting_pieces(source: Source, room: Room) -> list[Piece]:
+    """Return the source as one piece when it fits a chunk, else as pieces that do.
+
+    Prose and lists fit within the target, tables and code within the most that a chunk may have.
+    """
+    limit = room.most if source.block.kind in _KEPT_WHOLE else room.target
+    return [whole(source)] if len(source.starts) <= limit else split(source, room.target - room.overlap)
+
+
+def _parts(source: Source, counter: TokenCounter, room: Room) -> Iterable[Source]:
+    if source.block.kind is not BlockKind.TABLE or len(source.starts) <= room.most:
+        return (source,)
+    header = tokenised(Block(BlockKind.TABLE, source.block.header), counter)
+    if not header.starts or len(header.starts) > room.target // _HEADER_SHARE:
+        return (source,)
+    return _tables_with_header(source, header, room)
+
+
+def _tables_with_header(source: Source, header: Source, room: Room) -> Iterator[Source]:
+    """Yield parts of a table with at most the target's tokens, each starting with the header row."""
+    free = room.target - len(header.starts) - room.separator
+    rows = [piece for piece in split(source, free) if piece.end > len(header.starts)]
+    group: list[Piece] = []
+    for row in rows:
+        if group and row.end - group[0].first > free:
+            yield _table_part(group, header)
+            group = []
+        group.append(row)
+    yield _table_part(group, header)
+
+
+def _table_part(rows: list[Piece], header: Source) -> Source:
+    """Return the rows below the header row as a table; the places of their tokens are moved, not counted again."""
+    source = rows[0].source
+    begin, end = source.position(rows[0].first), source.position(rows[-1].end)
+    body = source.block.text[begin:end].rstrip()
+    shift = len(header.block.text) + 1 - begin
+    moved = [start + shift for start in source.starts[rows[0].first : rows[-1].end]]
+    block = replace(source.block, text=f"{header.block.text}\n{body}")
+    return Source(block, [*header.starts, *moved])

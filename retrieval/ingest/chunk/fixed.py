@@ -1,0 +1,19 @@
+"""Chunks of a fixed size with overlap, for text without structure."""
+
+from typing import Final
+
+from retrieval.ingest.chunk.draft import Draft, settled, written
+from retrieval.ingest.chunk.pack import Room, pack
+from retrieval.ingest.chunk.spans import split, tokenised
+from retrieval.ingest.types import ChunkDraft, ParsedDocument, TokenCounter
+
+#: A sentence of more than this share of the target is cut at a word, so that chunks are filled.
+_SENTENCE_SHARE: Final = 4
+
+
+def chunk_fixed(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
+    """Return chunks filled to the target, cut where a sentence or line ends near it."""
+    longest = max(1, room.target // _SENTENCE_SHARE)
+    pieces = [piece for block in document.blocks for piece in split(tokenised(block, counter), longest)]
+    drafts = [Draft((), packed.own, packed.repeated) for packed in pack(pieces, room, balanced=False)]
+    return written(settled(drafts, room), room, document.title)

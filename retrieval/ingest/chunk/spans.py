@@ -1,0 +1,130 @@
+"""Blocks with their tokens counted once, and pieces of them: what chunks are put together from."""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from retrieval.ingest.types import Block, BlockKind, TokenCounter
+
+#: Long blocks are tokenised in windows, so that memory for spans stays bounded.
+_WINDOW_CHARACTERS: Final = 100_000
+#: A word that the model does not know is one token however long it is; it counts once per so many characters.
+_LONGEST_TOKEN: Final = 200
+#: Where a sentence or line ends: the next one starts at the end of the match.
+_SENTENCE_ENDS: Final = re.compile(r"\n+|(?<=[.!?])[\"'\u201d\u2019)\]]{0,3}\s+(?=[^\sa-z])|(?<=[\u3002\uff01\uff1f])")
+_LINE_ENDS: Final = re.compile(r"\n+")
+_MOST_INDENTATION: Final = 200
+#: A sentence's start is found from this far before it: its predecessor's full stop, quotes and a space.
+_LOOK_BACK_CHARACTERS: Final = 8
+_BROKEN_AT_LINES: Final = frozenset({BlockKind.CODE, BlockKind.TABLE, BlockKind.LIST})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A block and the character at which each of its tokens starts."""
+
+    block: Block
+    starts: Sequence[int]
+
+    def position(self, token: int) -> int:
+        """Return the character at which a piece that starts with `token` starts.
+
+        The indentation before a line's first token belongs to that line.
+        """
+        if token == 0 or token >= len(self.starts):
+            return 0 if token == 0 else len(self.block.text)
+        start = self.starts[token]
+        line_end = self.block.text.rfind("\n", max(0, start - _MOST_INDENTATION), start)
+        is_indented = line_end >= 0 and not self.block.text[line_end:start].strip()
+        return line_end + 1 if is_indented else start
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The tokens `first` to `end` (not included) of a source."""
+
+    source: Source
+    first: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The text of the piece with the white space up to the next piece."""
+        return self.source.block.text[self.source.position(self.first) : self.source.position(self.end)]
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the piece has."""
+        return self.end - self.first
+
+    @property
+    def kind(self) -> BlockKind:
+        """What kind of block the piece is from."""
+        return self.source.block.kind
+
+
+def is_continued(before: Piece, after: Piece) -> bool:
+    """Return True when a piece goes on where the other ends, so that no blank line stands between them."""
+    return before.source is after.source and before.end == after.first
+
+
+def tokenised(block: Block, counter: TokenCounter) -> Source:
+    """Return the block with its tokens counted."""
+    starts = array("I")
+    for offset, window in _windows(block.text):
+        for start, end in counter.token_spans(window):
+            starts.extend(range(offset + start, offset + max(end, start + 1), _LONGEST_TOKEN))
+    return Source(block, starts)
+
+
+def whole(source: Source) -> Piece:
+    """Return all of a source as one piece."""
+    return Piece(source, 0, len(source.starts))
+
+
+def split(source: Source, longest: int) -> list[Piece]:
+    """Return the source cut at its sentences or lines; longer ones than `longest` tokens are cut at words."""
+    cuts = [0, *sentence_starts(source, 1, len(source.starts)), len(source.starts)]
+    return [piece for first, end in pairwise(cuts) if end > first for piece in _at_words(source, first, end, longest)]
+
+
+def sentence_starts(source: Source, lowest: int, highest: int) -> list[int]:
+    """Return, in order, the tokens from `lowest` to before `highest` at which a sentence starts.
+
+    In code, tables and lists it is a line that starts.
+    """
+    ends = _LINE_ENDS if source.block.kind in _BROKEN_AT_LINES else _SENTENCE_ENDS
+    begin = max(0, source.position(lowest) - _LOOK_BACK_CHARACTERS)
+    found = ends.finditer(source.block.text, begin, source.position(highest))
+    tokens = (bisect_left(source.starts, sentence_end.end()) for sentence_end in found)
+    return sorted({token for token in tokens if lowest <= token < highest})
+
+
+def word_start(source: Source, candidates: Sequence[int]) -> int:
+    """Return the first of the candidate tokens that starts a word, else the first of all."""
+    text, starts = source.block.text, source.starts
+    words = (token for token in candidates if token == 0 or text[starts[token] - 1].isspace())
+    return next(words, candidates[0])
+
+
+def _at_words(source: Source, first: int, end: int, longest: int) -> Iterator[Piece]:
+    while end - first > longest:
+        cut = word_start(source, range(first + longest, first + longest - longest // 4 - 1, -1))
+        yield Piece(source, first, cut)
+        first = cut
+    yield Piece(source, first, end)
+
+
+def _windows(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the text in parts that end at white space, each with its place."""
+    start = 0
+    while len(text) - start > _WINDOW_CHARACTERS:
+        end = max(text.rfind(sign, start + 1, start + _WINDOW_CHARACTERS) for sign in " \n")
+        end = end if end > start else start + _WINDOW_CHARACTERS
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:]

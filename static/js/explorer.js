@@ -1,0 +1,120 @@
+// The Query Explorer: everything that a search returned is on the page already, this shows one part or another.
+// Without it every link below is an ordinary address that the server answers with the same part open.
+
+const FIRST_TAB = "hits";
+
+const links = (group) => [...document.querySelectorAll(`[data-switch="${group}"]`)];
+const panels = (group) => [...document.querySelectorAll(`[data-panel="${group}"]`)];
+const isCurrent = (link) => link.getAttribute("aria-current") === "true" || link.ariaExpanded === "true";
+
+const mark = (link, chosen) => {
+  if (link.hasAttribute("aria-expanded")) {
+    link.setAttribute("aria-expanded", String(chosen));
+  } else if (chosen) {
+    link.setAttribute("aria-current", "true");
+  } else {
+    link.removeAttribute("aria-current");
+  }
+};
+
+const remember = (group, name) => {
+  const address = new URL(window.location.href);
+  if (name === null) {
+    address.searchParams.delete(group);
+  } else {
+    address.searchParams.set(group, name);
+  }
+  address.hash = "";
+  window.history.replaceState(window.history.state, "", address);
+};
+
+const show = (group, name) => {
+  for (const link of links(group)) {
+    mark(link, link.dataset.name === name);
+  }
+  for (const panel of panels(group)) {
+    panel.hidden = panel.dataset.name !== name;
+    panel.classList.remove("is-default");
+  }
+  remember(group, name);
+};
+
+const isPlainClick = (event) => event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-switch]");
+  if (!link || !isPlainClick(event)) {
+    return;
+  }
+  event.preventDefault();
+  const closes = "closes" in link.dataset && isCurrent(link);
+  show(link.dataset.switch, closes ? null : link.dataset.name);
+});
+
+// Keys: j and k, or the arrows on a hit, walk through the hits; / goes to the query.
+
+const isTyping = (target) => target.closest("input, select, textarea, [contenteditable]") !== null;
+const hitsAreShown = () => document.querySelector("[data-hits]")?.closest("[hidden]") === null;
+
+const step = (by) => {
+  const hits = links("hit");
+  const current = hits.findIndex((link) => link.getAttribute("aria-current") === "true");
+  const next = hits[Math.min(Math.max(current + by, 0), hits.length - 1)];
+  if (next) {
+    show("hit", next.dataset.name);
+    next.focus();
+    next.closest("[data-hit-card]").scrollIntoView({ block: "nearest" });
+  }
+};
+
+const STEPS = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 };
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) {
+    return;
+  }
+  if (event.key === "/") {
+    event.preventDefault();
+    document.querySelector("[data-ask] input").select();
+    return;
+  }
+  const isArrow = event.key.startsWith("Arrow");
+  const mayStep = hitsAreShown() && (!isArrow || event.target.closest("[data-switch='hit']"));
+  if (event.key in STEPS && mayStep) {
+    event.preventDefault();
+    step(STEPS[event.key]);
+  }
+});
+
+// Another preset or person runs the query again; without a query it only shows that person's scope.
+
+document.addEventListener("change", (event) => {
+  if (!("submits" in event.target.dataset)) {
+    return;
+  }
+  const form = event.target.form;
+  if (form.checkValidity()) {
+    form.requestSubmit();
+    return;
+  }
+  const asked = new URLSearchParams(new FormData(form));
+  asked.delete("q");
+  window.location.assign(`${form.action}?${asked}`);
+});
+
+document.addEventListener("click", (event) => {
+  const example = event.target.closest("[data-example]");
+  if (example && isPlainClick(event)) {
+    document.querySelector("[data-ask] input").value = example.dataset.example;
+  }
+});
+
+// A new search keeps the tab that is open, which the page's own links do not know of.
+
+document.addEventListener("htmx:configRequest", (event) => {
+  const tab = new URLSearchParams(window.location.search).get("tab");
+  const named = new URL(event.detail.path, window.location.href).searchParams.has("tab");
+  if (event.detail.target.id === "results" && !named && tab && tab !== FIRST_TAB) {
+    event.detail.parameters.set("tab", tab);
+  }
+});

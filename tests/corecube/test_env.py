@@ -1,0 +1,91 @@
+import os
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from corecube.env import env_bool, env_int, env_list, env_path, env_str, usable_folder
+
+
+def test_a_missing_variable_gives_the_default(monkeypatch):
+    monkeypatch.delenv("CUBE", raising=False)
+    assert env_str("CUBE", "fallback") == "fallback"
+
+
+def test_spaces_around_a_value_do_not_count(monkeypatch):
+    monkeypatch.setenv("CUBE", "  blue ")
+    assert env_str("CUBE") == "blue"
+
+
+def test_a_secret_is_read_from_the_file_that_is_named(monkeypatch, tmp_path):
+    (tmp_path / "secret").write_text("hush\n")
+    monkeypatch.setenv("CUBE_FILE", str(tmp_path / "secret"))
+    assert env_str("CUBE", "fallback") == "hush"
+
+
+def test_a_secret_file_that_is_missing_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("CUBE_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(ImproperlyConfigured, match="CUBE_FILE"):
+        env_str("CUBE")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("1", True), ("Yes", True), ("on", True), ("0", False), ("FALSE", False)]
+)
+def test_yes_and_no_are_read_in_their_usual_forms(monkeypatch, value, expected):
+    monkeypatch.setenv("CUBE", value)
+    assert env_bool("CUBE", default=not expected) is expected
+
+
+def test_an_empty_value_gives_the_default(monkeypatch):
+    monkeypatch.setenv("CUBE", "")
+    assert env_bool("CUBE", default=True) is True
+    assert env_int("CUBE", 7, low=0, high=9) == 7
+
+
+def test_junk_for_yes_or_no_is_refused(monkeypatch):
+    monkeypatch.setenv("CUBE", "maybe")
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be yes or no"):
+        env_bool("CUBE", default=True)
+
+
+@pytest.mark.parametrize("value", ["0", "10", "-1", "many", "1.5"])
+def test_a_number_out_of_range_or_no_number_is_refused(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE must"):
+        env_int("CUBE", 5, low=1, high=9)
+
+
+@pytest.mark.parametrize("value", ["1", "9"])
+def test_both_ends_of_a_range_are_allowed(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    assert env_int("CUBE", 5, low=1, high=9) == int(value)
+
+
+def test_a_list_loses_its_blanks(monkeypatch):
+    monkeypatch.setenv("CUBE", " a, ,b,")
+    assert env_list("CUBE") == ["a", "b"]
+
+
+def test_a_path_is_made_absolute(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CUBE", "data")
+    assert env_path("CUBE", tmp_path) == tmp_path / "data"
+    monkeypatch.setenv("CUBE", "~/data")
+    assert str(env_path("CUBE", tmp_path)) == os.path.expanduser("~/data")  # noqa: PTH111 -- another way to the same
+
+
+def test_a_folder_for_data_is_made(tmp_path):
+    assert usable_folder(tmp_path / "a" / "b").is_dir()
+
+
+def test_a_place_where_no_folder_can_be_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ImproperlyConfigured, match="CORECUBE_VAR_DIR"):
+        usable_folder(tmp_path / "file" / "var")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_this_user_cannot_write_to_is_refused(tmp_path):
+    (tmp_path / "var").mkdir(mode=0o500)
+    with pytest.raises(ImproperlyConfigured, match="CORECUBE_VAR_DIR"):
+        usable_folder(tmp_path / "var")

@@ -1,0 +1,144 @@
+"""`manage.py start` for real, twice, in a folder of its own; what is slow about it happens once for all tests."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+
+from corecube.errors import ConfigError
+from corecube.locks import exclusive
+from corecube.management.commands.start import _free_port
+
+
+@pytest.fixture(scope="module")
+def var():
+    """A new installation's folder, with the model that this one has."""
+    call_command("models", "fetch", verbosity=0)
+    with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
+        (Path(name) / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
+        yield Path(name)
+
+
+@pytest.fixture
+def start(var):
+    """Start the installation, with a web server on a port that is free now; what still runs at the end is killed."""
+    started = []
+
+    def run(*options, folder=var, **variables):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        inherited = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
+        process = subprocess.Popen(
+            [sys.executable, "manage.py", "start", "--no-samples", *options],
+            cwd=settings.BASE_DIR,
+            env={**inherited, "CORECUBE_VAR_DIR": str(folder), "CORECUBE_PORT": str(port), **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield run
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def until_ready(process):
+    """Return what was printed and the address."""
+    printed = []
+    for line in process.stdout:
+        printed.append(line)
+        if "is ready: " in line:
+            return "".join(printed), line.split("is ready: ")[1].strip()
+    raise AssertionError("".join(printed) + process.stderr.read())
+
+
+def ended(process):
+    """Return the exit status, what was still printed, and the errors."""
+    out, errors = process.communicate()
+    return process.returncode, out, errors
+
+
+def is_empty(var):
+    """Wait until no process of the database is left; the test's timeout is the limit."""
+    with exclusive(var / "postgres.server.lock"):
+        return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_a_signal_and_leaves_nothing_behind(var, start, number):
+    process = start()
+    _, address = until_ready(process)
+    with urllib.request.urlopen(f"{address}/login/") as answer:
+        assert answer.status == 200
+    process.send_signal(number)
+    status, out, errors = ended(process)
+    assert (status, errors) == (0, "")
+    assert "Stopping" in out
+    assert is_empty(var)
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
+
+
+def test_the_password_is_printed_at_the_first_start_alone(var, start):
+    fresh = var / "fresh"
+    fresh.mkdir()
+    (fresh / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
+    first, second = (ended(start("--prepare-only", folder=fresh)) for _ in range(2))
+    assert first[0] == second[0] == 0
+    assert "admin" in first[1]
+    assert "admin" not in second[1]
+
+
+def test_a_second_start_on_the_same_data_is_refused(start):
+    process = start()
+    until_ready(process)
+    status, _, errors = ended(start())
+    assert status == 1
+    assert "already started" in errors
+    process.send_signal(signal.SIGINT)
+    assert ended(process)[0] == 0
+
+
+def test_a_program_that_dies_stops_the_rest_and_is_explained(var, start):
+    process = start(REDIS_URL="nonsense://")
+    status, _, errors = ended(process)
+    assert status == 1
+    assert "The worker has ended by itself" in errors
+    assert is_empty(var)
+
+
+def test_a_database_that_cannot_be_used_is_said_in_one_sentence(start):
+    process = start(DATABASE_URL="postgres://nobody@127.0.0.1:1/none")
+    status, _, errors = ended(process)
+    assert status == 1
+    assert errors.startswith("CommandError: The server that DATABASE_URL names cannot be used")
+    assert len(errors.splitlines()) == 1
+
+
+def test_a_taken_port_that_was_asked_for_is_an_error():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=f"port {port}"):
+            _free_port("127.0.0.1", port)
+
+
+def test_without_a_wish_a_free_port_is_found():
+    port = _free_port("127.0.0.1", 0)
+    with socket.create_server(("127.0.0.1", port)):
+        assert _free_port("127.0.0.1", 0) > port
+
+
+def test_an_address_that_is_not_this_machines_is_an_error():
+    with pytest.raises(ConfigError, match=r"cannot listen on 192\.0\.2\.1"):
+        _free_port("192.0.2.1", 0)

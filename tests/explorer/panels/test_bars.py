@@ -1,0 +1,34 @@
+"""Bars as numbers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from explorer.panels.bars import BarPart, percent, score_bar, stacked
+
+
+def test_parts_follow_each_other_on_one_scale():
+    assert stacked({"dense": 0.5, "fulltext": 0.25}, whole=1.0) == (
+        BarPart("dense", 0.0, 50.0),
+        BarPart("fulltext", 50.0, 25.0),
+    )
+
+
+def test_a_part_of_nothing_is_left_out():
+    assert stacked({"dense": 0.0, "freshness": 0.1}, whole=1.0) == (BarPart("freshness", 0.0, 10.0),)
+
+
+def test_the_part_of_a_leg_that_did_not_return_the_hit_is_marked(finished):
+    only_dense = finished.hits[2]
+    bar = score_bar(only_dense, legs=frozenset({"dense", "fulltext"}), whole=1.0)
+    assert [(part.signal, part.absent) for part in bar] == [("dense", False), ("fulltext", True), ("freshness", False)]
+
+
+@pytest.mark.parametrize(("value", "whole", "share"), [(1, 4, 25.0), (5, 4, 100.0), (-1, 4, 0.0), (1, 0, 0.0)])
+def test_a_share_stays_between_nothing_and_all(value, whole, share):
+    assert percent(value, whole) == share
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(0, 10), max_size=6), st.floats(0.01, 5))
+def test_a_bar_never_passes_its_end(parts, whole):
+    assert sum(part.width for part in stacked(parts, whole=whole)) <= 100.05

@@ -1,0 +1,40 @@
+"""Where syncs stand."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from explorer.panels.sources import sync_row
+from retrieval.models import Sync
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def sync(**fields):
+    return Sync(**{"status": Sync.Status.RUNNING, "queued_at": NOW, "started_at": NOW, **fields})
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(8.24, "8.2 s"), (185, "3 min 5 s")])
+def test_a_sync_at_work_counts_its_time_up_to_now(seconds, words):
+    row = sync_row(sync(), NOW + timedelta(seconds=seconds), known=0)
+    assert (row.seconds, row.is_open) == (words, True)
+
+
+def test_a_sync_that_waits_has_taken_no_time():
+    row = sync_row(sync(status=Sync.Status.QUEUED, started_at=None), NOW + timedelta(hours=2), known=0)
+    assert (row.seconds, row.since, row.is_open) == ("", "2 hours ago", True)
+
+
+def test_a_finished_sync_is_closed():
+    row = sync_row(sync(status=Sync.Status.DONE, finished_at=NOW + timedelta(seconds=2)), NOW, known=5)
+    assert (row.seconds, row.is_open, row.progress, row.tone) == ("2.0 s", False, None, "good")
+
+
+def test_progress_is_told_only_against_what_was_known_before():
+    assert sync_row(sync(seen=3, unchanged=3), NOW, known=4).progress == 75.0
+    assert sync_row(sync(seen=3, added=3), NOW, known=4).progress is None
+
+
+@pytest.mark.parametrize("status", Sync.Status)
+def test_every_status_has_a_tone(status):
+    assert sync_row(sync(status=status), NOW, known=0).status == status

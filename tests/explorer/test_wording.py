@@ -1,0 +1,62 @@
+"""Codes and levels as people read them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
+from explorer import wording
+from retrieval.types import DropReason
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("passed", "words"),
+    [
+        (timedelta(seconds=-5), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(minutes=1), "1 minute ago"),
+        (timedelta(minutes=59, seconds=59), "59 minutes ago"),
+        (timedelta(hours=1), "1 hour ago"),
+        (timedelta(days=3, hours=20), "3 days ago"),
+        (timedelta(days=59), "59 days ago"),
+        (timedelta(days=60), "2 months ago"),
+        (timedelta(days=729), "24 months ago"),
+        (timedelta(days=730), "2 years ago"),
+    ],
+)
+def test_an_age_is_told_in_its_largest_whole_unit(passed, words):
+    assert wording.ago(NOW - passed, NOW) == words
+
+
+def test_the_rule_that_lets_a_connection_in_names_both_levels(finished):
+    inclusion = Inclusion(finished.state.scope.included[0].connection, "group finance-eu", Sensitivity.RESTRICTED)
+    assert wording.inclusion_rule(inclusion) == (
+        "compartment Engineering through group finance-eu; sensitivity internal ≤ clearance restricted"
+    )
+
+
+@pytest.mark.parametrize("reason", Exclusion)
+def test_every_exclusion_has_a_rule_and_a_word(finished, reason):
+    excluded = ExcludedConnection(finished.state.scope.included[0].connection, reason)
+    assert wording.exclusion_rule(excluded)
+    assert wording.exclusion_word(reason)
+
+
+def test_every_drop_reason_has_words():
+    assert set(wording.DROP_REASONS) == set(DropReason)
+
+
+def test_unknown_codes_are_shown_as_they_are():
+    assert wording.stage_label("late_interaction") == "late interaction"
+    assert wording.note_label("breaker_open") == "breaker open"
+    assert wording.signal_label("rerank") == "Rerank"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [(None, None, ""), (3, None, "p. 3"), (3, 3, "p. 3"), (3, 4, "pp. 3–4")],  # noqa: RUF001
+)
+def test_pages(first, last, words):
+    assert wording.pages(first, last) == words

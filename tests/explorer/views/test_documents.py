@@ -1,0 +1,50 @@
+"""A document's page."""
+
+import uuid
+
+import pytest
+
+from corecube.models import AuditEvent
+from retrieval.models import Document
+
+
+@pytest.fixture
+def address(world):
+    def of(title):
+        return f"/documents/{Document.objects.get(title=title).pk}/"
+
+    return of
+
+
+def test_a_document_shows_its_chunks_in_order(browse, address):
+    response = browse("bob").get(address("Rolling back"))
+    assert response.status_code == 200
+    assert 'id="chunk-0"' in response.content.decode()
+    assert [chunk.ordinal for chunk in response.context["document"].chunks] == list(
+        range(len(response.context["document"].chunks))
+    )
+
+
+@pytest.mark.parametrize("name", ["bob", "charlie"])
+def test_a_document_outside_the_scope_does_not_exist(browse, address, name):
+    hidden = browse(name).get(address("Breach of March"))
+    unknown = browse(name).get(f"/documents/{uuid.uuid4()}/")
+    assert hidden.status_code == unknown.status_code == 404
+    assert hidden.content == unknown.content
+
+
+def test_an_admin_reads_as_someone_else(browse, address, world):
+    alice = browse("alice")
+    assert alice.get(address("Rolling back"), {"as": "bob"}).status_code == 200
+    assert alice.get(address("Breach of March"), {"as": "bob"}).status_code == 404
+    assert AuditEvent.objects.filter(action="search.run_as", actor=world.alice, subject="bob").count() == 2
+
+
+def test_nobody_else_reads_as_someone_else(browse, address):
+    response = browse("bob").get(address("Breach of March"), {"as": "alice"})
+    assert response.status_code == 403
+    assert "zanzibar" not in response.content.decode()
+
+
+def test_without_a_session_there_is_only_the_sign_in_page(client, address):
+    assert client.get(address("Rolling back")).status_code == 302

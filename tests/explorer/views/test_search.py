@@ -1,0 +1,222 @@
+"""The Query Explorer's page."""
+
+import re
+
+import pytest
+
+from corecube.models import AuditEvent
+from retrieval import runtime
+from retrieval.errors import ModelMissingError, StageError
+from retrieval.models import SearchRecord
+
+#: Words that only connections outside Bob's scope hold: their names, compartment, titles and texts.
+HIDDEN = (
+    "Vault",
+    "vault",
+    "Ledger",
+    "inance",
+    "zanzibar",
+    "tangerine",
+    "Breach",
+    "restricted",
+    "no grant",
+    "clearance conf",
+)
+
+
+def templates(response):
+    return [template.name for template in response.templates]
+
+
+def page(response):
+    return response.content.decode()
+
+
+def test_the_first_visit_shows_the_scope_and_searches_nothing(browse):
+    response = browse("bob").get("/")
+    assert response.status_code == 200
+    assert "explorer/search.html" in templates(response)
+    assert "Runbooks" in page(response)
+    assert not SearchRecord.objects.exists()
+
+
+def test_a_query_shows_every_panel_of_one_search(browse):
+    response = browse("bob").get("/", {"q": "how do we roll back staging?"})
+    assert response.status_code == 200
+    for name in ("hits", "context", "trace", "scope"):
+        assert f'data-panel="tab" data-name="{name}"' in page(response)
+    assert 'id="ledger-1"' in page(response)
+    assert SearchRecord.objects.count() == 1
+
+
+def test_the_answer_is_written_when_its_tab_is_open(browse):
+    bob = browse("bob")
+    query = {"q": "what happens before touching the staging database?"}
+    assert bob.get("/", query).context["panels"].answer is None
+    response = bob.get("/", {**query, "tab": "answer"})
+    assert re.search(r'class="citation" href="/documents/[0-9a-f-]{36}/#chunk-\d+"', page(response))
+
+
+def test_matched_words_are_marked_and_titles_lead_to_their_passage(browse):
+    text = page(browse("bob").get("/", {"q": "roll back staging"}))
+    assert "<mark>staging</mark>" in text
+    assert re.search(r'href="/documents/[0-9a-f-]{36}/#chunk-0"', text)
+
+
+def test_a_fragment_is_the_same_results_without_the_page(browse, htmx):
+    response = browse("bob").get("/", {"q": "rollback"}, headers=htmx)
+    assert "explorer/_results.html" in templates(response)
+    assert "explorer/search.html" not in templates(response)
+    assert "<html" not in page(response)
+    assert 'id="announcement" role="status" hx-swap-oob="true"' in page(response)
+    assert "HX-Request" in response.headers["Vary"]
+
+
+def test_a_boosted_or_restored_page_is_whole(browse, htmx):
+    for header in ("HX-Boosted", "HX-History-Restore-Request"):
+        response = browse("bob").get("/", {"q": "rollback"}, headers={**htmx, header: "true"})
+        assert "explorer/search.html" in templates(response)
+
+
+def test_without_a_session_there_is_only_the_sign_in_page(client, db, htmx):
+    assert client.get("/", {"q": "rollback"}).headers["Location"] == "/login/?next=/%3Fq%3Drollback"
+    response = client.get("/", {"q": "rollback"}, headers=htmx)
+    assert response.headers["HX-Redirect"] == "/login/?next=/%3Fq%3Drollback"
+
+
+def test_pages_are_not_kept_by_the_browser(browse):
+    assert "no-store" in browse("bob").get("/", {"q": "rollback"}).headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("address", ["/", "/?q=rollback+march+codeword", "/?q=rollback&tab=scope&stage=assemble"])
+def test_nothing_of_a_hidden_connection_reaches_a_user(browse, address):
+    response = browse("bob").get(address)
+    assert [word for word in HIDDEN if word in page(response)] == []
+
+
+def test_a_hidden_slug_in_the_address_changes_nothing(browse):
+    hidden, unknown = (
+        browse("bob").get("/", {"q": "rollback", "without": slug}) for slug in ("vault", "no-such-connection")
+    )
+    assert hidden.status_code == unknown.status_code == 200
+    assert "Nothing found" not in page(hidden)
+
+
+def test_a_user_without_grants_sees_no_connection(browse):
+    response = browse("charlie").get("/", {"q": "rollback"})
+    assert "No connection is open to you yet" in page(response)
+    assert "Nothing found" in page(response)
+    assert "runbooks" not in page(response).lower()
+
+
+def test_an_admin_sees_what_is_excluded_and_why(browse, world):
+    response = browse("alice").get("/", {"q": "rollback", "as": "bob", "tab": "scope"})
+    assert "above clearance" in page(response)
+    assert "no grant on compartment Finance" in page(response)
+
+
+def test_an_excluded_connection_is_left_out_and_can_be_included_again(browse):
+    response = browse("alice").get("/", {"q": "rollback", "without": "runbooks"})
+    names = {row.source for row in response.context["panels"].hits}
+    assert names == {"Vault", "Ledger"}
+    assert 'href="?q=rollback"' in page(response)
+    assert '<input type="hidden" name="without" value="runbooks" form="ask">' in page(response)
+
+
+def test_with_every_connection_excluded_the_page_says_so(browse):
+    response = browse("bob").get("/", {"q": "rollback", "without": "runbooks"})
+    assert "nothing to search. Include one above." in page(response)
+
+
+def test_an_admin_searches_as_someone_else_and_it_is_audited(browse, world):
+    response = browse("alice").get("/", {"q": "rollback", "as": "bob"})
+    assert {row.source for row in response.context["panels"].hits} == {"Runbooks"}
+    assert "?as=bob#chunk-0" in page(response)
+    event = AuditEvent.objects.get(action="search.run_as")
+    assert (event.actor, event.subject) == (world.alice, "bob")
+
+
+def test_searching_as_oneself_is_not_audited(browse):
+    browse("alice").get("/", {"q": "rollback", "as": "alice"})
+    assert not AuditEvent.objects.filter(action="search.run_as").exists()
+
+
+@pytest.mark.parametrize("name", ["alice", "charlie", "nobody-of-that-name"])
+def test_nobody_but_an_admin_searches_as_someone_else(browse, name):
+    response = browse("bob").get("/", {"q": "rollback", "as": name})
+    assert response.status_code == 403
+    assert "Only an admin may run a search as someone else." in page(response)
+    assert not AuditEvent.objects.filter(action="search.run_as").exists()
+    assert not SearchRecord.objects.exists()
+
+
+def test_only_an_admin_is_offered_run_as(browse):
+    assert 'name="as"' in page(browse("alice").get("/"))
+    assert 'name="as"' not in page(browse("bob").get("/"))
+
+
+def test_only_an_active_user_can_be_run_as(browse, world):
+    world.bob.is_active = False
+    world.bob.save()
+    for name in ("bob", "nobody-of-that-name", "\0", "a\0b"):
+        assert browse("alice").get("/", {"q": "rollback", "as": name}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "title"),
+    [
+        ({"q": "   "}, 422, "Empty query"),
+        ({"q": "a" * 33_000}, 422, "Query too long"),
+        ({"q": "rollback", "preset": "no-such-preset"}, 404, "Unknown preset"),
+    ],
+)
+def test_a_query_that_cannot_be_carried_out_says_why(browse, htmx, query, status, title):
+    whole = browse("bob").get("/", query)
+    fragment = browse("bob").get("/", query, headers=htmx)
+    for response in (whole, fragment):
+        assert response.status_code == status
+        assert f"<h2>{title}</h2>" in page(response)
+        assert 'role="alert"' in page(response)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "title"),
+    [(ModelMissingError(), 503, "Model missing"), (StageError("dense"), 500, "Internal error")],
+)
+def test_an_engine_that_fails_keeps_its_status(browse, monkeypatch, error, status, title):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(runtime, "resources", fail)
+    response = browse("bob").get("/", {"q": "rollback"})
+    assert response.status_code == status
+    assert f"<h2>{title}</h2>" in page(response)
+
+
+@pytest.mark.parametrize(("tab", "opened"), [("trace", "trace"), ("no-such-tab", "hits"), ("", "hits")])
+def test_the_address_opens_a_tab(browse, tab, opened):
+    text = page(browse("bob").get("/", {"q": "rollback", "tab": tab}))
+    assert re.search(rf'data-panel="tab" data-name="{opened}" aria-label="\w+">', text)
+    assert len(re.findall(r'data-panel="tab" data-name="\w+" aria-label="\w+">', text)) == 1
+
+
+@pytest.mark.parametrize(("hit", "opened"), [("2", 2), ("", 1), ("x", 1), ("-1", 1), ("²", 1), ("9" * 5000, 1)])
+def test_the_address_opens_a_ledger(browse, hit, opened):
+    text = page(browse("bob").get("/", {"q": "rollback queue", "hit": hit}))
+    assert re.findall(r'data-panel="hit" data-name="(\d+)">', text) == [str(opened)]
+
+
+def test_markup_in_documents_and_queries_is_escaped(browse, world):
+    (world.root / "runbooks" / "evil.txt").write_text("rollback <script>alert(1)</script> <mark>not ours</mark>")
+    from retrieval.ingest.sync import sync_connection
+
+    sync_connection(world.runbooks)
+    text = page(browse("bob").get("/", {"q": 'rollback "><script>alert(2)</script>'}))
+    assert "<script>alert" not in text
+    assert "<mark>not ours" not in text
+
+
+def test_a_page_costs_a_fixed_number_of_statements(browse, django_assert_max_num_queries):
+    alice = browse("alice")
+    with django_assert_max_num_queries(26):
+        alice.get("/", {"q": "rollback"})

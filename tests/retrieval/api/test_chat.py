@@ -1,0 +1,140 @@
+"""POST /v1/chat/completions and GET /v1/models, without a stream."""
+
+import pytest
+
+from corecube.models import ApiKey
+from retrieval.models import SearchRecord
+
+
+def test_it_works(world, ask):
+    answer = ask("rollback staging database", world.key("bob")).json()
+    message = answer["choices"][0]["message"]
+    assert answer["object"] == "chat.completion"
+    assert answer["model"] == "corecube"
+    assert message["role"] == "assistant"
+    assert "Run deployctl rollback before touching the staging database." in message["content"]
+    assert answer["choices"][0]["finish_reason"] == "stop"
+
+
+def test_annotations_span_the_markers_in_code_points(world, ask):
+    message = ask("rollback staging database", world.key("bob")).json()["choices"][0]["message"]
+    assert message["annotations"]
+    for annotation in message["annotations"]:
+        cited = annotation["url_citation"]
+        assert annotation["type"] == "url_citation"
+        assert message["content"][cited["start_index"] : cited["end_index"]].startswith("[")
+        assert "/documents/" in cited["url"]
+
+
+def test_citation_n_is_passage_n(world, ask):
+    answer = ask("rollback", world.key("alice")).json()
+    assert answer["citations"] == [result["url"] for result in answer["search_results"]]
+    assert [result["number"] for result in answer["search_results"]] == list(range(1, len(answer["citations"]) + 1))
+
+
+def test_search_results_say_which_are_cited(world, ask):
+    answer = ask("rollback staging database", world.key("bob")).json()
+    content = answer["choices"][0]["message"]["content"]
+    flags = {result["number"]: result["cited"] for result in answer["search_results"]}
+    assert flags == {number: f"[{number}]" in content for number in flags}
+    assert set(flags.values()) == {True, False}
+
+
+def test_usage_counts_the_context_and_the_answer(world, ask):
+    answer = ask("rollback", world.key("bob")).json()
+    usage = answer["usage"]
+    trace = SearchRecord.objects.get(pk=answer["corecube"]["trace_id"]).trace
+    assert usage["prompt_tokens"] == 1 + sum(passage["tokens"] for passage in trace["passages"])
+    assert usage["completion_tokens"] > 0
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+
+
+def test_corecube_says_how_the_answer_was_made(world, ask):
+    answer = ask("rollback", world.key("bob")).json()
+    own = answer["corecube"]
+    assert own.keys() == {"trace_id", "preset", "provider", "degraded"}
+    assert (own["preset"], own["provider"], own["degraded"]) == ("corecube", "extractive", [])
+    assert answer["id"] == f"chatcmpl-{own['trace_id'].replace('-', '')}"
+
+
+def test_an_explanation_is_what_search_would_have_answered(world, ask):
+    explain = ask("rollback", world.key("bob"), corecube={"explain": True}).json()["corecube"]["explain"]
+    assert explain["hits"][0]["explain"]["contributions"]
+    assert explain["explain"]["spans"]
+
+
+def test_it_refuses_honestly_when_the_sources_do_not_say(world, ask):
+    content = ask("Who won the regatta?", world.key("bob")).json()["choices"][0]["message"]["content"]
+    assert content.startswith("The sources in your scope do not say.")
+
+
+def test_it_refuses_for_charlie_who_sees_nothing(world, ask):
+    answer = ask("rollback", world.key("charlie")).json()
+    assert answer["choices"][0]["message"]["content"].startswith("The sources in your scope do not say.")
+    assert (answer["citations"], answer["search_results"]) == ([], [])
+
+
+def test_the_last_user_message_is_the_question(world, post):
+    messages = [
+        {"role": "system", "content": "You are a pirate."},
+        {"role": "user", "content": "zanzibar"},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "user", "content": [{"type": "text", "text": "rollback"}, {"type": "text", "text": "staging"}]},
+        {"role": "assistant", "content": "Arr."},
+    ]
+    answer = post("/v1/chat/completions", {"model": "corecube", "messages": messages}, world.key("bob")).json()
+    assert SearchRecord.objects.get(pk=answer["corecube"]["trace_id"]).query == "rollback\nstaging"
+
+
+def test_unknown_parameters_are_ignored(world, ask):
+    more = {"temperature": 0.2, "logit_bias": {}, "seed": "x", "user": "me", "n": 1, "tools": [], "stream": None}
+    assert ask("rollback", world.key("bob"), **more).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("more", "param"),
+    [
+        ({"n": 2}, "n"),
+        ({"n": 0}, "n"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"functions": [{"name": "f"}]}, "functions"),
+        ({"corecube": {"filters": {"type": "pdf"}}}, "corecube.filters"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "messages"),
+    ],
+)
+def test_what_is_not_supported_is_refused(world, ask, more, param):
+    response = ask("rollback", world.key("bob"), **more)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["param"]) == (400, "unsupported_parameter", param)
+    assert response.headers["x-should-retry"] == "false"
+
+
+def test_the_extension_narrows_the_scope_and_the_number(world, ask):
+    body = {"corecube": {"scope": {"include": ["ledger"]}, "top_k": 1}}
+    results = ask("rollback", world.key("alice"), **body).json()["search_results"]
+    assert [result["source"]["connection"] for result in results] == ["ledger"]
+
+
+def test_the_extension_can_name_the_preset(world, ask):
+    answer = ask("rollback", world.key("bob"), model="gpt-4o", corecube={"preset": "corecube"}).json()
+    assert answer["model"] == "corecube"
+
+
+@pytest.mark.parametrize(
+    ("more", "param"), [({"model": "gpt-4o"}, "model"), ({"corecube": {"preset": "helix9"}}, "corecube.preset")]
+)
+def test_an_unknown_model_is_not_found(world, ask, more, param):
+    response = ask("rollback", world.key("bob"), **more)
+    error = response.json()["error"]
+    assert (response.status_code, error["code"], error["param"]) == (404, "model_not_found", param)
+
+
+def test_a_model_that_the_key_may_not_use_is_not_found(world, ask, get):
+    key, secret = ApiKey.issue(user=world.bob, name="narrow")
+    key.presets = ["helix"]
+    key.save()
+    assert get("/v1/models", secret).json() == {"object": "list", "data": []}
+    assert get("/v1/models/corecube", secret).status_code == 404
+    refused, unknown = ask("rollback", secret), ask("rollback", secret, model="gpt-4o")
+    assert refused.status_code == 404
+    assert refused.json() == unknown.json()

@@ -1,0 +1,51 @@
+"""The APIs' own descriptions, which have to work under the strict content security policy."""
+
+import re
+
+import pytest
+from django.contrib.staticfiles import finders
+
+PAGES = ["/api/docs", "/v1/docs"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_page_loads_nothing_from_elsewhere_and_runs_nothing_inline(db, client, path):
+    page = client.get(path)
+    html = page.content.decode()
+    assert page.status_code == 200
+    sources = re.findall(r"""<(?:script|link)[^>]*\b(?:src|href)="([^"]*)""", html)
+    assert sources
+    assert all(source.startswith("/static/") for source in sources)
+    assert all("src=" in tag or "application/json" in tag for tag in re.findall(r"<script[^>]*>", html))
+    assert "<style" not in html
+    assert " style=" not in html
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_everything_that_the_page_loads_is_here(db, client, path):
+    html = client.get(path).content.decode()
+    for source in re.findall(r"""<(?:script|link)[^>]*\b(?:src|href)="/static/([^"]*)""", html):
+        assert finders.find(source)
+
+
+def test_corecubes_own_api_is_described(db, client):
+    described = client.get("/api/openapi.json").json()
+    assert described["paths"].keys() == {
+        "/api/v1/search",
+        "/api/v1/documents/{document_id}",
+        "/api/v1/connections",
+        "/api/v1/connections/{slug}/uploads",
+        "/api/v1/connections/{slug}/sync",
+    }
+    assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100
+    assert "401" in described["paths"]["/api/v1/search"]["post"]["responses"]
+
+
+def test_the_openai_compatible_api_is_described(db, client):
+    described = client.get("/v1/openapi.json").json()
+    assert described["paths"].keys() == {"/v1/models", "/v1/models/{name}", "/v1/chat/completions"}
+
+
+def test_the_descriptions_name_how_to_sign_in(db, client):
+    schemes = client.get("/v1/openapi.json").json()["components"]["securitySchemes"]
+    assert [(scheme["type"], scheme["scheme"]) for scheme in schemes.values()] == [("http", "bearer")]

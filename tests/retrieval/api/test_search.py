@@ -1,0 +1,102 @@
+"""POST /api/v1/search."""
+
+import pytest
+
+from retrieval.models import Chunk, SearchRecord
+
+PATH = "/api/v1/search"
+
+
+def test_it_works(world, post):
+    answer = post(PATH, {"query": "rollback staging database"}, world.key("bob")).json()
+    hit = answer["hits"][0]
+    chunk = Chunk.objects.get(text__contains="deployctl")
+    assert hit["rank"] == 1
+    assert hit["chunk_id"] == str(chunk)
+    assert hit["document_id"] == str(chunk.document_id)
+    assert (hit["title"], hit["heading_path"]) == ("Rolling back", chunk.heading_path)
+    assert hit["text"] == chunk.text
+    assert hit["url"] == f"http://testserver/documents/{chunk.document_id}/#chunk-{chunk.ordinal}"
+    assert hit["source"] == {
+        "connection": "runbooks",
+        "name": "Runbooks",
+        "compartment": "Engineering",
+        "sensitivity": "internal",
+        "trust": "authoritative",
+    }
+    assert hit["pages"] is None
+    assert hit["score_type"] == "blend"
+    assert "explain" not in hit
+    assert "explain" not in answer
+
+
+def test_ranks_count_from_one_and_scores_fall(world, post):
+    hits = post(PATH, {"query": "rollback"}, world.key("alice")).json()["hits"]
+    assert [hit["rank"] for hit in hits] == list(range(1, len(hits) + 1))
+    assert len(hits) > 1
+
+
+def test_passages_name_their_chunks(world, post):
+    answer = post(PATH, {"query": "rollback"}, world.key("alice")).json()
+    chunks = {hit["chunk_id"] for hit in answer["hits"]}
+    assert [passage["number"] for passage in answer["passages"]] == list(range(1, len(answer["passages"]) + 1))
+    assert {passage["chunk_id"] for passage in answer["passages"]} <= chunks
+    assert answer["passages"][0]["header"].startswith("### [1] ")
+
+
+def test_the_trace_is_stored_under_its_id(world, post):
+    answer = post(PATH, {"query": "rollback"}, world.key("bob")).json()
+    record = SearchRecord.objects.get(pk=answer["trace_id"])
+    assert (record.user, record.hit_count) == (world.bob, len(answer["hits"]))
+    assert record.key is not None
+
+
+def test_top_k_limits_the_hits(world, post):
+    assert len(post(PATH, {"query": "rollback", "top_k": 1}, world.key("alice")).json()["hits"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("scope", "expected"),
+    [
+        ({}, {"runbooks", "vault", "ledger"}),
+        ({"include": []}, {"runbooks", "vault", "ledger"}),
+        ({"include": ["ledger", "vault"]}, {"ledger", "vault"}),
+        ({"exclude": ["ledger"]}, {"runbooks", "vault"}),
+        ({"include": ["ledger", "vault"], "exclude": ["vault"]}, {"ledger"}),
+        ({"include": ["vault"], "exclude": ["vault"]}, set()),
+    ],
+)
+def test_a_request_narrows_its_scope(world, post, scope, expected):
+    hits = post(PATH, {"query": "rollback", "scope": scope}, world.key("alice")).json()["hits"]
+    assert {hit["source"]["connection"] for hit in hits} == expected
+
+
+def test_an_explanation_has_the_ledger_and_the_spans(world, post):
+    answer = post(PATH, {"query": "rollback staging", "explain": True}, world.key("bob")).json()
+    ledger = answer["hits"][0]["explain"]
+    assert sum(ledger["contributions"].values()) == pytest.approx(answer["hits"][0]["score"])
+    assert {match["lexeme"] for match in ledger["matches"]} == {"rollback", "stage"}
+    assert set(ledger["ranks"]) <= {"dense", "fulltext"}
+    spans = {span["stage"]: span for span in answer["explain"]["spans"]}
+    assert {"analyze", "dense", "fulltext", "fuse", "blend", "assemble"} <= set(spans)
+    assert spans["dense"]["parent"] == "legs"
+    assert answer["timings"]["stages"].keys() == spans.keys()
+
+
+def test_drops_are_told_by_reason_and_chunk_alone(world, post):
+    body = {"query": "rollback", "explain": True, "top_k": 1}
+    spans = post(PATH, body, world.key("alice")).json()["explain"]["spans"]
+    drops = [drop for span in spans for drop in span["drops"]]
+    assert drops
+    assert all(drop.keys() == {"chunk_id", "reason"} for drop in drops)
+
+
+def test_an_admin_is_told_of_excluded_connections(world, post):
+    body = {"query": "rollback", "explain": True, "scope": {"exclude": ["ledger"]}}
+    explain = post(PATH, body, world.key("alice")).json()["explain"]
+    assert explain["excluded"] == [{"connection": "ledger", "name": "Ledger", "reason": "scope_excluded"}]
+
+
+def test_it_answers_with_nothing_for_charlie(world, post):
+    answer = post(PATH, {"query": "rollback", "explain": True}, world.key("charlie")).json()
+    assert (answer["hits"], answer["passages"]) == ([], [])

@@ -1,0 +1,161 @@
+"""Answers that only quote."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.generate.extractive import ExtractiveProvider, extract_answer
+from retrieval.generate.types import Task
+from retrieval.generate.words import stemmer
+from retrieval.testing import HashEncoder
+
+STEM = stemmer("english")
+
+
+def answer_to(question, passages, terms, encoder=None):
+    return extract_answer(question, tuple(passages), terms=terms, stem=STEM, encoder=encoder)
+
+
+@pytest.fixture
+def leave(passage):
+    return (
+        passage(
+            1, "Ask in the roster app. For more than five days, ask three weeks ahead.", headings=("Asking for it",)
+        ),
+        passage(
+            2, "Everyone who works full time has 27 days of paid leave. After ten years 29.", headings=("How much",)
+        ),
+        passage(3, "Days that you could not take because of sickness do not lapse.", headings=("Carrying over",)),
+    )
+
+
+def test_it_quotes_the_best_sentence_word_for_word_with_its_number(leave, terms):
+    answer = answer_to("How many days of paid leave?", leave, terms(paid=3.0, leav=1.0, day=0.5))
+    assert "> Everyone who works full time has 27 days of paid leave. [2]" in answer.text
+    assert [citation.number for citation in answer.citations] == [2]
+    assert answer.extractive
+    assert not answer.refused
+
+
+def test_it_says_that_it_is_extractive(leave, terms):
+    assert "extractive" in answer_to("paid leave", leave, terms(paid=3.0, leav=1.0)).text.splitlines()[0]
+
+
+def test_citations_span_the_markers(leave, terms):
+    answer = answer_to("paid leave", leave, terms(paid=3.0, leav=1.0))
+    assert [answer.text[it.start : it.end] for it in answer.citations] == [f"[{it.number}]" for it in answer.citations]
+
+
+def test_it_refuses_and_names_the_nearest_when_nothing_fits(leave, terms):
+    answer = answer_to("Which pension fund?", leave, terms(pension=5.0, fund=4.0))
+    assert answer.refused
+    assert answer.text == "The sources in your scope do not say. The closest that they have: “Leave and absence” [1]."
+
+
+def test_it_refuses_without_passages(terms):
+    answer = answer_to("Anything?", (), terms(anyth=5.0))
+    assert answer.refused
+    assert answer.citations == ()
+
+
+def test_a_question_without_a_term_is_refused(leave, terms):
+    assert answer_to("and or the?", leave, terms()).refused
+
+
+def test_a_sentence_in_two_passages_is_quoted_once_with_both_numbers(passage, terms):
+    text = "Flights need the approval of the director."
+    answer = answer_to("flights?", (passage(1, text), passage(2, text, title="Copy")), terms(flight=4.0))
+    assert answer.text.count(text) == 1
+    assert "director. [1][2]" in answer.text
+
+
+def test_neighbouring_sentences_become_one_quotation_in_reading_order(passage, terms):
+    text = "The night shift starts at nine. The night shift ends at five. Lunch is at twelve."
+    answer = answer_to("night shift?", (passage(1, text),), terms(night=3.0, shift=2.0))
+    assert "> The night shift starts at nine. The night shift ends at five. [1]" in answer.text
+
+
+def test_a_table_row_is_quoted_under_its_header(passage, terms):
+    text = "Occasion | Paid days\nAdoption of a child | 15\nWedding | 2"
+    answer = answer_to("adoption?", (passage(1, text),), terms(adopt=4.0))
+    assert "> | Occasion | Paid days |\n> | --- | --- |\n> | Adoption of a child | 15 |\n\n[1]" in answer.text
+
+
+def test_a_step_is_quoted_with_its_whole_list(passage, terms):
+    text = (
+        "To replace a probe:\n\n1. Fetch a calibrated probe.\n2. Hang it beside the old one.\n3. Send the old one back."
+    )
+    answer = answer_to("calibrated probe?", (passage(1, text),), terms(calibr=4.0, probe=2.0))
+    assert (
+        "> 1. Fetch a calibrated probe.\n> 2. Hang it beside the old one.\n> 3. Send the old one back. [1]"
+        in answer.text
+    )
+
+
+def test_code_is_quoted_between_fences_with_the_sentence_that_announces_it(passage, terms):
+    text = "To fail over, run:\n\nlarderctl db failover --to lar-db-2 --fence"
+    answer = answer_to("fail over?", (passage(1, text),), terms(fail=4.0))
+    assert "> To fail over, run:\n\n```\nlarderctl db failover --to lar-db-2 --fence\n```\n\n[1]" in answer.text
+
+
+def test_a_bracketed_number_in_a_source_is_not_taken_for_a_citation(passage, terms):
+    answer = answer_to("zebras?", (passage(1, "Zebras are striped [2]."), passage(2, "Horses.")), terms(zebra=4.0))
+    assert "Zebras are striped \\[2]. [1]" in answer.text
+    assert [citation.number for citation in answer.citations] == [1]
+
+
+def test_code_that_holds_a_fence_cannot_close_its_own(passage, terms):
+    text = "$ zebra ```\n$ echo [1]"
+    answer = answer_to("zebra", (passage(1, text),), terms(zebra=4.0))
+    assert f"````\n{text}\n````" in answer.text
+    assert len(answer.citations) == 1
+
+
+def test_a_question_in_the_text_is_no_answer_to_it(passage, terms):
+    text = "How long is the parking free? Parking is free for four hours."
+    answer = answer_to("how long is parking free", (passage(1, text),), terms(park=4.0, free=3.0, long=1.0))
+    assert "> Parking is free for four hours. [1]" in answer.text
+
+
+def test_a_likeness_in_meaning_can_answer_what_shares_few_rare_words(passage, terms):
+    passages = (passage(1, "Annual leave is twenty seven days each year."), passage(2, "The dock is closed at night."))
+    query, found = "annual leave days each year", terms(annual=1.0, entitl=2.0)
+    assert answer_to(query, passages, found).refused
+    assert "[1]" in answer_to(query, passages, found, HashEncoder()).text
+
+
+def test_at_most_twelve_units_are_encoded(passage, terms):
+    class Counting(HashEncoder):
+        encoded = 0
+
+        def encode_documents(self, texts):
+            self.encoded += len(texts)
+            return super().encode_documents(texts)
+
+        def encode_query(self, text):
+            return self._vector(text)
+
+    encoder = Counting()
+    answer_to("zebra", (passage(1, "A zebra runs here. " * 40),), terms(zebra=4.0), encoder)
+    assert encoder.encoded == 12
+
+
+def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
+    task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
+    pieces = list(ExtractiveProvider(stem=STEM).complete(task))
+    assert len(pieces) > 1
+    assert "".join(pieces) == answer_to("paid leave", leave, task.terms).text
+
+
+@given(text=st.text(max_size=120), title=st.text(max_size=20))
+def test_any_text_gives_an_answer_whose_citations_are_passages(text, title):
+    import uuid
+    from datetime import UTC, datetime
+
+    from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term
+
+    now = datetime(2026, 6, 1, tzinfo=UTC)
+    facts = ChunkFacts(1, title, "", "text", (), f"a zebra {text}", 10, "", None, None, now, None)
+    hit = Hit(ChunkId(uuid.UUID(int=1), 0), 1.0, ScoreType.BLEND, facts=facts)
+    answer = answer_to("zebra", (Passage(1, hit, "### [1]", 12),), QueryTerms((Term("zebra", 1, 4.0),)))
+    assert {citation.number for citation in answer.citations} == {1}

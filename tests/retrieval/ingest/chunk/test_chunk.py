@@ -1,0 +1,105 @@
+"""What holds for every document, whatever the strategy."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.ingest.chunk import chunk
+from retrieval.ingest.types import Block, BlockKind, ChunkLimits, ParsedDocument
+
+
+class Words:
+    """Every match of a pattern is a token, by default every word; remembers what it was given."""
+
+    def __init__(self, pattern=r"\S+"):
+        self.pattern = re.compile(pattern)
+        self.texts = []
+
+    def token_spans(self, text):
+        self.texts.append(text)
+        return [found.span() for found in self.pattern.finditer(text)]
+
+
+LINES = st.lists(st.sampled_from(["One two.", "three", "Four! Five", "six:", "seven eight nine. Ten"]), min_size=1)
+TEXTS = st.builds(lambda lines, sign: sign.join(lines), LINES, st.sampled_from([" ", "\n", "\n  "]))
+SOURCE_TYPES = st.sampled_from(["markdown", "html", "docx", "pdf", "text", "epub"])
+
+
+@st.composite
+def blocks(draw):
+    kind = draw(st.sampled_from(BlockKind))
+    text = draw(TEXTS)
+    if kind is BlockKind.HEADING:
+        return Block(kind, " ".join(text.split()), level=draw(st.integers(1, 6)))
+    header = text.partition("\n")[0] if kind is BlockKind.TABLE and draw(st.booleans()) else ""
+    return Block(kind, text, page=draw(st.none() | st.integers(1, 9)), header=header)
+
+
+@st.composite
+def documents(draw):
+    return ParsedDocument("Title", tuple(draw(st.lists(blocks(), max_size=12))), draw(SOURCE_TYPES))
+
+
+@st.composite
+def limits(draw):
+    target = draw(st.integers(4, 60))
+    most = draw(st.integers(target, 2 * target))
+    return ChunkLimits(target=target, most=most, overlap=draw(st.integers(0, target // 2)))
+
+
+@given(documents(), limits())
+def test_no_chunk_is_empty_or_too_large(document, sizes):
+    for draft in chunk(document, Words(), sizes):
+        assert draft.text.strip()
+        assert draft.text == draft.text.strip("\n").rstrip()
+        assert 0 < draft.token_count <= sizes.most
+        assert draft.token_count == len(draft.text.split())
+
+
+@given(documents(), limits(), st.sampled_from([r"\S+", r"\n+|\w+|[^\w\s]", r"\s*\S"]))
+def test_the_most_holds_for_other_tokenizers(document, sizes, pattern):
+    assert all(0 < draft.token_count <= sizes.most for draft in chunk(document, Words(pattern), sizes))
+
+
+@given(st.lists(st.tuples(st.sampled_from(BlockKind), st.integers(1, 80)), max_size=8), limits(), SOURCE_TYPES)
+def test_every_word_stands_in_a_chunk_in_order(shapes, sizes, source_type):
+    made, number = [], 0
+    for kind, count in shapes:
+        words = [f"w{number + step}" for step in range(count)]
+        number += count
+        text = "\n".join(" ".join(words[row : row + 7]) for row in range(0, count, 7))
+        header = text.partition("\n")[0] if kind is BlockKind.TABLE else ""
+        made.append(Block(kind, text, level=1 + count % 6 if kind is BlockKind.HEADING else 0, header=header))
+    drafts = chunk(ParsedDocument("Title", tuple(made), source_type), Words(), sizes)
+    found = " ".join(" ".join((*draft.heading_path, draft.text)) for draft in drafts).split()
+    assert set(found) == {f"w{step}" for step in range(number)}
+    last_words = [int(draft.text.split()[-1][1:]) for draft in drafts]
+    assert last_words == sorted(last_words)
+
+
+@given(documents(), limits())
+def test_ordinals_count_from_zero_and_chunking_is_deterministic(document, sizes):
+    drafts = chunk(document, Words(), sizes)
+    assert [draft.ordinal for draft in drafts] == list(range(len(drafts)))
+    assert drafts == chunk(document, Words(), sizes)
+
+
+@given(documents(), limits())
+def test_pages_are_those_of_the_blocks(document, sizes):
+    pages = {block.page for block in document.blocks}
+    for draft in chunk(document, Words(), sizes):
+        assert {draft.page_start, draft.page_end} <= pages | {None}
+        assert draft.page_start is None or draft.page_start <= draft.page_end
+
+
+def test_each_block_is_tokenised_once():
+    made = tuple(Block(BlockKind.PARAGRAPH, f"Paragraph {number}. " * 40) for number in range(30))
+    counter = Words()
+    assert len(chunk(ParsedDocument("Title", made, "markdown"), counter, ChunkLimits())) > 1
+    assert counter.texts == ["\n\n", *(block.text for block in made)]
+
+
+def test_a_document_without_blocks_has_no_chunks():
+    assert chunk(ParsedDocument("Title", (), "markdown"), Words(), ChunkLimits()) == ()
+    assert chunk(ParsedDocument("Title", (Block(BlockKind.PARAGRAPH, " "),), "text"), Words(), ChunkLimits()) == ()

@@ -1,0 +1,71 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.ingest.chunk.spans import Piece, sentence_starts, split, tokenised, whole
+from retrieval.ingest.types import Block, BlockKind
+
+
+class Characters:
+    """Every character that is no white space is a token."""
+
+    def token_spans(self, text):
+        return [(place, place + 1) for place, character in enumerate(text) if not character.isspace()]
+
+
+def source(text, counter, kind=BlockKind.PARAGRAPH):
+    return tokenised(Block(kind, text), counter)
+
+
+def texts(pieces):
+    return [piece.text for piece in pieces]
+
+
+def test_prose_is_cut_at_sentences(counter):
+    text = "One is here. Two (too)! “Three?” No. 4 e.g. four. Five."
+    pieces = split(source(text, counter), 20)
+    assert texts(pieces) == ["One is here. ", "Two (too)! ", "“Three?” ", "No. ", "4 e.g. four. ", "Five."]
+
+
+def test_code_is_cut_at_lines_with_their_indentation(counter):
+    pieces = split(source("def f(x):\n    return x. Y\n\nprint()", counter, BlockKind.CODE), 20)
+    assert texts(pieces) == ["def f(x):\n", "    return x. Y\n\n", "print()"]
+
+
+def test_a_long_sentence_is_cut_before_words():
+    pieces = split(source("abcd efgh ijkl mnop", Characters()), 9)
+    assert texts(pieces) == ["abcd efgh ", "ijkl mnop"]
+
+
+def test_a_word_that_is_too_long_is_cut_anywhere():
+    assert texts(split(source("abcdefghij", Characters()), 4)) == ["abcd", "efgh", "ij"]
+
+
+def test_sentences_are_found_between_two_tokens(counter):
+    found = source("One two. Three four. Five six. Seven.", counter)
+    assert sentence_starts(found, 2, 5) == [2, 4]
+    assert sentence_starts(found, 3, 4) == []
+
+
+def test_a_long_block_is_tokenised_in_windows(counter):
+    text = "word " * 100_000
+    found = source(text, counter)
+    assert len(found.starts) == 100_000
+    assert list(found.starts[-2:]) == [499_990, 499_995]
+
+
+def test_a_monstrous_token_counts_more_than_once(counter):
+    assert len(source("x" * 1000, counter).starts) == 5
+
+
+@given(st.text(alphabet=" \n\tab.?!", max_size=80), st.integers(1, 9), st.sampled_from(BlockKind))
+def test_the_pieces_are_the_text(text, longest, kind):
+    found = source(text, Characters(), kind)
+    pieces = split(found, longest)
+    assert all(0 < piece.tokens <= longest for piece in pieces)
+    assert "".join(texts(pieces)) == (text if pieces else "")
+    assert sum(piece.tokens for piece in pieces) == whole(found).tokens
+
+
+def test_a_piece_is_a_view(counter):
+    piece = Piece(source("One two three.", counter), 1, 3)
+    assert (piece.text, piece.tokens) == ("two three.", 2)

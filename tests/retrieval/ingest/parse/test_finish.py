@@ -1,0 +1,103 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.finish import finished, tidy, title_from_name
+from retrieval.ingest.types import Block, BlockKind, RawDocument
+
+
+def heading(text, level=1):
+    return Block(BlockKind.HEADING, text, level=level)
+
+
+def paragraph(text="Some text."):
+    return Block(BlockKind.PARAGRAPH, text)
+
+
+def finish(*blocks, name="notes/on-call_rules.md", **facts):
+    return finished(RawDocument(name, b""), source_type="markdown", blocks=blocks, **facts)
+
+
+def test_the_explicit_title_comes_first():
+    document = finish(heading("Heading"), paragraph(), explicit_title="Front", property_title="Property")
+    assert document.title == "Front"
+    assert document.blocks[0].text == "Heading"
+
+
+def test_the_first_top_heading_comes_second_and_is_not_repeated():
+    document = finish(paragraph("Intro."), heading("Sub", 2), heading("Main"), paragraph(), property_title="Property")
+    assert document.title == "Main"
+    only = finish(heading("Main"), paragraph(), property_title="Property")
+    assert (only.title, [block.text for block in only.blocks]) == ("Main", ["Some text."])
+
+
+def test_the_property_comes_third():
+    document = finish(heading("Sub", 2), paragraph(), property_title="Property")
+    assert document.title == "Property"
+
+
+@pytest.mark.parametrize("made_up", ["untitled", "(anonymous)", "Document", "0001437749-23-003123", "  "])
+def test_a_property_that_a_program_made_up_is_no_title(made_up):
+    assert finish(paragraph(), property_title=made_up).title == "On call rules"
+
+
+def test_a_programs_prefix_is_cut_off():
+    assert finish(paragraph(), property_title="Microsoft Word - Annual report").title == "Annual report"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("a/b/benefits-and-perks.md", "Benefits and perks"),
+        ("COCACOLA_2017_10K.pdf", "COCACOLA 2017 10K"),
+        ("guides/setup/index.html", "Setup"),
+        ("README.md", "README"),
+        ("C:\\docs\\plan.txt", "Plan"),
+        ("", "Untitled"),
+    ],
+)
+def test_the_name_comes_last(name, title):
+    assert title_from_name(name) == title
+
+
+def test_a_heading_that_repeats_the_title_in_other_case_is_dropped():
+    document = finish(heading("ON-CALL  Rules", 2), paragraph(), explicit_title="On-call rules")
+    assert [block.text for block in document.blocks] == ["Some text."]
+
+
+def test_a_document_of_one_heading_keeps_it():
+    assert [block.text for block in finish(heading("Main")).blocks] == ["Main"]
+
+
+def test_a_document_without_text_is_refused():
+    with pytest.raises(IngestError) as caught:
+        finish(paragraph("\u200b\n \x00"))
+    assert caught.value.reason == "empty"
+
+
+def test_facts_are_strings_of_one_line_and_bounded():
+    facts = {f"key{number}": "a\nb" for number in range(100)} | {"none": ""}
+    metadata = finish(paragraph(), metadata=facts).metadata
+    assert len(metadata) == 32
+    assert set(metadata.values()) == {"a b"}
+    assert len(finish(paragraph(), metadata={"key": "x" * 9999}).metadata["key"]) == 500
+
+
+def test_a_title_is_bounded():
+    assert len(finish(paragraph(), explicit_title="long " * 500).title) == 300
+
+
+def test_tidy_evens_out_what_files_do_differently():
+    assert tidy("a\r\nb\rc\u2028d") == "a\nb\nc\nd"
+    assert tidy("e\u0301 \ufb01 so\u00adft\u200b a\u00a0b") == "é ﬁ soft a b"
+    assert tidy("a\n\n \n\n\nb") == "a\n\nb"
+    assert tidy("\n  def f():\n") == "  def f():"
+
+
+@given(st.text())
+def test_tidy_text_can_be_stored_and_is_tidy(text):
+    once = tidy(text)
+    assert "\0" not in once
+    once.encode()
+    assert tidy(once) == once

@@ -1,0 +1,179 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+
+from corecube.access import Principal, scope_for
+from corecube.errors import InvalidRequestError
+from corecube.first_admin import ensure_first_admin
+from corecube.models import Compartment, Connection, Grant, User
+from retrieval.models import Document, Sync
+from retrieval.samples import Company, add_samples, remove_samples, were_offered
+
+COMPANY = """
+[[compartment]]
+slug = "house"
+name = "House"
+description = "For all."
+
+[[group]]
+slug = "everyone"
+name = "Everyone"
+
+[[user]]
+username = "jun"
+name = "Jun Petrakis"
+title = "Guest"
+groups = ["everyone"]
+admin = false
+
+[[grant]]
+group = "everyone"
+compartment = "house"
+clearance = "public"
+
+[[grant]]
+user = "jun"
+compartment = "house"
+clearance = "internal"
+
+[[connection]]
+slug = "rules"
+name = "Rules"
+path = "rules"
+compartment = "house"
+sensitivity = "internal"
+trust = "authoritative"
+source_type = ""
+half_life_days = 30
+freshness_basis = "modified"
+"""
+
+
+@pytest.fixture
+def company(tmp_path):
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "doors.md").write_text("# Doors\n\nClose every door.\n")
+    (tmp_path / "company.toml").write_text(COMPANY)
+    return Company.read(tmp_path)
+
+
+def visible(username):
+    scope = scope_for(Principal(User.objects.get(username=username)))
+    return [inclusion.connection.slug for inclusion in scope.included]
+
+
+@pytest.mark.django_db
+def test_the_samples_are_taken_in_and_open_to_those_they_are_granted_to(company):
+    add_samples(company)
+    assert [document.title for document in Document.objects.all()] == ["Doors"]
+    assert visible("jun") == ["rules"]
+
+
+@pytest.mark.django_db
+def test_the_first_admin_sees_every_sample(company):
+    account = ensure_first_admin()
+    add_samples(company)
+    assert visible(account.username) == ["rules"]
+
+
+@pytest.mark.django_db
+def test_the_sample_users_can_sign_in_with_the_drawn_passwords(company):
+    (account,) = add_samples(company)
+    assert authenticate(username="jun", password=account.password).get_full_name() == "Jun Petrakis"
+
+
+@pytest.mark.django_db
+def test_adding_them_again_changes_nothing(company):
+    (account,) = add_samples(company)
+    assert add_samples(company) == []
+    assert Sync.objects.latest("started_at").unchanged == 1
+    assert Grant.objects.count() == 3
+    assert authenticate(username="jun", password=account.password) is not None
+
+
+@pytest.mark.django_db
+def test_an_interrupted_first_time_goes_on_where_it_stopped(company):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        add_samples(company, interrupt)
+    assert not were_offered(company)
+    assert [account.username for account in add_samples(company)] == ["jun"]
+    assert Document.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_they_are_offered_once(company):
+    assert not were_offered(company)
+    add_samples(company)
+    assert were_offered(company)
+    remove_samples(company)
+    assert were_offered(company)
+
+
+@pytest.mark.django_db
+def test_they_are_not_offered_among_sources_that_somebody_works_with(company, world):
+    assert world.runbooks.pk
+    assert were_offered(company)
+
+
+@pytest.mark.django_db
+def test_removing_them_leaves_nothing_of_theirs(company):
+    add_samples(company)
+    remove_samples(company)
+    left = (Document, Connection, Compartment, Grant, User)
+    assert [model.objects.count() for model in left] == [0] * len(left)
+    assert list(Group.objects.values_list("name", flat=True)) == ["Administrators"]
+
+
+@pytest.mark.django_db
+def test_removing_them_spares_what_has_found_other_use(company):
+    add_samples(company)
+    house = Compartment.objects.get(slug="house")
+    Connection.objects.create(slug="mine", name="Mine", kind="upload", compartment=house)
+    User.objects.create_user("dora").groups.add(Group.objects.get(name="Everyone"))
+    remove_samples(company)
+    assert Connection.objects.get().slug == "mine"
+    assert Compartment.objects.filter(slug="house").exists()
+    assert Group.objects.filter(name="Everyone").exists()
+
+
+@pytest.mark.django_db
+def test_a_connection_of_the_same_name_is_not_taken_over(company, tmp_path):
+    house = Compartment.objects.create(slug="mine", name="Mine")
+    Connection.objects.create(slug="rules", name="Mine", kind="folder", config={"path": "/else"}, compartment=house)
+    with pytest.raises(InvalidRequestError, match="rules"):
+        add_samples(company)
+    assert not User.objects.exists()
+    remove_samples(replace(company, folder=tmp_path))
+    assert Connection.objects.get().config == {"path": "/else"}
+
+
+@pytest.mark.django_db
+def test_the_company_that_comes_with_corecube_has_no_bad_file(capsys):
+    call_command("samples")
+    assert Connection.objects.count() >= 3
+    assert Compartment.objects.count() >= 3
+    assert Document.objects.count() >= 50
+    assert not Sync.objects.exclude(status=Sync.Status.DONE).exists()
+    assert not Sync.objects.exclude(failed=0).exists()
+    printed = capsys.readouterr().out
+    assert all(user.username in printed for user in User.objects.all())
+
+
+def test_every_row_of_the_company_refers_to_one_that_is_there():
+    company = Company.read(Path(settings.CORECUBE_SAMPLES_DIR))
+    compartments = {row["slug"] for row in company.compartments}
+    groups = {row["slug"] for row in company.groups}
+    users = {row["username"] for row in company.users}
+    assert {row["compartment"] for row in (*company.grants, *company.connections)} <= compartments
+    assert {row["group"] for row in company.grants if "group" in row} <= groups
+    assert {row["user"] for row in company.grants if "user" in row} <= users
+    assert all(set(row["groups"]) <= groups for row in company.users)
+    assert all(Path(company.path(row)).is_dir() for row in company.connections)
