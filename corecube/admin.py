@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from corecube.connectors import CONNECTORS, checked_config
+from corecube.errors import ConfigError
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
 
 admin.site.site_header = admin.site.site_title = "CoreCube administration"
@@ -38,10 +42,33 @@ class GrantAdmin(admin.ModelAdmin):
     list_select_related = ("user", "group", "compartment")
 
 
+class ConnectionForm(forms.ModelForm):
+    """Refuses a connection that its connector could not read."""
+
+    def clean(self) -> dict[str, Any]:
+        """Check kind and config together."""
+        cleaned = super().clean() or self.cleaned_data
+        kind = cleaned.get("kind")
+        if kind in CONNECTORS and {"kind", "config"} & set(self.changed_data):
+            try:
+                checked_config(kind, cleaned.get("config") or {})
+            except ConfigError as error:
+                raise ValidationError({"config": str(error)}) from error
+        return cleaned
+
+    def clean_kind(self) -> str:
+        """Refuse a kind that no connector reads, unless the connection has it already."""
+        kind: str = self.cleaned_data["kind"]
+        if kind not in CONNECTORS and "kind" in self.changed_data:
+            raise ValidationError(f"There is no connector of that kind; there are: {', '.join(CONNECTORS)}.")
+        return kind
+
+
 @admin.register(Connection)
 class ConnectionAdmin(admin.ModelAdmin):
     """Sources and where they stand."""
 
+    form = ConnectionForm
     list_display = ("name", "kind", "compartment", "sensitivity", "trust", "enabled", "last_synced_at")
     list_filter = ("kind", "compartment", "sensitivity", "enabled")
     search_fields = ("name", "slug")

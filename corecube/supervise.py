@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -37,8 +36,8 @@ class StopRequest:
     """
 
     def __init__(self) -> None:
-        self._stop = threading.Event()
-        self._hurry = threading.Event()
+        # A plain number: a handler may interrupt anything, so it must not take a lock.
+        self._received = 0
         self._before: dict[int, signal._HANDLER] = {}
 
     def __enter__(self) -> Self:
@@ -53,16 +52,17 @@ class StopRequest:
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 -- a signal handler's arguments
-        (self._hurry if self._stop.is_set() else self._stop).set()
+        self._received += 1
 
-    def wait(self, seconds: float) -> bool:
-        """Wait at most this long for the request; return whether it has come."""
-        return self._stop.wait(seconds)
+    @property
+    def has_come(self) -> bool:
+        """Whether it was asked for."""
+        return self._received > 0
 
     @property
     def is_urgent(self) -> bool:
-        """Whether it was asked for twice."""
-        return self._hurry.is_set()
+        """Whether it was asked for again."""
+        return self._received > 1
 
 
 class Team:
@@ -114,11 +114,10 @@ def running(
 
 def wait_until(condition: Callable[[], bool], team: Team, request: StopRequest) -> Program | None:
     """Return None once the condition holds or a stop was asked for, or else the program that has ended."""
-    while not condition():
+    while not (condition() or request.has_come):
         if ended := team.ended():
             return ended
-        if request.wait(_POLL_SECONDS):
-            return None
+        time.sleep(_POLL_SECONDS)
     return None
 
 

@@ -19,6 +19,8 @@ from retrieval.index import statements
 from retrieval.ranking import idf
 from retrieval.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
 
+#: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
+ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 _OPERATORS: Final = re.compile(r'"|(?:^|\s)-\w|\bOR\b')
 
 
@@ -75,7 +77,7 @@ def dense_hnsw(
 
     The scan goes on until enough of what it meets is in scope (iterative scan), so a filter costs time, not hits.
     """
-    settings = {"hnsw.ef_search": str(ef_search), "hnsw.iterative_scan": "relaxed_order", "enable_seqscan": "off"}
+    settings = {"hnsw.ef_search": str(ef_search), "hnsw.iterative_scan": "relaxed_order", **ONLY_THE_HNSW_INDEX}
     parameters = _vector_parameters(vector, scope, index, depth)
     rows = _read(statements.DENSE_HNSW, parameters, timeout_seconds=timeout_seconds, settings=settings)
     ordered = sorted(_ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))

@@ -18,11 +18,14 @@ def queue_sync(connection: Connection, *, actor: User | None, allow_deletions: b
     from retrieval.tasks import run_sync  # noqa: PLC0415 -- tasks import the services' neighbours
 
     with transaction.atomic():
-        waiting = connection.syncs.filter(status=Sync.Status.QUEUED, allow_deletions=allow_deletions).first()
-        if waiting is not None:
-            return waiting
-        sync = Sync.objects.create(connection=connection, allow_deletions=allow_deletions)
-        audit.record("connection.sync_queued", actor=actor, subject=connection.slug, allow_deletions=allow_deletions)
+        sync, created = Sync.objects.get_or_create(
+            connection=connection, status=Sync.Status.QUEUED, allow_deletions=allow_deletions
+        )
+        if created:
+            audit.record(
+                "connection.sync_queued", actor=actor, subject=connection.slug, allow_deletions=allow_deletions
+            )
+        # Also for one that waits already: its message may be lost, and a second one finds nothing left to do.
         transaction.on_commit(partial(run_sync.delay, str(sync.pk)))
     return sync
 

@@ -79,7 +79,7 @@ class Command(BaseCommand):
         with StopRequest() as request, running(_programs(port), request, folder=settings.BASE_DIR) as team:
             with Steps(self.stdout).step("Web server and worker"):
                 _require_running(wait_until(lambda: _answers(host, port), team, request))
-            if not request.wait(0):
+            if not request.has_come:
                 self._say_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
             _require_running(wait_until(lambda: False, team, request))
             self.stdout.write("\nStopping … (Ctrl-C again does not wait)")

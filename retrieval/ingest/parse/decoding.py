@@ -21,6 +21,8 @@ _GUESSED_BYTES: Final = 65536
 _CONTROLS: Final = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
 #: Random bytes hold 10 % of these; text in any charset next to none.
 _MOST_CONTROLS: Final = 0.02
+#: So few are an accident in a text, however short.
+_STRAY_CONTROLS: Final = 4
 #: Coherence, from 0 to 1, says how much a guess reads like a language; on a few lines it is this uncertain.
 _NEAR_DRAW: Final = 0.15
 
@@ -31,7 +33,7 @@ def looks_binary(content: bytes) -> bool:
         return False
     sample = content[:_SNIFFED_BYTES]
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    return b"\0" in sample or controls > _MOST_CONTROLS * len(sample)
+    return b"\0" in sample or controls > max(_STRAY_CONTROLS, _MOST_CONTROLS * len(sample))
 
 
 def decode(content: bytes, declared: str = "") -> str:
