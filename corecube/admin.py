@@ -48,7 +48,7 @@ class ConnectionForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         """Check kind and config together."""
         cleaned = super().clean() or self.cleaned_data
-        kind = cleaned.get("kind")
+        kind: str = cleaned.get("kind", "")
         if kind in CONNECTORS and {"kind", "config"} & set(self.changed_data):
             try:
                 checked_config(kind, cleaned.get("config") or {})
