@@ -1,6 +1,9 @@
 """CoreCube's settings. The environment is read here and nowhere else; `docs/configuration.md` lists it."""
 
+import os
 import secrets
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,12 +21,13 @@ CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
 
 def _secret_key(path: Path) -> str:
     """Return the installation's secret key, made on first use and readable by its owner only."""
-    try:
-        with path.open("x", encoding="ascii") as file:
-            path.chmod(0o600)
+    if not path.exists():
+        # Linked into place when it is whole: of two processes at once one wins, and neither reads half a key.
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="ascii") as file:
             file.write(secrets.token_urlsafe(50))
-    except FileExistsError:
-        pass
+            file.flush()
+            with suppress(FileExistsError):
+                os.link(file.name, path)
     return path.read_text(encoding="ascii").strip()
 
 
