@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.text import slugify
@@ -15,6 +15,11 @@ from corecube.scope import Sensitivity, TrustLevel
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
+
+
+#: What the tables hold.
+_SLUG_CHARACTERS: Final = 50
+_NAME_CHARACTERS: Final = 120
 
 
 class Command(BaseCommand):
@@ -81,13 +86,14 @@ def _connection(options: dict[str, Any]) -> Connection:
     name = options["connection"] or path.name
     config = {"path": str(path)}
     checked_config("folder", config)
-    existing = Connection.objects.select_related("compartment").filter(slug=slugify(name)).first()
+    slug = _slug(name)
+    existing = Connection.objects.select_related("compartment").filter(slug=slug).first()
     if existing is not None:
         _require_same(existing, config, options)
         return existing
     return Connection.objects.create(
-        slug=slugify(name),
-        name=name,
+        slug=slug,
+        name=name[:_NAME_CHARACTERS],
         kind="folder",
         config=config,
         compartment=_compartment(options["compartment"] or "General"),
@@ -97,7 +103,17 @@ def _connection(options: dict[str, Any]) -> Connection:
 
 
 def _compartment(name: str) -> Compartment:
-    return Compartment.objects.get_or_create(slug=slugify(name), defaults={"name": name})[0]
+    return Compartment.objects.get_or_create(slug=_slug(name), defaults={"name": name[:_NAME_CHARACTERS]})[0]
+
+
+def _slug(name: str) -> str:
+    """Return the name as it stands in addresses; raise CommandError for one without a Latin letter or digit."""
+    slug = slugify(name)[:_SLUG_CHARACTERS]
+    if not slug:
+        raise CommandError(
+            f"{name!r} needs a letter from a to z or a digit; --connection and --compartment name others."
+        )
+    return slug
 
 
 def _require_same(connection: Connection, config: dict[str, str], options: dict[str, Any]) -> None:

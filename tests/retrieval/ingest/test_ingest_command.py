@@ -1,0 +1,120 @@
+import pytest
+from django.core.management import CommandError, call_command
+
+from corecube.models import Compartment, Connection, Grant
+from corecube.scope import Sensitivity, TrustLevel
+from retrieval import runtime
+from retrieval.errors import ModelMissingError
+from retrieval.models import Document, Sync
+from retrieval.runtime import _loaded
+
+
+@pytest.fixture
+def folder(db, tmp_path):
+    root = tmp_path / "Team Wiki"
+    root.mkdir()
+    for name in ("a", "b", "c"):
+        (root / f"{name}.md").write_text(f"# Page {name}\n\nText of {name}.\n")
+    return root
+
+
+def ingest(capsys, *arguments, **options):
+    call_command("ingest", *map(str, arguments), **options)
+    return capsys.readouterr().out
+
+
+def test_a_folder_becomes_a_connection_named_after_it(folder, capsys):
+    printed = ingest(capsys, folder)
+    assert "3 seen, 3 added" in printed
+    assert "Nobody has a grant on General yet" in printed
+    connection = Connection.objects.get()
+    assert (connection.slug, connection.name, connection.kind) == ("team-wiki", "Team Wiki", "folder")
+    assert connection.sensitivity == Sensitivity.INTERNAL
+
+
+def test_the_options_say_where_it_stands(folder, capsys):
+    ingest(capsys, folder, connection="Notes", compartment="Research", sensitivity="restricted", trust="authoritative")
+    connection = Connection.objects.get()
+    assert (connection.name, connection.compartment.name) == ("Notes", "Research")
+    assert (connection.sensitivity, connection.trust) == (Sensitivity.RESTRICTED, TrustLevel.AUTHORITATIVE)
+
+
+def test_a_second_run_embeds_nothing(folder, capsys):
+    ingest(capsys, folder)
+    assert "0 added, 0 changed, 3 unchanged" in ingest(capsys, folder)
+    assert Connection.objects.count() == 1
+
+
+def test_one_file_alone_can_be_ingested(folder, capsys):
+    assert "1 seen, 1 added" in ingest(capsys, folder / "a.md")
+
+
+def test_a_granted_compartment_is_not_warned_about(folder, people, capsys):
+    compartment = Compartment.objects.create(slug="general", name="General")
+    Grant.objects.create(user=people["bob"], compartment=compartment, clearance=Sensitivity.INTERNAL)
+    assert "Nobody has a grant" not in ingest(capsys, folder)
+
+
+def test_bad_files_are_listed_with_their_reason(folder, capsys):
+    (folder / "empty.md").write_bytes(b"")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    printed = ingest(capsys, folder)
+    assert "3 added" in printed
+    assert "2 failed" in printed
+    assert "empty.md: empty: " in printed
+    assert "broken.pdf: corrupt: " in printed
+
+
+def test_a_missing_path_is_named_and_makes_nothing(db, tmp_path):
+    with pytest.raises(CommandError, match=f"There is nothing at {tmp_path}/nowhere"):
+        call_command("ingest", str(tmp_path / "nowhere"))
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("compartment", "Other"), ("sensitivity", "public"), ("trust", "volatile")]
+)
+def test_options_that_contradict_the_connection_change_nothing(folder, capsys, option, value):
+    ingest(capsys, folder)
+    before = Connection.objects.values().get()
+    with pytest.raises(CommandError, match=f"exists with another {option}"):
+        call_command("ingest", str(folder), **{option: value})
+    before.pop("last_synced_at")
+    assert before.items() <= Connection.objects.values().get().items()
+
+
+@pytest.mark.parametrize("name", ["漢字", "---"])
+def test_a_name_that_no_address_can_hold_is_refused(folder, name):
+    with pytest.raises(CommandError, match="needs a letter"):
+        call_command("ingest", str(folder), connection=name)
+
+
+def test_a_long_name_is_cut(folder, capsys):
+    ingest(capsys, folder, connection="n" * 300)
+    assert Connection.objects.get().slug == "n" * 50
+
+
+def test_another_folder_does_not_take_a_connection_over(folder, tmp_path, capsys):
+    ingest(capsys, folder, connection="Notes")
+    (tmp_path / "other").mkdir()
+    with pytest.raises(CommandError, match="exists with another path"):
+        call_command("ingest", str(tmp_path / "other"), connection="Notes")
+
+
+def test_deletions_over_the_guarded_share_need_the_option(folder, capsys):
+    ingest(capsys, folder)
+    for name in ("a", "b"):
+        (folder / f"{name}.md").unlink()
+    with pytest.raises(CommandError, match="--allow-deletions"):
+        call_command("ingest", str(folder))
+    assert Document.objects.count() == 3
+    assert "2 deleted" in ingest(capsys, folder, allow_deletions=True)
+
+
+def test_a_missing_model_is_named_with_the_way_out(folder, settings, tmp_path, monkeypatch):
+    settings.CORECUBE_MODELS_DIR = tmp_path / "no-models"
+    monkeypatch.setattr(runtime, "encoder", lambda: _loaded(settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL))
+    with pytest.raises(CommandError, match="models fetch") as caught:
+        call_command("ingest", str(folder))
+    assert isinstance(caught.value.__cause__, ModelMissingError)
+    assert Sync.objects.get().status == Sync.Status.FAILED
