@@ -16,7 +16,6 @@ from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
 
-
 #: What the tables hold.
 _SLUG_CHARACTERS: Final = 50
 _NAME_CHARACTERS: Final = 120
