@@ -20,12 +20,12 @@ fi
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: run test check fmt help lock torch test-tools
+.PHONY: run test check fmt help lock torch test-tools test-models
 
 run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stops it
 	@$(BIN)/python manage.py start $(ARGS)
 
-test: .venv/.dev-installed test-tools ## Run every test (ARGS='-k scope' for some)
+test: .venv/.dev-installed test-tools test-models ## Run every test (ARGS='-k scope' for some)
 	@$(BIN)/python -m pytest $(ARGS)
 
 check: .venv/.dev-installed ## Check format, lint, types, settings and migrations
@@ -66,6 +66,11 @@ help: ## List these commands
 	@echo "Installing the development packages …"
 	@$(PIP) install -qq --require-hashes --requirement requirements.lock --requirement requirements-dev.lock
 	@touch $@
+
+# The model as it is used, and in full precision for comparison.
+test-models: .venv/.installed
+	@$(BIN)/python manage.py models fetch
+	@$(BIN)/python manage.py models fetch --precision fp32
 
 test-tools:
 	@command -v redis-server >/dev/null \
