@@ -33,6 +33,7 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
     found = Document.objects.in_scope(scope).filter(pk=document_id).first()
     if found is None:
         raise Http404
-    panel = document_panel(found, found.chunks.defer("search").order_by("ordinal"), scope=scope, now=timezone.now())
+    chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
+    panel = document_panel(found, chunks, scope=scope, now=timezone.now())
     context = {"document": panel, "section": "explorer", "run_as": "" if principal.user == viewer else principal.user}
     return render(request, "explorer/document.html", context)

@@ -30,6 +30,7 @@ def read_document(
     if document is None:
         raise NotFoundError("No document with that id is visible to you.")
     absolute = request.build_absolute_uri
+    chunks = document.chunks.filter(connection_id__in=scope.connection_ids)
     return schemas.DocumentOut(
         id=document.pk,
         title=document.title,
@@ -41,8 +42,8 @@ def read_document(
         byte_size=document.byte_size,
         modified_at=document.modified_at,
         synced_at=document.synced_at,
-        chunk_count=document.chunks.count(),
-        chunks=[_chunk(chunk, absolute) for chunk in document.chunks.order_by("ordinal")[offset : offset + limit]],
+        chunk_count=chunks.count(),
+        chunks=[_chunk(chunk, absolute) for chunk in chunks.order_by("ordinal")[offset : offset + limit]],
     )
 
 

@@ -19,8 +19,9 @@ _INSERT_EMBEDDING: Final = statement("insert_embedding")
 _COUNT_TERMS: Final = statement("count_terms")
 _FOLD_TERMS: Final = statement("fold_terms")
 _OUTBOX: Final = statement("outbox")
-#: What an upsert overwrites: everything but the key and the connection, which the key is made of.
+#: What an upsert overwrites: everything but the key.
 _DOCUMENT_FIELDS: Final = (
+    "connection",
     "external_id",
     "title",
     "uri",

@@ -49,7 +49,7 @@ def encode_and_store(documents: Sequence[PreparedDocument], target: Target) -> f
 def _row(document: PreparedDocument, target: Target) -> Document:
     connection = target.connection
     return Document(
-        id=document_id(connection.slug, document.item.external_id),
+        id=document_id(connection.pk, document.item.external_id),
         connection=connection,
         external_id=document.item.external_id,
         title=document.title,

@@ -136,7 +136,7 @@ class SyncRun:
             self.progress(self.sync)
 
     def _take(self, item: SourceItem) -> None:
-        identity = document_id(self.target.connection.slug, item.external_id)
+        identity = document_id(self.target.connection.pk, item.external_id)
         self._seen.add(identity)
         try:
             content = self.source.connector.read(item)
@@ -212,7 +212,7 @@ class SyncRun:
         return f"{target.index} {target.text_search_config} {self.limits} {target.connection.source_type} {item.name}"
 
     def _fail(self, problem: ItemProblem) -> None:
-        self._seen.add(document_id(self.target.connection.slug, problem.external_id))
+        self._seen.add(document_id(self.target.connection.pk, problem.external_id))
         self._problems[problem.external_id] = problem
         self.sync.failed += 1
         logger.info("ingest.problem connection=%s reason=%s", self.target.connection.slug, problem.reason)

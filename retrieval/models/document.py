@@ -14,9 +14,12 @@ from corecube.scope import AccessScope
 _NAMESPACE: Final = uuid.UUID("6f0c1f52-0c5b-5a54-9a0e-1d9a1a0c7b11")
 
 
-def document_id(connection_slug: str, external_id: str) -> uuid.UUID:
-    """Return the id that a source item always has: made from where it stands, never drawn."""
-    return uuid.uuid5(_NAMESPACE, f"{connection_slug}\n{external_id}")
+def document_id(connection_id: int, external_id: str) -> uuid.UUID:
+    """Return the id that a source item always has: made from where it stands, never drawn.
+
+    The connection counts by its key, which is never given again; its slug may be.
+    """
+    return uuid.uuid5(_NAMESPACE, f"{connection_id}\n{external_id}")
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
