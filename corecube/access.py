@@ -21,6 +21,8 @@ class Principal:
 
     user: User
     key: ApiKey | None = None
+    #: The admin who looks through the user's eyes.
+    actor: User | None = None
 
     @property
     def label(self) -> str:

@@ -33,6 +33,11 @@ class Deadline:
         return max(0.0, self.budget_seconds - self.elapsed_seconds)
 
     @property
+    def leg_seconds(self) -> float:
+        """Seconds that a leg may take, at least 0: until 85 % of the budget, so that the rest can still run."""
+        return max(0.0, SOFT_SHARE * self.budget_seconds - self.elapsed_seconds)
+
+    @property
     def is_soft(self) -> bool:
         """Whether 85 % of the budget is spent, so that only what must run still runs."""
         return self.elapsed_seconds >= SOFT_SHARE * self.budget_seconds

@@ -34,8 +34,3 @@ def pack(
         else:
             drops.append(Drop(hit.chunk_id, DropReason.BUDGET, f"{tokens} tokens, {left} of {budget_tokens} left"))
     return tuple(passages), tuple(drops)
-
-
-def context_text(passages: tuple[Passage, ...]) -> str:
-    """Return the context as a model is shown it."""
-    return "\n\n".join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)

@@ -60,7 +60,7 @@ class Pipeline:
             given |= stage.gives
 
     def __repr__(self) -> str:
-        return " >> ".join(stage.name for stage in self.stages)
+        return " >> ".join(str(stage) if isinstance(stage, Legs) else stage.name for stage in self.stages)
 
     def run(self, state: SearchState) -> SearchState:
         """Run every stage and return the last state, its trace complete.
@@ -125,6 +125,9 @@ class Legs:
     name: ClassVar[str] = "legs"
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return f"({' | '.join(leg.name for leg in self.legs)})"
 
     @property
     def needs(self) -> frozenset[str]:

@@ -33,10 +33,9 @@ class Preset:
     config: PresetConfig
     build: Callable[[PresetConfig, Resources], Pipeline]
 
-    @property
-    def version(self) -> str:
-        """A fingerprint of the stages' code names and every number: it changes when either does."""
-        return hashlib.sha256(f"{self.build.__name__} {self.config}".encode()).hexdigest()[:12]
+    def version(self, pipeline: Pipeline) -> str:
+        """Return a fingerprint of the stages and of every number: it changes when either does."""
+        return hashlib.sha256(f"{pipeline!r} {self.config}".encode()).hexdigest()[:12]
 
 
 def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from threading import Semaphore
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.db import connection
 
 from retrieval.encoders import Encoder, load_encoder
 from retrieval.errors import ModelMissingError
+from retrieval.index.embedding_index import same_model
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 from retrieval.resources import Resources
@@ -33,16 +35,28 @@ class InlineExecutor(Executor):
 
 
 class DatabaseThreads(ThreadPoolExecutor):
-    """Threads that give their database connection back to the pool after each call."""
+    """Threads that give their database connection back to the pool after each call.
+
+    A call never waits for a thread: while all are busy it runs in the caller's. Otherwise requests would hold
+    one connection each and wait for another, until the pool is empty and all of them fail.
+    """
+
+    def __init__(self, threads: int, *, thread_name_prefix: str) -> None:
+        super().__init__(threads, thread_name_prefix=thread_name_prefix)
+        self._idle = Semaphore(threads)
+        self._inline = InlineExecutor()
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Run the call in a thread."""
+        """Run the call in an idle thread, or at once in the caller's when there is none."""
+        if not self._idle.acquire(blocking=False):
+            return self._inline.submit(fn, *args, **kwargs)
 
         def call() -> _T:
             try:
                 return fn(*args, **kwargs)
             finally:
                 connection.close()
+                self._idle.release()
 
         return super().submit(call)
 
@@ -62,20 +76,24 @@ def _leg_executor(threads: int) -> Executor:
     return DatabaseThreads(threads, thread_name_prefix="leg") if threads else InlineExecutor()
 
 
-def active_index() -> VectorIndex:
-    """Return the embedding index that is searched; raise ModelMissingError when none matches the model."""
+def active_index(model: Encoder) -> VectorIndex:
+    """Return the embedding index that is searched.
+
+    Raises ModelMissingError when there is none yet, ConfigError when it holds another model's vectors.
+    """
     index = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
     if index is None:
         message = "There is no embedding index yet: run `manage.py ingest` or sync a connection first."
         raise ModelMissingError(message)
-    return VectorIndex(index.pk, index.dim)
+    return same_model(index, model)
 
 
 def resources(model: Encoder | None = None) -> Resources:
     """Return what the presets' stages need; `model` takes the place of the installation's encoder."""
+    model = model or encoder()
     return Resources(
-        encoder=model or encoder(),
-        index=active_index(),
+        encoder=model,
+        index=active_index(model),
         text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
     )

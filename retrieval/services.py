@@ -42,12 +42,14 @@ class SearchOutcome:
     #: Names the stored trace.
     id: uuid.UUID
     preset: Preset
+    #: Fingerprint of the preset's stages and every number: it changes when either does.
+    preset_version: str
     state: SearchState
 
     @property
     def hits(self) -> Ranking:
-        """The hits wanted, best first."""
-        return self.state.hits[: self.state.top_k]
+        """The hits wanted, best first; none when the time was up before they were read from the store."""
+        return tuple(hit for hit in self.state.hits[: self.state.top_k] if hit.facts is not None)
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -83,8 +85,8 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
         now=timezone.now(),
         top_k=request.top_k,
     )
-    finished = preset.build(preset.config, resources or runtime.resources()).run(state)
-    outcome = SearchOutcome(uuid.uuid4(), preset, finished)
+    pipeline = preset.build(preset.config, resources or runtime.resources())
+    outcome = SearchOutcome(uuid.uuid4(), preset, preset.version(pipeline), pipeline.run(state))
     _record(outcome, principal)
     return outcome
 
@@ -107,13 +109,14 @@ def _record(outcome: SearchOutcome, principal: Principal) -> None:
         id=outcome.id,
         user=principal.user,
         key=principal.key,
+        actor=principal.actor,
         preset=outcome.preset.name,
-        preset_version=outcome.preset.version,
+        preset_version=outcome.preset_version,
         query=state.query.text if settings.CORECUBE_KEEP_QUERY_TEXT else "",
         connection_ids=state.scope.connection_ids,
         milliseconds=outcome.seconds * 1000,
         hit_count=len(outcome.hits),
         degraded=list(state.degraded),
-        trace=trace_json(state),
+        trace=trace_json(state, keep_words=settings.CORECUBE_KEEP_QUERY_TEXT),
     )
     logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))

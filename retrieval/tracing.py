@@ -5,11 +5,14 @@ from typing import Any
 from retrieval.types import Hit, SearchState, Span
 
 
-def trace_json(state: SearchState) -> dict[str, Any]:
-    """Return the trace of a finished search: its spans, its hits with their scores, its passages by number."""
+def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
+    """Return the trace of a finished search: its spans, its hits with their scores, its passages by number.
+
+    Without `keep_words` the query's words are left out wherever they stand.
+    """
     return {
-        "spans": [span_json(span) for span in state.trace],
-        "hits": [hit_json(hit) for hit in state.hits[: state.top_k]],
+        "spans": [span_json(span, keep_words=keep_words) for span in state.trace],
+        "hits": [hit_json(hit, keep_words=keep_words) for hit in state.hits[: state.top_k]],
         "passages": [
             {"number": passage.number, "chunk": str(passage.hit.chunk_id), "tokens": passage.token_count}
             for passage in state.passages
@@ -17,8 +20,8 @@ def trace_json(state: SearchState) -> dict[str, Any]:
     }
 
 
-def span_json(span: Span) -> dict[str, Any]:
-    """Return one span."""
+def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
+    """Return one span; a note's text may hold words of the query, its code never does."""
     return {
         "stage": span.stage,
         "parent": span.parent,
@@ -26,11 +29,14 @@ def span_json(span: Span) -> dict[str, Any]:
         "hits_in": span.hits_in,
         "hits_out": span.hits_out,
         "drops": [[str(drop.chunk_id), drop.reason.value, drop.detail] for drop in span.drops],
-        "notes": [{"code": note.code, "text": note.text, "degraded": note.degraded} for note in span.notes],
+        "notes": [
+            {"code": note.code, "text": note.text if keep_words else "", "degraded": note.degraded}
+            for note in span.notes
+        ],
     }
 
 
-def hit_json(hit: Hit) -> dict[str, Any]:
+def hit_json(hit: Hit, *, keep_words: bool = True) -> dict[str, Any]:
     """Return one hit's score ledger."""
     return {
         "chunk": str(hit.chunk_id),
@@ -39,5 +45,7 @@ def hit_json(hit: Hit) -> dict[str, Any]:
         "ranks": dict(hit.ranks),
         "signals": dict(hit.signals),
         "contributions": dict(hit.contributions),
-        "matches": [[match.lexeme, match.idf, match.share, match.weight] for match in hit.matches],
+        "matches": [
+            [match.lexeme if keep_words else "", match.idf, match.share, match.weight] for match in hit.matches
+        ],
     }

@@ -48,7 +48,7 @@ def result_panels(
     return ResultPanels(
         trace_id=outcome.id,
         preset=outcome.preset.name,
-        preset_version=outcome.preset.version,
+        preset_version=outcome.preset_version,
         principal=outcome.state.scope.principal,
         wanted=outcome.state.top_k,
         badges=badges(outcome),

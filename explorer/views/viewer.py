@@ -74,4 +74,4 @@ def principal_for(viewer: User, run_as: str) -> Principal:
     # PostgreSQL takes no NUL, and no name has one.
     user = user_named(run_as.replace("\0", ""))
     audit.record("search.run_as", actor=viewer, subject=user.username)
-    return Principal(user)
+    return Principal(user, actor=viewer)

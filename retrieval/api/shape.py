@@ -43,7 +43,7 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
     answer = schemas.SearchOut(
         trace_id=outcome.id,
         preset=outcome.preset.name,
-        preset_version=outcome.preset.version,
+        preset_version=outcome.preset_version,
         hits=hits,
         passages=[_passage(passage) for passage in outcome.passages],
         degraded=list(outcome.state.degraded),

@@ -21,7 +21,8 @@ from retrieval.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, Score
 
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
-_OPERATORS: Final = re.compile(r'"|(?:^|\s)-\w|\bOR\b')
+#: A quoted phrase, a minus before a word (one before a number is a sign), an OR.
+_OPERATORS: Final = re.compile(r'"[^"]*\w[^"]*"|(?:^|\s)-[^\W\d]|\bOR\b')
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +43,28 @@ class TextSearch:
     weights: tuple[float, ...]
 
 
-def analyze(text: str, *, scope: AccessScope, config: str) -> QueryTerms:
-    """Return the query's lexemes, rarest first, with their document frequencies in scope."""
-    rows = _read(statements.ANALYZE, {"text": text, "config": config, "scope": scope.connection_ids})
-    counts: dict[str, int] = {lexeme: chunks for lexeme, chunks, _ in rows}
-    size = counts.pop("")
-    terms = (Term(lexeme, count, idf(count, size)) for lexeme, count in counts.items())
-    return QueryTerms(
-        terms=tuple(sorted(terms, key=lambda term: (term.document_frequency, term.lexeme))),
-        corpus_size=size,
-        all_terms=rows[0][2],
-        has_operators=bool(_OPERATORS.search(text)),
+def analyze(text: str, *, scope: AccessScope, config: str, timeout_seconds: float | None = None) -> QueryTerms:
+    """Return the query's lexemes, rarest first, with their document frequencies in scope.
+
+    A query that only says what must be absent has no `all_terms`: no index can find its matches.
+    """
+    rows = _read(
+        statements.ANALYZE,
+        {"text": text, "config": config, "scope": scope.connection_ids},
+        timeout_seconds=timeout_seconds,
     )
+    counts: dict[str, int] = {row["lexeme"]: row["chunks"] for row in rows}
+    size = counts.pop("")
+    terms = tuple(
+        sorted(
+            (Term(lexeme, count, idf(count, size)) for lexeme, count in counts.items()),
+            key=lambda term: (term.document_frequency, term.lexeme),
+        )
+    )
+    if _OPERATORS.search(text):
+        as_written = rows[0]["as_written"] if rows[0]["is_indexable"] else ""
+        return QueryTerms(terms, size, as_written, has_operators=True)
+    return QueryTerms(terms, size, " & ".join(quoted(term.lexeme) for term in terms))
 
 
 def dense_exact(
@@ -97,8 +108,15 @@ def fulltext(
     return _ranking(_read(statements.FULLTEXT, parameters, timeout_seconds=timeout_seconds), ScoreType.FULLTEXT)
 
 
-def complete(
-    hits: Ranking, *, vector: Vector, index: VectorIndex, terms: Sequence[Term], scope: AccessScope, search: TextSearch
+def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
+    hits: Ranking,
+    *,
+    vector: Vector,
+    index: VectorIndex,
+    terms: Sequence[Term],
+    scope: AccessScope,
+    search: TextSearch,
+    timeout_seconds: float | None = None,
 ) -> Ranking:
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
 
@@ -112,7 +130,8 @@ def complete(
         "scope": scope.connection_ids,
         **_term_parameters(terms, search),
     }
-    found = {ChunkId(row["document_id"], row["ordinal"]): row for row in _read_named(statements.COMPLETE, parameters)}
+    rows = _read(statements.COMPLETE, parameters, timeout_seconds=timeout_seconds)
+    found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
     return tuple(_completed(hit, found[hit.chunk_id]) for hit in hits if hit.chunk_id in found)
 
 
@@ -147,10 +166,15 @@ def _matches(rows: Sequence[Sequence[Any]]) -> tuple[TermMatch, ...]:
     return tuple(TermMatch(lexeme, float(idf_), float(share), weight) for lexeme, idf_, share, weight in rows)
 
 
-def _ranking(rows: Sequence[tuple[Any, ...]], score_type: ScoreType) -> Ranking:
+def _ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Ranking:
     return tuple(
-        Hit(ChunkId(document_id, ordinal), float(score), score_type, signals={score_type.value: float(score)})
-        for document_id, ordinal, score in rows
+        Hit(
+            ChunkId(row["document_id"], row["ordinal"]),
+            float(row["score"]),
+            score_type,
+            signals={score_type.value: float(row["score"])},
+        )
+        for row in rows
     )
 
 
@@ -174,11 +198,18 @@ def _term_parameters(terms: Sequence[Term], search: TextSearch) -> dict[str, Any
 
 
 def _read(
-    sql: str, parameters: Mapping[str, Any], *, timeout_seconds: float = 0.0, settings: Mapping[str, str] | None = None
-) -> list[tuple[Any, ...]]:
-    """Run one SELECT under settings that end with it. Raises SearchTimeoutError past the time limit."""
+    sql: str,
+    parameters: Mapping[str, Any],
+    *,
+    timeout_seconds: float | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """Run one SELECT under settings that end with it and return its rows by column name.
+
+    `timeout_seconds` None sets no time limit. Raises SearchTimeoutError past the limit, DatabaseUnavailableError.
+    """
     local = {**(settings or {})}
-    if timeout_seconds:
+    if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
     with _translated(), transaction.atomic(), connection.cursor() as cursor:
         if local:
@@ -186,14 +217,6 @@ def _read(
                 "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
                 [list(local), list(local.values())],
             )
-        cursor.execute(sql, parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
-
-
-def _read_named(sql: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Run one SELECT and return its rows by column name."""
-    with _translated(), connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

@@ -20,7 +20,12 @@ class Analyze:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's terms."""
-        terms = store.analyze(state.query.retrieval_text, scope=state.scope, config=self.text_search_config)
+        terms = store.analyze(
+            state.query.retrieval_text,
+            scope=state.scope,
+            config=self.text_search_config,
+            timeout_seconds=state.deadline.remaining_seconds,
+        )
         return replace(state, terms=terms, notes=(*state.notes, *_cut_note(state)))
 
 

@@ -35,6 +35,7 @@ class Complete:
             terms=state.terms.terms,
             scope=state.scope,
             search=store.TextSearch(self.text_search_config, tuple(self.config.weights)),
+            timeout_seconds=state.deadline.remaining_seconds,
         )
         gone = len(state.hits) - len(hits)
         notes = (Note("stale_hits", f"{gone} hits were gone from the store."),) if gone else ()

@@ -34,7 +34,7 @@ class Dense:
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
         size = state.terms.corpus_size
-        timeout = state.deadline.remaining_seconds
+        timeout = state.deadline.leg_seconds
         if size < self.config.exact_below:
             ranking = store.dense_exact(
                 vector, scope=state.scope, index=self.index, depth=self.config.depth, timeout_seconds=timeout

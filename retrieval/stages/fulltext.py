@@ -58,7 +58,7 @@ class Fulltext:
             scope=state.scope,
             search=search,
             depth=self.config.depth,
-            timeout_seconds=state.deadline.remaining_seconds,
+            timeout_seconds=state.deadline.leg_seconds,
         )
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.packing import context_text, pack, passage_header
+from retrieval.packing import pack, passage_header
 from retrieval.types import DropReason
 from tests.retrieval.conftest import chunk_id, hit
 
@@ -33,11 +33,6 @@ def test_hits_that_do_not_fit_are_dropped_and_smaller_ones_still_taken():
         (2, chunk_id(3), 8),
     ]
     assert [(drop.chunk_id, drop.reason) for drop in drops] == [(chunk_id(2), DropReason.BUDGET)]
-
-
-def test_the_context_has_every_header_above_its_text():
-    passages, _ = pack((hit(1), hit(2)), budget_tokens=100, header=header, count_tokens=words)
-    assert context_text(passages) == "[1] Title 1\ntext 1\n\n[2] Title 2\ntext 2"
 
 
 @given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 500))

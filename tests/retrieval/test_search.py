@@ -1,14 +1,17 @@
 """The whole search, on a real store."""
 
 import json
+import math
 
 import pytest
 from django.db import connection as database
 
 from corecube.access import Principal, ScopeRequest
-from corecube.errors import NotPermittedError, UnknownConnectionError
+from corecube.errors import ConfigError, NotPermittedError, UnknownConnectionError
 from corecube.models import ApiKey
 from retrieval.errors import EmptyQueryError, ModelMissingError, QueryTooLongError, UnknownPresetError
+from retrieval.index import statements
+from retrieval.ingest.sync import sync_connection
 from retrieval.models import EmbeddingIndex, SearchRecord
 from retrieval.services import SearchRequest, search
 
@@ -111,7 +114,7 @@ def test_every_search_is_recorded(world):
     record = SearchRecord.objects.get(pk=outcome.id)
     assert (record.user, record.preset, record.query) == (world.bob, "corecube", "rollback staging")
     assert record.trace["hits"][0]["chunk"] == str(outcome.hits[0].chunk_id)
-    assert record.preset_version == outcome.preset.version
+    assert record.preset_version == outcome.preset_version
 
 
 def test_query_text_is_not_kept_where_the_setting_says_so(world, settings):
@@ -144,6 +147,50 @@ def test_odd_queries_are_answered(world, text):
     find(world, "bob", text)
 
 
+@pytest.mark.parametrize("text", ["-rollback", "-18", "release OR -staging", "-staging -release"])
+def test_a_query_of_what_must_be_absent_is_answered_by_the_vectors(world, text):
+    outcome = find(world, "bob", text)
+    assert outcome.hits
+    assert all(math.isfinite(hit.score) for hit in outcome.hits)
+
+
+def test_a_minus_before_a_number_is_a_sign(world):
+    (world.root / "runbooks" / "cold.md").write_text("# Cold rooms\n\nVaccines are stored at -18 degrees.\n")
+    sync_connection(world.runbooks)
+    terms = find(world, "bob", "stored at -18 degrees").state.terms
+    assert not terms.has_operators
+    assert "!" not in terms.all_terms
+    assert find(world, "bob", "stored at -18 degrees").hits[0].ranks["fulltext"] == 1
+
+
+def test_an_index_of_another_model_is_not_searched(world):
+    EmbeddingIndex.objects.update(weights="others")
+    with pytest.raises(ConfigError, match="was built with"):
+        find(world, "bob", "rollback")
+
+
+def test_without_query_text_the_trace_holds_none_of_its_words(world, settings):
+    settings.CORECUBE_KEEP_QUERY_TEXT = False
+    record = SearchRecord.objects.get(pk=find(world, "alice", "stolen zanzibar passphrase").id)
+    assert record.trace["hits"]
+    assert not any(word in json.dumps(record.trace) for word in ("stolen", "zanzibar", "passphras"))
+
+
+def test_the_record_names_the_admin_who_searched_as_somebody_else(world):
+    seen = search(SearchRequest(text="rollback"), principal=Principal(world.bob, actor=world.alice))
+    record = SearchRecord.objects.get(pk=seen.id)
+    assert (record.user, record.actor) == (world.bob, world.alice)
+
+
+def test_a_leg_that_runs_out_of_time_leaves_the_other_legs_hits(world, monkeypatch):
+    slow = statements.FULLTEXT.replace("FROM matched\n", "FROM matched, pg_sleep(30)\n")
+    assert slow != statements.FULLTEXT
+    monkeypatch.setattr(statements, "FULLTEXT", slow)
+    outcome = find(world, "bob", "rollback staging")
+    assert outcome.hits
+    assert outcome.state.degraded[0] == "fulltext_timeout"
+
+
 def test_an_unknown_preset_is_named_with_those_that_exist(world):
     with pytest.raises(UnknownPresetError, match=r"'nope'.*corecube"):
         find(world, "bob", "rollback", preset="nope")
@@ -165,8 +212,6 @@ def test_without_an_embedding_index_the_way_out_is_named(world):
 def test_exact_duplicates_leave_the_more_trusted_copy(world):
     copy = (world.root / "runbooks" / "queues.txt").read_text()
     (world.root / "ledger" / "queues.txt").write_text(copy)
-    from retrieval.ingest.sync import sync_connection
-
     sync_connection(world.ledger)
     outcome = find(world, "alice", "Q-4711 draining the queue")
     assert [hit.chunk.connection_id for hit in outcome.hits if hit.chunk.title.lower() == "queues"] == [
@@ -183,8 +228,8 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(world, django_assert
 
 
 def test_a_document_deleted_between_the_legs_and_the_reading_is_left_out(world):
+    from retrieval import runtime
     from retrieval.index import store
-    from retrieval.runtime import active_index
     from retrieval.types import QueryTerms
 
     outcome = find(world, "bob", "rollback staging")
@@ -194,7 +239,7 @@ def test_a_document_deleted_between_the_legs_and_the_reading_is_left_out(world):
     completed = store.complete(
         outcome.hits,
         vector=outcome.state.vector,
-        index=active_index(),
+        index=runtime.active_index(runtime.encoder()),
         terms=QueryTerms().terms,
         scope=outcome.state.scope,
         search=store.TextSearch("english", (0.1, 0.5, 0.7, 1.0)),

@@ -120,7 +120,7 @@ def slug(number: int) -> str:
 
 def document_key(connection: int, place: int) -> UUID:
     """Return the id of the document at a place, from 0, of the connection with this number."""
-    return document_id(slug(connection), str(place))
+    return document_id(connection, str(place))
 
 
 def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: Progress) -> None:

@@ -170,7 +170,7 @@ def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
 
 def _recall(observed: Sequence[_Observation], *, depth: int) -> float | None:
     """Return the mean share of the exact nearest chunks that the dense leg found."""
-    index = runtime.active_index()
+    index = runtime.active_index(KnownQueries({}))
     shares = []
     for it in observed:
         if it.dense is None or it.vector is None:

@@ -4,7 +4,7 @@ WITH compared AS MATERIALIZED (
     FROM retrieval_embedding
     WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
 )
-SELECT document_id, ordinal, 1 - distance AS cosine
+SELECT document_id, ordinal, 1 - distance AS score
 FROM compared
 ORDER BY distance, document_id, ordinal
 LIMIT %(depth)s

@@ -12,11 +12,11 @@ scored AS (
     SELECT
         matched.document_id,
         matched.ordinal,
-        (
+        coalesce((
             SELECT sum(terms.idf * ts_rank(%(weights)s::float4[], matched.search, terms.term, 1))
             FROM terms
             WHERE matched.search @@ terms.term
-        ) AS score
+        ), 0) AS score
     FROM matched
 )
 SELECT document_id, ordinal, score

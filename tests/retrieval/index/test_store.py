@@ -7,13 +7,18 @@ from pgvector import HalfVector
 
 from corecube.access import scope_for
 from corecube.errors import DatabaseUnavailableError
+from retrieval import runtime
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import statements, store
 from retrieval.index.store import TextSearch, VectorIndex
 from retrieval.models import Chunk
 from retrieval.ranking import idf
-from retrieval.runtime import active_index
 from retrieval.types import Term
+
+
+def searched_index():
+    return runtime.active_index(runtime.encoder())
+
 
 SEARCH = TextSearch("english", (0.1, 0.5, 0.7, 1.0))
 
@@ -36,7 +41,7 @@ def unit(rng, count, dim):
 @pytest.fixture
 def many(world):
     """Add 2,000 random vectors, half in the runbooks and half in the ledger, and return them."""
-    index = active_index()
+    index = searched_index()
     vectors = unit(np.random.default_rng(7), 2000, index.dim)
     rows = [
         (number, index.id, world.runbooks.pk if number % 2 else world.ledger.pk, HalfVector(vector).to_text())
@@ -71,13 +76,24 @@ def test_terms_come_rarest_first_with_their_idf(world, alice):
     assert found.terms[0].idf == pytest.approx(idf(1, found.corpus_size))
 
 
-@pytest.mark.parametrize(("text", "expected"), [("a -b", True), ('"a b"', True), ("a OR b", True), ("a-b or c", False)])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a -b", True),
+        ('"a b"', True),
+        ("a OR b", True),
+        ("a-b or c", False),
+        ("stored at -18 degrees", False),
+        ('a 19" rack', False),
+        ('" "', False),
+    ],
+)
 def test_operators_are_noticed(alice, text, expected):
     assert store.analyze(text, scope=alice, config="english").has_operators is expected
 
 
 def test_the_exact_scan_agrees_with_numpy(world, alice, many):
-    index = active_index()
+    index = searched_index()
     query = unit(np.random.default_rng(8), 1, index.dim)[0]
     found = store.dense_exact(query, scope=alice, index=index, depth=10, timeout_seconds=5)
     expected = sorted((many @ query).tolist(), reverse=True)[:10]
@@ -85,7 +101,7 @@ def test_the_exact_scan_agrees_with_numpy(world, alice, many):
 
 
 def test_hnsw_finds_nearly_what_the_exact_scan_finds_under_a_scope(world, bob, many):
-    index = active_index()
+    index = searched_index()
     recalls = []
     for query in unit(np.random.default_rng(9), 10, index.dim):
         exact = store.dense_exact(query, scope=bob, index=index, depth=20, timeout_seconds=5)
@@ -97,7 +113,7 @@ def test_hnsw_finds_nearly_what_the_exact_scan_finds_under_a_scope(world, bob, m
 
 
 def test_no_leg_returns_what_is_out_of_scope(world, bob, many):
-    index = active_index()
+    index = searched_index()
     query = unit(np.random.default_rng(10), 1, index.dim)[0]
     term = Term("rollback", 1, 1.0)
     rankings = (
@@ -115,7 +131,7 @@ def test_no_leg_returns_what_is_out_of_scope(world, bob, many):
 
 
 def test_completing_leaves_out_what_is_out_of_scope(world, alice, bob):
-    index = active_index()
+    index = searched_index()
     query = unit(np.random.default_rng(11), 1, index.dim)[0]
     pool = store.dense_exact(query, scope=alice, index=index, depth=100, timeout_seconds=5)
     completed = store.complete(pool, vector=query, index=index, terms=(), scope=bob, search=SEARCH)
@@ -160,7 +176,7 @@ def vector_parameters(index, scope):
 
 
 def test_the_hnsw_statement_uses_the_hnsw_index_and_no_parallel_scan(world, bob, many):
-    index = active_index()
+    index = searched_index()
     plan = plan_of(statements.DENSE_HNSW, vector_parameters(index, bob), store.ONLY_THE_HNSW_INDEX)
     assert f"retrieval_embedding_hnsw_{index.id}" in plan
     assert "Gather" not in plan
@@ -168,7 +184,7 @@ def test_the_hnsw_statement_uses_the_hnsw_index_and_no_parallel_scan(world, bob,
 
 
 def test_the_exact_statement_does_not_touch_the_hnsw_index(world, bob, many):
-    index = active_index()
+    index = searched_index()
     assert "hnsw" not in plan_of(statements.DENSE_EXACT, vector_parameters(index, bob))
 
 
@@ -217,6 +233,6 @@ def test_a_lexeme_is_quoted_as_itself(db, lexeme):
 
 
 def test_two_vector_indexes_do_not_mix(world, alice):
-    other = VectorIndex(active_index().id + 1, active_index().dim)
+    other = VectorIndex(searched_index().id + 1, searched_index().dim)
     query = unit(np.random.default_rng(13), 1, other.dim)[0]
     assert store.dense_exact(query, scope=alice, index=other, depth=10, timeout_seconds=5) == ()
