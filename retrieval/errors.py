@@ -7,6 +7,7 @@ CoreCubeError
 ├── EncoderError                the embedding model failed
 │   └── ModelMissingError       its files are not there
 ├── SyncRunningError            another sync of the same connection is at work
+├── ConnectionDisabledError     the connection is switched off
 ├── IngestError                 one document cannot be taken in; `reason` is a stable word
 └── InvalidRequestError
     ├── EmptyQueryError
@@ -56,6 +57,13 @@ class SyncRunningError(CoreCubeError):
 
     status: ClassVar[int] = 409
     code: ClassVar[str] = "sync_running"
+
+
+class ConnectionDisabledError(CoreCubeError):
+    """This connection is disabled; enable it in the administration first."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "connection_disabled"
 
 
 class IngestError(CoreCubeError):

@@ -1,9 +1,13 @@
 """A judged collection as a connection of its own, in a compartment that nobody but the evaluation may see."""
 
+import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from django.utils.text import slugify
 
 from corecube.access import Principal
 from corecube.connectors import ItemProblem, SourceItem
@@ -13,9 +17,13 @@ from retrieval.evaluate.datasets import Dataset
 from retrieval.ingest.sync import Source, sync_connection
 from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
 from retrieval.models import Sync
+from retrieval.sanitise import storable
 
 #: Name of the user and the compartment.
 EVALUATION: Final = "evaluation"
+#: What the table holds of a name; what a slug keeps of it beside the hash.
+_NAME_CHARACTERS: Final = 120
+_READABLE_CHARACTERS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,8 @@ class CorpusConnector:
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the documents."""
         for document in self.dataset.documents():
-            yield SourceItem(document["_id"], document["_id"], uri="", locator=json.dumps(document), modified_at=None)
+            name = storable(document["_id"])
+            yield SourceItem(name, name, uri="", locator=json.dumps(document), modified_at=None)
 
     def read(self, item: SourceItem) -> bytes:
         """Return a document as JSON."""
@@ -40,7 +49,7 @@ class CorpusConnector:
 def parse_document(raw: RawDocument) -> ParsedDocument:
     """Return a corpus line as a document of one paragraph."""
     document = json.loads(raw.content)
-    title, text = document.get("title", ""), document.get("text", "")
+    title, text = _text(document, "title"), _text(document, "text")
     return ParsedDocument(title, (Block(BlockKind.PARAGRAPH, text or title),), source_type="text")
 
 
@@ -54,11 +63,10 @@ def evaluation_principal() -> Principal:
 
 def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
     """Return the connection that holds the collection, synced: what is there already is not embedded again."""
-    slug = f"{EVALUATION}-{dataset.name}".lower()[:50]
     connection, _ = Connection.objects.get_or_create(
-        slug=slug,
+        slug=_slug(dataset),
         defaults={
-            "name": f"Evaluation {dataset.name}",
+            "name": f"Evaluation {dataset.name}"[:_NAME_CHARACTERS],
             "kind": EVALUATION,
             "compartment": Compartment.objects.get(slug=EVALUATION),
             "sensitivity": Sensitivity.RESTRICTED,
@@ -69,3 +77,16 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
         connection, sync=Sync(connection=connection, allow_deletions=True), source=source, progress=progress
     )
     return connection
+
+
+def _slug(dataset: Dataset) -> str:
+    """Return the connection's slug: the folder's name for people, and a hash that tells folders of one name apart."""
+    folder = hashlib.sha256(os.fsencode(dataset.directory.resolve())).hexdigest()[:8]
+    readable = slugify(dataset.name)[:_READABLE_CHARACTERS].strip("-_")
+    return "-".join(filter(None, (EVALUATION, readable, folder)))
+
+
+def _text(document: dict[str, Any], key: str) -> str:
+    """Return a text of a corpus line, empty where it has none."""
+    value = document.get(key)
+    return value if isinstance(value, str) else ""

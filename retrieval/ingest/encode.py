@@ -6,6 +6,9 @@ from datetime import datetime
 from time import perf_counter
 from typing import Final
 
+from django.db import transaction
+
+from corecube.errors import UnknownConnectionError
 from corecube.models import Connection
 from retrieval.encoders import Encoder
 from retrieval.index.store import VectorIndex
@@ -30,7 +33,10 @@ class Target:
 
 
 def encode_and_store(documents: Sequence[PreparedDocument], target: Target) -> float:
-    """Embed the documents' chunks, store all of them in one transaction, and return the seconds in the encoder."""
+    """Embed the documents' chunks, store all of them in one transaction, and return the seconds in the encoder.
+
+    Raises UnknownConnectionError, with nothing stored, when the connection was deleted meanwhile.
+    """
     texts = [embedded_text(document.title, draft) for document in documents for draft in document.chunks]
     started = perf_counter()
     vectors = iter(target.encoder.encode_documents(texts))
@@ -42,8 +48,16 @@ def encode_and_store(documents: Sequence[PreparedDocument], target: Target) -> f
         )
         for document in documents
     ]
-    store_documents(stored, index=target.index, text_search_config=target.text_search_config)
+    with transaction.atomic():
+        _hold(target.connection)
+        store_documents(stored, index=target.index, text_search_config=target.text_search_config)
     return seconds
+
+
+def _hold(connection: Connection) -> None:
+    """Keep the connection from being deleted until the transaction ends; no constraint ties its documents to it."""
+    if Connection.objects.select_for_update().filter(pk=connection.pk).first() is None:
+        raise UnknownConnectionError("The connection was deleted while it was synced.")
 
 
 def _row(document: PreparedDocument, target: Target) -> Document:
@@ -58,6 +72,6 @@ def _row(document: PreparedDocument, target: Target) -> Document:
         fingerprint=document.fingerprint,
         byte_size=document.byte_size,
         metadata=dict(document.metadata),
-        modified_at=modified_at(document),
+        modified_at=modified_at(document, now=target.synced_at),
         synced_at=target.synced_at,
     )

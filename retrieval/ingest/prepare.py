@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from corecube.connectors.types import SourceItem
@@ -14,6 +14,10 @@ from retrieval.sanitise import storable
 
 #: Raised by one whenever parsing or chunking changes what it makes of the same bytes.
 INGEST_VERSION: Final = 1
+#: Facts that state when a document changed, the most telling first.
+_DATE_KEYS: Final = ("modified", "updated", "last_reviewed", "date", "created")
+#: How far ahead a date may lie: clocks and time zones differ.
+_CLOCKS_DIFFER: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +74,32 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
 
 
-def modified_at(document: PreparedDocument) -> datetime | None:
-    """Return when the document last changed: its own date if it states one, else the source's."""
-    for key in ("modified", "updated", "last_reviewed", "date", "created"):
-        if key in document.metadata:
-            try:
-                stated = datetime.fromisoformat(document.metadata[key])
-            except ValueError:
-                continue
-            return stated if stated.tzinfo else stated.replace(tzinfo=UTC)
-    return document.item.modified_at
+def modified_at(document: PreparedDocument, *, now: datetime) -> datetime | None:
+    """Return when the document last changed, in UTC: its own date if it states one, else the source's.
+
+    A date that no calendar here can hold, or that lies ahead of `now` by more than a day, is passed over.
+    """
+    stated = (document.metadata[key] for key in _DATE_KEYS if key in document.metadata)
+    dates = (*map(_date, stated), document.item.modified_at)
+    return next((moment for date in dates if (moment := _moment(date, now + _CLOCKS_DIFFER))), None)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _moment(date: datetime | None, latest: datetime) -> datetime | None:
+    """Return a date in UTC, or None for one after `latest` or beyond what can be represented there."""
+    if date is None:
+        return None
+    try:
+        moment = (date if date.tzinfo else date.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment <= latest else None
 
 
 def _storable_draft(draft: ChunkDraft) -> ChunkDraft:

@@ -10,13 +10,18 @@ from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
 from retrieval.index.writer import delete_documents, fold_term_counts
+from retrieval.ingest.sync import require_enabled
 from retrieval.models import Document, Sync
 
 
 def queue_sync(connection: Connection, *, actor: User | None, allow_deletions: bool = False) -> Sync:
-    """Queue a sync for a worker and return it. One of the same kind that is queued already is returned as it is."""
+    """Queue a sync for a worker and return it. One of the same kind that is queued already is returned as it is.
+
+    Raises ConnectionDisabledError.
+    """
     from retrieval.tasks import run_sync  # noqa: PLC0415 -- tasks import the services' neighbours
 
+    require_enabled(connection)
     with transaction.atomic():
         sync, created = Sync.objects.get_or_create(
             connection=connection, status=Sync.Status.QUEUED, allow_deletions=allow_deletions
@@ -33,8 +38,10 @@ def queue_sync(connection: Connection, *, actor: User | None, allow_deletions: b
 def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor: User | None) -> None:
     """Keep an uploaded file with its connection; the next sync takes it in.
 
-    Raises InvalidRequestError for a connection of another kind, ItemError for a bad name or a file over the limit.
+    Raises InvalidRequestError for a connection of another kind, ConnectionDisabledError, and ItemError for a
+    bad name or a file over the limit.
     """
+    require_enabled(connection)
     if connection.kind != "upload":
         raise InvalidRequestError("Files can be uploaded only to a connection of kind upload.")
     target = save_upload(connection, name=name, content=content)

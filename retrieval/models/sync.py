@@ -4,6 +4,7 @@ import uuid
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import Q
 
 from corecube.models import Connection
 
@@ -42,6 +43,11 @@ class Sync(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-queued_at"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["connection", "allow_deletions"], condition=Q(status="queued"), name="one_queued_sync_of_a_kind"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.connection} {self.status}"

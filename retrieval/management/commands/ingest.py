@@ -19,6 +19,7 @@ from retrieval.models import Sync
 #: What the tables hold.
 _SLUG_CHARACTERS: Final = 50
 _NAME_CHARACTERS: Final = 120
+_DEFAULT_COMPARTMENT: Final = "General"
 
 
 class Command(BaseCommand):
@@ -32,7 +33,9 @@ class Command(BaseCommand):
             "--connection", metavar="NAME", help="the connection's name (default: the path's last part)"
         )
         parser.add_argument(
-            "--compartment", metavar="C", help="the compartment's name (default: General); made if missing"
+            "--compartment",
+            metavar="C",
+            help=f"the compartment's name (default: {_DEFAULT_COMPARTMENT}); made if missing",
         )
         parser.add_argument("--sensitivity", choices=_names(Sensitivity), help="default: internal")
         parser.add_argument("--trust", choices=_names(TrustLevel), help="default: reference")
@@ -82,7 +85,7 @@ def _names(levels: type[Sensitivity] | type[TrustLevel]) -> list[str]:
 def _connection(options: dict[str, Any]) -> Connection:
     """Return the connection that the options name, made when there is none; raise CommandError on a contradiction."""
     path = options["path"].expanduser().absolute()
-    name = options["connection"] or path.name
+    name = _checked_name(options["connection"] or path.name)
     config = {"path": str(path)}
     checked_config("folder", config)
     slug = _slug(name)
@@ -92,17 +95,34 @@ def _connection(options: dict[str, Any]) -> Connection:
         return existing
     return Connection.objects.create(
         slug=slug,
-        name=name[:_NAME_CHARACTERS],
+        name=name,
         kind="folder",
         config=config,
-        compartment=_compartment(options["compartment"] or "General"),
+        compartment=_compartment(options["compartment"]),
         sensitivity=Sensitivity[(options["sensitivity"] or "internal").upper()],
         trust=TrustLevel[(options["trust"] or "reference").upper()],
     )
 
 
-def _compartment(name: str) -> Compartment:
-    return Compartment.objects.get_or_create(slug=_slug(name), defaults={"name": name[:_NAME_CHARACTERS]})[0]
+def _checked_name(name: str) -> str:
+    """Return the name; raise CommandError for one that the tables would have to cut."""
+    if len(name) > _NAME_CHARACTERS:
+        raise CommandError(
+            f"The name {name!r} has more than {_NAME_CHARACTERS} characters; --connection names another."
+        )
+    return name
+
+
+def _compartment(name: str | None) -> Compartment:
+    """Return the compartment of that name or slug, made if missing; raise CommandError when its slug is another's."""
+    wanted = _checked_name(name or _DEFAULT_COMPARTMENT)
+    compartment, _ = Compartment.objects.get_or_create(slug=_slug(wanted), defaults={"name": wanted})
+    if name not in {None, compartment.name, compartment.slug}:
+        raise CommandError(
+            f"{name!r} and the compartment {compartment.name!r} would share the slug {compartment.slug!r};"
+            " name another, or make it in the administration."
+        )
+    return compartment
 
 
 def _slug(name: str) -> str:
@@ -118,6 +138,7 @@ def _slug(name: str) -> str:
 def _require_same(connection: Connection, config: dict[str, str], options: dict[str, Any]) -> None:
     """Raise CommandError where an option contradicts the connection that exists."""
     stands = {
+        "name": options["connection"] in {None, connection.name, connection.slug},
         "path": connection.config == config,
         "compartment": options["compartment"] in {None, connection.compartment.name, connection.compartment.slug},
         "sensitivity": options["sensitivity"] in {None, connection.get_sensitivity_display().lower()},
