@@ -31,7 +31,10 @@ class Principal:
 
     def may_use(self, preset: str) -> bool:
         """Return whether the principal may search with a preset."""
-        return self.key is None or not self.key.presets or preset in self.key.presets
+        if self.key is None or self.key.presets == []:
+            return True
+        # The field takes any JSON; whatever is no list of names allows nothing.
+        return isinstance(self.key.presets, list) and preset in self.key.presets
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from django.contrib.auth.admin import UserAdmin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
+from corecube import audit
 from corecube.connectors import CONNECTORS, checked_config
 from corecube.errors import ConfigError
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
@@ -49,12 +50,21 @@ class ConnectionForm(forms.ModelForm):
         """Check kind and config together."""
         cleaned = super().clean() or self.cleaned_data
         kind: str = cleaned.get("kind", "")
-        if kind in CONNECTORS and {"kind", "config"} & set(self.changed_data):
+        if kind in CONNECTORS and "config" in cleaned and {"kind", "config"} & set(self.changed_data):
             try:
-                checked_config(kind, cleaned.get("config") or {})
+                checked_config(kind, cleaned["config"])
             except ConfigError as error:
                 raise ValidationError({"config": str(error)}) from error
         return cleaned
+
+    def clean_config(self) -> dict[str, Any]:
+        """Refuse JSON that is not an object."""
+        config = self.cleaned_data["config"]
+        if config is None:
+            return {}
+        if not isinstance(config, dict):
+            raise ValidationError('The config must be a JSON object, such as {"path": "/srv/documents"}.')
+        return config
 
     def clean_kind(self) -> str:
         """Refuse a kind that no connector reads, unless the connection has it already."""
@@ -86,10 +96,18 @@ class ApiKeyAdmin(admin.ModelAdmin):
     filter_horizontal = ("compartments",)
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
-        """Save the key; a new one gets its secret here."""
-        if not change:
-            messages.success(request, f"The key, shown this once: {obj.draw_secret()}")
+        """Save the key and log what was done; a new one gets its secret here."""
+        secret = None if change else obj.draw_secret()
         super().save_model(request, obj, form, change)
+        if secret is not None:
+            messages.success(request, f"The key, shown this once: {secret}")
+            self._record("key.issued", request, obj)
+        if obj.revoked_at and "revoked_at" in form.changed_data:
+            self._record("key.revoked", request, obj)
+
+    def _record(self, action: str, request: HttpRequest, key: ApiKey) -> None:
+        actor = request.user if isinstance(request.user, User) else None
+        audit.record(action, actor=actor, subject=str(key), user=key.user.username)
 
 
 @admin.register(AuditEvent)

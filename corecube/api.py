@@ -26,7 +26,7 @@ from ninja.utils import check_csrf
 
 from corecube.access import Principal
 from corecube.errors import CoreCubeError, DatabaseUnavailableError, NotAuthenticatedError, NotPermittedError
-from corecube.http import GetResponse, outage_response, wants_json
+from corecube.http import GetResponse, outage_response, request_id, wants_json
 from corecube.models import ApiKey, User
 
 logger = logging.getLogger(__name__)
@@ -169,19 +169,19 @@ def is_outage(error: BaseException) -> bool:
 
 def _corecube_error(request: HttpRequest, error: CoreCubeError, parameters: Mapping[str, str]) -> HttpResponse:
     if is_outage(error):
-        logger.error("database.unavailable path=%s", request.path, exc_info=error)
+        logger.error("database.unavailable id=%s path=%s", request_id(request), request.path, exc_info=error)
         return outage_response(request)
     if error.status >= 500:  # noqa: PLR2004 -- HTTP
-        logger.error("api.failed path=%s code=%s", request.path, error.code, exc_info=error)
+        logger.error("api.failed id=%s path=%s code=%s", request_id(request), request.path, error.code, exc_info=error)
     param = getattr(error, "param", None) or parameters.get(error.code)
     return error_response(str(error), status=error.status, code=error.code, param=param)
 
 
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     if is_outage(error):
-        logger.error("database.unavailable path=%s", request.path, exc_info=error)
+        logger.error("database.unavailable id=%s path=%s", request_id(request), request.path, exc_info=error)
         return outage_response(request)
-    logger.error("api.failed path=%s", request.path, exc_info=error)
+    logger.error("api.failed id=%s path=%s", request_id(request), request.path, exc_info=error)
     return error_response(str(CoreCubeError()), status=CoreCubeError.status, code=CoreCubeError.code)
 
 

@@ -10,5 +10,5 @@ class CoreCubeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks."""
-        from corecube import checks  # noqa: F401, PLC0415 -- importing registers them
+        """Register the system checks and connect the receivers."""
+        from corecube import checks, receivers  # noqa: F401, PLC0415 -- models must be loaded first

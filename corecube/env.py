@@ -1,12 +1,15 @@
 """Typed reads of the environment; only `settings.py` uses them. Junk is refused, never guessed at."""
 
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+_IDENTIFIER = re.compile(r"([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
 
 
 def env_str(name: str, default: str = "") -> str:
@@ -42,6 +45,24 @@ def env_int(name: str, default: int, *, low: int, high: int) -> int:
     if low <= number <= high:
         return number
     message = f"{name} must lie between {low} and {high}, not {number}."
+    raise ImproperlyConfigured(message)
+
+
+def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
+    """Return one of the choices, which are in capitals; small letters are read as capitals."""
+    value = env_str(name).upper() or default
+    if value in choices:
+        return value
+    message = f"{name} must be one of {', '.join(choices)}, not {value!r}."
+    raise ImproperlyConfigured(message)
+
+
+def env_identifier(name: str, default: str) -> str:
+    """Return a plain SQL name, with its schema and a dot where there is one."""
+    value = env_str(name) or default
+    if _IDENTIFIER.fullmatch(value):
+        return value
+    message = f"{name} must be a name of letters, digits and underscores, not {value!r}."
     raise ImproperlyConfigured(message)
 
 

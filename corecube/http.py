@@ -5,8 +5,9 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
@@ -17,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 _API_PREFIXES: Final = ("/api/", "/v1/")
+_REFUSALS: Final = (Http404, PermissionDenied, SuspiciousOperation)
 _POLICY: Final = (
     "default-src 'none'; "
     "script-src 'self'; "
@@ -41,17 +43,33 @@ def wants_json(request: HttpRequest) -> bool:
     return request.path.startswith(_API_PREFIXES)
 
 
+def request_id(request: HttpRequest) -> str:
+    """Return the id that `RequestIdMiddleware` gave the request; "-" where it did not see it."""
+    given: str = getattr(request, "request_id", "-")
+    return given
+
+
 class RequestIdMiddleware:
-    """Gives every request an id of its own and sends it back as `x-request-id`."""
+    """Gives every request an id of its own, names it in the log of a failure and sends it back as `x-request-id`.
+
+    An id that the client sends is not taken, so that nobody writes into the log.
+    """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request with its id in a header."""
+        drawn = uuid.uuid4().hex
+        request.request_id = drawn  # type: ignore[attr-defined]  # Django's requests take attributes
         response = self.get_response(request)
-        response.headers["x-request-id"] = uuid.uuid4().hex
+        response.headers["x-request-id"] = drawn
         return response
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> None:
+        """Name the request that failed; Django logs the traceback next."""
+        if not isinstance(exception, _REFUSALS):
+            logger.error("request.failed id=%s path=%s", request_id(request), request.path)
 
 
 class ContentSecurityPolicyMiddleware:
@@ -81,7 +99,7 @@ class DatabaseOutageMiddleware:
         """Return the 503 for an outage, None for any other exception."""
         if not isinstance(exception, OperationalError | InterfaceError | DatabaseUnavailableError):
             return None
-        logger.error("database.unavailable path=%s error=%s", request.path, exception)
+        logger.error("database.unavailable id=%s path=%s error=%s", request_id(request), request.path, exception)
         return outage_response(request)
 
 

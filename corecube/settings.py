@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
 
-from corecube.env import env_bool, env_int, env_list, env_path, env_str, usable_folder
+from corecube.env import env_bool, env_choice, env_identifier, env_int, env_list, env_path, env_str, usable_folder
+
+# onnxruntime collects telemetry in the home folder from its import on; nothing of a search is anybody else's.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / "var"))
@@ -17,6 +21,7 @@ CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
+_LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
 def _secret_key(path: Path) -> str:
@@ -34,12 +39,27 @@ def _secret_key(path: Path) -> str:
 def _database() -> dict[str, Any]:
     """Return the server that DATABASE_URL names, or the embedded one."""
     url = env_str("DATABASE_URL")
-    settings: dict[str, Any] = (
-        dict(dj_database_url.parse(url)) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
-    )
-    # JIT compiles a plan for longer than a search runs.
-    options = {"options": "-c jit=off", "pool": {"min_size": 1, "max_size": 24, "timeout": 5}}
-    return {**settings, "OPTIONS": {**settings.get("OPTIONS", {}), **options}}
+    settings = _database_at(url) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
+    given = settings.get("OPTIONS", {})
+    options = {
+        **given,
+        # JIT compiles a plan for longer than a search runs. Of two values of a setting the server takes the last.
+        "options": f"-c jit=off {given.get('options', '')}".strip(),
+        "pool": {"min_size": 1, "max_size": 24, "timeout": 5},
+    }
+    # With health checks a connection that the server has closed, by a restart say, is replaced before it is used.
+    return {**settings, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
+
+
+def _database_at(url: str) -> dict[str, Any]:
+    """Return Django's settings for a server; raise ImproperlyConfigured, without the URL, which holds a password."""
+    try:
+        settings: dict[str, Any] = dict(dj_database_url.parse(url))
+    except ValueError:
+        settings = {}
+    if settings.get("ENGINE") != "django.db.backends.postgresql":
+        raise ImproperlyConfigured("DATABASE_URL must read like postgres://user:password@host/name.")
+    return settings
 
 
 def _file_queue(folder: Path) -> dict[str, Any]:
@@ -149,12 +169,12 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname:<7} {name} {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env_str("CORECUBE_LOG_LEVEL", "WARNING").upper()},
+    "root": {"handlers": ["console"], "level": env_choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
 }
 
 CORECUBE_MODEL = env_str("CORECUBE_MODEL", "bge-small-en-v1.5")
 #: PostgreSQL text search configuration that documents and queries are read with.
-CORECUBE_TEXT_SEARCH_CONFIG = env_str("CORECUBE_TEXT_SEARCH_CONFIG", "english")
+CORECUBE_TEXT_SEARCH_CONFIG = env_identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
 CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
 #: Longest query that an API accepts, in characters; the presets read the first 500 of it.
 CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000, low=500, high=10**6)

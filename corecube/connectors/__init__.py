@@ -20,6 +20,8 @@ def connector_for(connection: Connection) -> Connector:
     if connection.kind not in CONNECTORS:
         message = f"There is no connector of kind {connection.kind!r}; there are: {', '.join(CONNECTORS)}."
         raise ConfigError(message)
+    if not isinstance(connection.config, dict):
+        raise ConfigError("The config must be a JSON object.")
     return CONNECTORS[connection.kind](connection)
 
 

@@ -1,17 +1,20 @@
 """A folder on this machine's disk, with its subfolders."""
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import IO, Self, TypeAlias
 
 from django.conf import settings
 
 from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
 from corecube.models import Connection
+
+_Found: TypeAlias = os.DirEntry[str] | ItemProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,57 +34,97 @@ class FolderConnector:
         path = connection.config.get("path")
         if not isinstance(path, str) or not path:
             raise ConfigError("A folder connection needs a path.")
-        return cls(Path(path).expanduser().absolute(), settings.CORECUBE_MAX_FILE_BYTES)
+        try:
+            root = Path(path).expanduser().absolute()
+        except RuntimeError as error:
+            raise ConfigError(f"There is no such user's home folder: {path}.") from error
+        return cls(root, settings.CORECUBE_MAX_FILE_BYTES)
 
     def check(self) -> None:
         """Raise ConfigError when the root is missing or cannot be listed."""
-        if not self.root.exists():
-            message = f"There is nothing at {self.root}."
-            raise ConfigError(message)
-        if not os.access(self.root, os.R_OK | (os.X_OK if self.root.is_dir() else 0)):
-            message = f"{self.root} cannot be read by this process."
-            raise ConfigError(message)
+        if not os.access(self.root, os.R_OK | (os.X_OK if self._root_is_folder() else 0)):
+            raise ConfigError(f"{self.root} cannot be read by this process.")
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Yield the files and the problems below the root."""
-        if self.root.is_file():
-            yield self._file(self.root, self.root.name)
+        """Yield the files and the problems below the root; raise ConfigError when the root cannot be listed."""
+        if self._root_is_folder():
+            yield from self._below_root()
         else:
-            yield from self._folder(self.root)
+            yield self._file(self.root, _text(self.root.name))
 
     def read(self, item: SourceItem) -> bytes:
         """Return a file's bytes; raise ItemError for one that is too large, gone or not readable."""
-        path = Path(item.locator)
         try:
-            if (size := path.stat().st_size) > self.max_bytes:
-                raise _too_large(size, self.max_bytes)
-            return path.read_bytes()
+            with self._open(Path(item.locator)) as file:
+                if (size := os.fstat(file.fileno()).st_size) > self.max_bytes:
+                    raise _too_large(size, self.max_bytes)
+                return file.read()
         except OSError as error:
             raise ItemError("unreadable", f"The file cannot be read: {error.strerror}.") from error
 
-    def _folder(self, folder: Path) -> Iterator[SourceItem | ItemProblem]:
+    def _open(self, path: Path) -> IO[bytes]:
+        """Open a file inside the root; raise ItemError where something else has come into its place since."""
         try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            yield ItemProblem(self._name(folder), "unreadable", f"The folder cannot be listed: {error.strerror}.")
-            return
-        for entry in entries:
-            if not entry.name.startswith("."):
-                yield from self._entry(entry)
+            target = path.resolve(strict=True)
+        except RuntimeError as error:
+            raise ItemError("symlink", "The link leads around in a loop.") from error
+        if not target.is_relative_to(self.root.resolve()):
+            raise ItemError("symlink", "The link leads out of the source's folder.")
+        file = open(target, "rb", opener=_open_no_link)  # noqa: SIM115 -- pathlib takes no opener
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file
+        file.close()
+        raise ItemError("not_a_file", "This is no longer a file.")
 
-    def _entry(self, entry: os.DirEntry[str]) -> Iterator[SourceItem | ItemProblem]:
+    def _root_is_folder(self) -> bool:
+        """Return whether the root is a folder, not a file; raise ConfigError when it is neither."""
+        try:
+            mode = self.root.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ConfigError(f"There is nothing at {self.root}.") from error
+        except OSError as error:
+            raise ConfigError(f"{self.root} cannot be read by this process: {error.strerror}.") from error
+        except ValueError as error:
+            raise ConfigError("The path holds a character that no path can hold.") from error
+        if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+            raise ConfigError(f"{self.root} is neither a file nor a folder.")
+        return stat.S_ISDIR(mode)
+
+    def _below_root(self) -> Iterator[SourceItem | ItemProblem]:
+        try:
+            waiting: list[_Found] = _backwards(self.root)
+        except OSError as error:
+            raise ConfigError(f"{self.root} cannot be listed: {error.strerror}.") from error
+        # A stack instead of recursion: a tree may be deeper than Python's calls.
+        while waiting:
+            found = waiting.pop()
+            if isinstance(found, ItemProblem):
+                yield found
+            elif _is_folder(found):
+                waiting += self._folder(Path(found.path))
+            else:
+                yield self._entry(found)
+
+    def _folder(self, folder: Path) -> "list[_Found]":
+        """Return what a folder holds, last first, or the one problem of a folder that cannot be listed."""
+        try:
+            return _backwards(folder)
+        except OSError as error:
+            message = f"The folder cannot be listed: {error.strerror}."
+            return [ItemProblem(self._name(folder), "unreadable", message, covers_subtree=True)]
+
+    def _entry(self, entry: os.DirEntry[str]) -> SourceItem | ItemProblem:
         path = Path(entry.path)
         try:
-            if entry.is_dir(follow_symlinks=False):
-                yield from self._folder(path)
-            elif entry.is_symlink() and (problem := self._link_problem(path)):
-                yield problem
-            elif entry.is_file():
-                yield self._file(path, self._name(path))
-            else:
-                yield ItemProblem(self._name(path), "not_a_file", "This is neither a file nor a folder.")
+            if entry.is_symlink() and (problem := self._link_problem(path)):
+                return problem
+            if entry.is_file():
+                return self._file(path, self._name(path))
         except OSError as error:
-            yield ItemProblem(self._name(path), "unreadable", f"The file cannot be read: {error.strerror}.")
+            # It may be a folder: where its kind cannot be told, what was below it is not known to be gone.
+            message = f"The file cannot be read: {error.strerror}."
+            return ItemProblem(self._name(path), "unreadable", message, covers_subtree=True)
+        return ItemProblem(self._name(path), "not_a_file", "This is neither a file nor a folder.")
 
     def _link_problem(self, path: Path) -> ItemProblem | None:
         """Return why a link is not followed, or None for a link to a file inside the root."""
@@ -110,7 +153,32 @@ class FolderConnector:
 
     def _name(self, path: Path) -> str:
         """Return the path below the root as text that any database takes, whatever bytes the name has."""
-        return os.fsencode(path.relative_to(self.root)).decode("utf-8", "backslashreplace")
+        return _text(path.relative_to(self.root))
+
+
+def _backwards(folder: Path) -> "list[_Found]":
+    """Return what a folder holds, last first and without hidden ones; raise OSError."""
+    with os.scandir(folder) as entries:
+        visible = [entry for entry in entries if not entry.name.startswith(".")]
+    visible.sort(key=lambda entry: entry.name, reverse=True)
+    return [*visible]
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    """Open a path that was resolved: a link at its end is new and refused. A pipe is not waited for."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder; False also where that cannot be told."""
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _text(path: Path | str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _too_large(size: int, most: int) -> ItemError:

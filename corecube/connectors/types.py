@@ -43,6 +43,8 @@ class ItemProblem:
     #: Stable word: unreadable, symlink, too_large ...
     reason: str
     message: str
+    #: Whether it hides what lies below it as well: a folder that cannot be listed.
+    covers_subtree: bool = False
 
 
 class Connector(Protocol):

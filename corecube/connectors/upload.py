@@ -1,31 +1,68 @@
 """Files that people upload; they are kept under `var/uploads` and read like a folder."""
 
+import logging
 import os
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
 from django.conf import settings
 
 from corecube.connectors.folder import FolderConnector
-from corecube.connectors.types import ItemError
+from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.models import Connection
+
+logger = logging.getLogger(__name__)
 
 _BLOCK: Final = 1 << 20
 _NAME_BYTES: Final = 200
 
 
 def upload_folder(connection: Connection) -> Path:
-    """Return the folder that holds a connection's uploads."""
-    folder: Path = settings.CORECUBE_UPLOADS_DIR / connection.slug
+    """Return the folder that holds a connection's uploads; it is made with the first of them.
+
+    It bears the connection's number, which no later connection gets, unlike the slug.
+    """
+    folder: Path = settings.CORECUBE_UPLOADS_DIR / str(connection.pk)
     return folder
 
 
-def upload_connector(connection: Connection) -> FolderConnector:
+class UploadConnector(FolderConnector):
+    """Reads the uploads of a connection. Before the first one there is no folder, and nothing to read."""
+
+    def check(self) -> None:
+        """Raise ConfigError when the uploads cannot be listed."""
+        if self.root.exists():
+            super().check()
+
+    def items(self) -> Iterator[SourceItem | ItemProblem]:
+        """Yield the uploads."""
+        if self.root.exists():
+            yield from super().items()
+
+
+def upload_connector(connection: Connection) -> UploadConnector:
     """Return the connector of a connection's uploads."""
-    folder = upload_folder(connection)
-    folder.mkdir(parents=True, exist_ok=True)
-    return FolderConnector(folder, settings.CORECUBE_MAX_FILE_BYTES)
+    return UploadConnector(upload_folder(connection), settings.CORECUBE_MAX_FILE_BYTES)
+
+
+def remove_uploads(folder: Path) -> None:
+    """Remove a folder of uploads. What cannot be removed is logged and stays; no connection will read it."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        logger.warning("uploads.left folder=%s error=%s", folder, error.strerror)
+
+
+def check_upload(name: str, size: int) -> None:
+    """Raise ItemError for a name that is no plain file name, and for a size, in bytes, over the limit."""
+    _plain_name(name)
+    if size > settings.CORECUBE_MAX_FILE_BYTES:
+        raise _too_large(settings.CORECUBE_MAX_FILE_BYTES)
 
 
 def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Path:
@@ -33,8 +70,9 @@ def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Pat
 
     Raises ItemError for a name that is no plain file name, and for a file over the size limit.
     """
-    folder = upload_connector(connection).root
+    folder = upload_folder(connection)
     target = folder / _plain_name(name)
+    folder.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -61,5 +99,9 @@ def _copy(source: IO[bytes], target: IO[bytes], *, most: int) -> None:
     while block := source.read(_BLOCK):
         size += len(block)
         if size > most:
-            raise ItemError("too_large", f"The file has more than {most / 2**20:.0f} MB, the most that is taken.")
+            raise _too_large(most)
         target.write(block)
+
+
+def _too_large(most: int) -> ItemError:
+    return ItemError("too_large", f"The file has more than {most / 2**20:.0f} MB, the most that is taken.")

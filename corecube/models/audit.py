@@ -13,7 +13,7 @@ class AuditEvent(models.Model):
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="audit_events"
     )
-    #: Dotted verb: "search.run_as", "key.issued", "connection.synced".
+    #: Dotted verb: "search.run_as", "key.issued", "connection.sync_queued".
     action = models.CharField(max_length=60)
     subject = models.CharField(max_length=200, blank=True)
     details = models.JSONField(default=dict, blank=True)

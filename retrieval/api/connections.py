@@ -7,6 +7,7 @@ from ninja import File, Router, Status, UploadedFile
 
 from corecube.access import scope_for
 from corecube.api import principal_of
+from corecube.connectors.upload import check_upload
 from retrieval.api import schemas, shape
 from retrieval.api.managed import managed_connection
 from retrieval.ingest.services import queue_sync, store_upload
@@ -28,9 +29,11 @@ def list_connections(request: HttpRequest) -> schemas.ConnectionsOut:
     "/connections/{slug}/uploads", response={202: schemas.UploadsOut, **schemas.REFUSALS}, summary="Upload files"
 )
 def upload_files(request: HttpRequest, slug: str, files: File[list[UploadedFile]]) -> Status[schemas.UploadsOut]:
-    """Keep files with an upload connection and queue the sync that takes them in. For admins."""
+    """Keep files with an upload connection, all or none, and queue the sync that takes them in. For admins."""
     principal = principal_of(request)
     connection = managed_connection(principal, slug)
+    for file in files:
+        check_upload(_name(file), file.size or 0)
     for file in files:
         store_upload(connection, name=_name(file), content=file, actor=principal.user)
     sync = queue_sync(connection, actor=principal.user)

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from corecube.access import Principal
 from corecube.errors import NotPermittedError, UnknownConnectionError
 from corecube.models import Connection
+from retrieval.sanitise import storable
 
 
 class UnknownManagedConnectionError(UnknownConnectionError):
@@ -38,7 +39,7 @@ def managed_connection(principal: Principal, slug: str) -> Connection:
     """
     if not principal.user.is_admin:
         raise NotPermittedError("Only an admin may do this.")
-    connection = managed_connections(principal).filter(slug=slug).first()
+    connection = managed_connections(principal).filter(slug=storable(slug)).first()
     if connection is None:
         raise UnknownManagedConnectionError
     return connection

@@ -14,7 +14,8 @@ from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
 from retrieval.evaluate.datasets import Dataset
-from retrieval.ingest.sync import Source, sync_connection
+from retrieval.ingest.run import Source
+from retrieval.ingest.sync import sync_connection
 from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
 from retrieval.models import Sync
 from retrieval.sanitise import storable

@@ -44,8 +44,12 @@ def load_dataset(directory: Path) -> Dataset:
             raise InvalidRequestError(f"{directory} has no {name}; a BEIR layout is expected.")
     qrels = _read_qrels(directory / _QRELS)
     queries = tuple(
-        JudgedQuery(row["_id"], row["text"]) for row in read_lines(directory / _QUERIES) if row["_id"] in qrels
+        JudgedQuery(row["_id"], str(row.get("text", "")))
+        for row in read_lines(directory / _QUERIES)
+        if row["_id"] in qrels
     )
+    if empty := [query.id for query in queries if not query.text.strip()]:
+        raise InvalidRequestError(f"{_QUERIES}: query {empty[0]} has no text.")
     if not queries:
         raise InvalidRequestError(f"{directory} has no query with a judgment.")
     return Dataset(directory, directory.resolve().name, queries, qrels)

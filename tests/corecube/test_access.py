@@ -173,6 +173,8 @@ class TestKeys:
         assert Principal(key[0].user, key[0]).may_use("corecube")
         key[0].presets = ["helix"]
         assert not Principal(key[0].user, key[0]).may_use("corecube")
+        key[0].presets = "corecube and more"
+        assert not Principal(key[0].user, key[0]).may_use("corecube")
 
 
 def test_a_grant_names_a_user_or_a_group_and_not_both(people, engineering):

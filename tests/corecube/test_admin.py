@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from corecube.models import ApiKey, Compartment, Connection, Grant
+from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant
 from corecube.models.access import key_digest
 
 
@@ -78,3 +78,35 @@ def test_a_grant_of_nobody_is_refused(admin):
     page = admin.post("/admin/corecube/grant/add/", {"compartment": compartment.pk, "clearance": 1})
     assert "A grant names either a user or a group." in page.content.decode()
     assert not Grant.objects.exists()
+
+
+@pytest.mark.parametrize("config", ['["a"]', '"x"', "[]", '""', "0", "false"])
+@pytest.mark.parametrize("kind", ["folder", "upload"])
+def test_a_config_that_is_no_json_object_is_an_error_of_the_form(admin, config, kind):
+    compartment = Compartment.objects.create(slug="c", name="C")
+    page = admin.post("/admin/corecube/connection/add/", connection(compartment, config=config, kind=kind))
+    assert "The config must be a JSON object" in page.content.decode()
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("config", ["", "null"])
+def test_no_config_is_an_empty_one(admin, config):
+    compartment = Compartment.objects.create(slug="c", name="C")
+    admin.post("/admin/corecube/connection/add/", connection(compartment, config=config, kind="upload"))
+    assert Connection.objects.get().config == {}
+
+
+def test_issuing_and_revoking_a_key_are_logged(admin, people):
+    fields = {"user": people["bob"].pk, "name": "robot", "presets": "[]", "max_sensitivity": ""}
+    admin.post("/admin/corecube/apikey/add/", fields)
+    key = ApiKey.objects.get()
+    change = f"/admin/corecube/apikey/{key.pk}/change/"
+    admin.post(change, {**fields, "name": "android"})
+    revoked = {**fields, "name": "android", "revoked_at_0": "2026-01-02", "revoked_at_1": "03:04:05"}
+    for _ in range(2):
+        assert admin.post(change, revoked).status_code == 302
+    logged = AuditEvent.objects.order_by("id").values_list("action", "actor__username", "subject", "details")
+    assert list(logged) == [
+        ("key.issued", "alice", str(key), {"user": "bob"}),
+        ("key.revoked", "alice", f"android ({key.prefix}…)", {"user": "bob"}),
+    ]

@@ -3,7 +3,7 @@ import os
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.env import env_bool, env_int, env_list, env_path, env_str, usable_folder
+from corecube.env import env_bool, env_choice, env_identifier, env_int, env_list, env_path, env_str, usable_folder
 
 
 def test_a_missing_variable_gives_the_default(monkeypatch):
@@ -89,3 +89,29 @@ def test_a_folder_that_this_user_cannot_write_to_is_refused(tmp_path):
     (tmp_path / "var").mkdir(mode=0o500)
     with pytest.raises(ImproperlyConfigured, match="CORECUBE_VAR_DIR"):
         usable_folder(tmp_path / "var")
+
+
+def test_a_choice_is_read_in_any_case_and_has_a_default(monkeypatch):
+    monkeypatch.setenv("CUBE", "blue")
+    assert env_choice("CUBE", "RED", ["RED", "BLUE"]) == "BLUE"
+    monkeypatch.setenv("CUBE", "")
+    assert env_choice("CUBE", "RED", ["RED", "BLUE"]) == "RED"
+
+
+def test_what_is_no_choice_is_refused(monkeypatch):
+    monkeypatch.setenv("CUBE", "green")
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be one of RED, BLUE, not 'GREEN'"):
+        env_choice("CUBE", "RED", ["RED", "BLUE"])
+
+
+@pytest.mark.parametrize("value", ["english", "My_dict2", "public.german"])
+def test_a_plain_name_may_have_a_schema(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    assert env_identifier("CUBE", "simple") == value
+
+
+@pytest.mark.parametrize("value", ["a b", "english'; --", "a.b.c", ".a", "2nd", "größe", 'x"'])
+def test_what_is_no_plain_name_is_refused(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be a name"):
+        env_identifier("CUBE", "simple")

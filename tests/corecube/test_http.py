@@ -1,8 +1,11 @@
 import re
 
 import pytest
+from django.db import OperationalError
+from django.http import Http404, HttpResponse
 
-from corecube.http import wants_json
+from corecube.api import _unexpected
+from corecube.http import DatabaseOutageMiddleware, RequestIdMiddleware, wants_json
 
 
 @pytest.fixture
@@ -31,6 +34,42 @@ def test_every_answer_has_an_id_of_its_own(client, db):
     first, second = (client.get("/login/").headers["x-request-id"] for _ in range(2))
     assert re.fullmatch(r"[0-9a-f]{32}", first)
     assert first != second
+
+
+def test_an_id_that_a_client_sends_is_not_taken(client, db):
+    assert client.get("/login/", headers={"x-request-id": "mine"}).headers["x-request-id"] != "mine"
+
+
+def test_the_id_is_known_while_the_request_is_answered(rf):
+    seen = []
+
+    def view(request):
+        seen.append(request.request_id)
+        return HttpResponse()
+
+    assert [RequestIdMiddleware(view)(rf.get("/")).headers["x-request-id"]] == seen
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        lambda request: RequestIdMiddleware(HttpResponse).process_exception(request, RuntimeError()),
+        lambda request: DatabaseOutageMiddleware(HttpResponse).process_exception(request, OperationalError()),
+        lambda request: _unexpected(request, RuntimeError()),
+        lambda request: _unexpected(request, OperationalError()),
+    ],
+)
+def test_the_log_of_a_failure_names_the_request(rf, caplog, fail):
+    request = rf.get("/api/v1/search")
+    request.request_id = "a1b2c3"
+    fail(request)
+    (record,) = caplog.records
+    assert "id=a1b2c3 path=/api/v1/search" in record.getMessage()
+
+
+def test_a_page_that_is_not_there_is_no_failure(rf, caplog):
+    RequestIdMiddleware(HttpResponse).process_exception(rf.get("/"), Http404())
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize(("path", "expected"), [("/api/v1/search", True), ("/v1/models", True), ("/", False)])

@@ -151,7 +151,7 @@ def outcome(**changes):
         trace=SPANS,
     )
     preset = Preset("corecube", "Hybrid.", PresetConfig(), build_corecube)
-    return SearchOutcome(uuid.UUID(int=77), preset, replace(state, **changes))
+    return SearchOutcome(uuid.UUID(int=77), preset, "abc123", replace(state, **changes))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from django.conf import settings
 
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 _WAIT_SECONDS = 90
+_PAGES = 1000
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +61,30 @@ def manage(environment, *arguments):
     return finished.stdout
 
 
-def worker(environment):
-    return subprocess.Popen(
+def end(process, stop):
+    """Send the signal; a worker that is still there after its grace is killed, as `manage.py start` does it."""
+    process.send_signal(stop)
+    try:
+        process.wait(timeout=30 if stop == signal.SIGTERM else 1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def worker(environment, *, stop=signal.SIGTERM):
+    """Run a worker for the block; it is ended by this signal."""
+    process = subprocess.Popen(
         [sys.executable, "-m", "celery", "-A", "corecube", "worker", "--pool", "threads", "--concurrency", "2"],
         cwd=settings.BASE_DIR,
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+    try:
+        yield process
+    finally:
+        end(process, stop)
 
 
 def wait_until_searchable(environment, word):
@@ -88,12 +106,8 @@ def ingest_by_worker(environment, folder, word):
     folder.mkdir()
     (folder / "page.md").write_text(f"# Page\n\nThe word is {word}.\n")
     manage(environment, "ingest", str(folder), "--connection", word, "--queue")
-    process = worker(environment)
-    try:
+    with worker(environment):
         assert wait_until_searchable(environment, word) == ["done", "1", "1"]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
 
 
 def test_a_queued_sync_is_run_by_a_worker_over_files(installation, tmp_path):
@@ -103,3 +117,38 @@ def test_a_queued_sync_is_run_by_a_worker_over_files(installation, tmp_path):
 @pytest.mark.redis
 def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, redis_url, tmp_path):
     ingest_by_worker({**installation, "REDIS_URL": redis_url}, tmp_path / "redis", "ocelot")
+
+
+def many_pages(folder, word):
+    """Fill a folder with enough small files for a sync of many seconds and several batches."""
+    folder.mkdir()
+    for number in range(_PAGES):
+        (folder / f"{number}.md").write_text(f"# Page {number}\n\n{f'The {word} number {number} waits. ' * 3}\n")
+
+
+def wait_until_half_way(environment):
+    """Wait until the newest sync has stored its first batch."""
+    script = (
+        "import time\nfrom retrieval.models import Document, Sync\ns = Sync.objects.first()\n"
+        f"until = time.monotonic() + {_WAIT_SECONDS}\n"
+        "while not Document.objects.filter(connection=s.connection).exists() and time.monotonic() < until:"
+        " time.sleep(0.05)\n"
+        "s.refresh_from_db(); print(s.status)"
+    )
+    assert manage(environment, "shell", "--verbosity", "0", "-c", script).split() == ["running"]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGQUIT, signal.SIGKILL])
+def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, tmp_path, stop):
+    word = f"ibis{stop}"
+    many_pages(tmp_path / word, word)
+    manage(installation, "ingest", str(tmp_path / word), "--connection", word, "--queue")
+    with worker(installation, stop=stop):
+        wait_until_half_way(installation)
+    script = "from retrieval.models import Sync; s = Sync.objects.first(); print(s.status)"
+    assert manage(installation, "shell", "--verbosity", "0", "-c", script).split()[0] in {"queued", "running"}
+    with worker(installation):
+        status, added, chunks = wait_until_searchable(installation, word)
+    # Not one is lost, none is there twice, and what the first worker stored was not embedded again.
+    assert (status, int(chunks)) == ("done", _PAGES)
+    assert 0 < int(added) < _PAGES

@@ -78,7 +78,7 @@ def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
         require_space(plan.chunks, shutil.disk_usage(settings.CORECUBE_VAR_DIR).free)
     seconds: dict[str, float] = {}
     index = VectorIndex(
-        EmbeddingIndex.objects.create(model=MODEL, dim=DIM, status=EmbeddingIndex.Status.ACTIVE).pk, DIM
+        EmbeddingIndex.objects.create(model=MODEL, weights=MODEL, dim=DIM, status=EmbeddingIndex.Status.ACTIVE).pk, DIM
     )
     definitions = _drop_indexes()
     _load(plan, index, seconds, progress)

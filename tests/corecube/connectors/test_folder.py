@@ -1,10 +1,12 @@
 import os
+import subprocess
 
 import pytest
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
+from corecube.connectors import ItemError, ItemProblem, SourceItem, checked_config, connector_for
 from corecube.connectors.folder import FolderConnector
 from corecube.errors import ConfigError
+from corecube.models import Connection
 
 
 @pytest.fixture
@@ -113,3 +115,143 @@ def test_a_pipe_is_a_problem_and_is_not_opened(root):
 def test_a_folder_without_permission_is_a_problem(root):
     (root / "closed").mkdir(mode=0o000)
     assert listed(root) == ([], {"closed": "unreadable"})
+
+
+@pytest.fixture
+def deepen(root):
+    """Return a function that makes folders inside each other, with a file in the last one."""
+
+    def make(levels):
+        handle = os.open(root, os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir("d", dir_fd=handle)
+            below = os.open("d", os.O_RDONLY, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        os.close(os.open("leaf.md", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+        os.close(handle)
+
+    yield make
+    # Python's own removal of a tree is recursive, so pytest could not clear this one away.
+    subprocess.run(["rm", "-rf", root / "d"], check=True)
+
+
+def test_a_tree_deeper_than_pythons_calls_is_listed(root, deepen):
+    deepen(1200)
+    (root / "z.md").touch()
+    assert listed(root) == (["d/" * 1200 + "leaf.md", "z.md"], {})
+
+
+def test_a_tree_deeper_than_the_system_takes_is_one_problem_that_hides_what_is_below(root, deepen):
+    deepen(2500)
+    (problem,) = connector(root).items()
+    assert (problem.reason, problem.covers_subtree) == ("unreadable", True)
+
+
+def test_a_problem_of_one_file_hides_nothing_below(root):
+    (root / "large.txt").write_text("x" * 11)
+    (problem,) = connector(root, max_bytes=10).items()
+    assert problem.covers_subtree is False
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_a_folder_that_cannot_be_listed_hides_what_is_below(root):
+    (root / "closed").mkdir(mode=0o000)
+    (problem,) = connector(root).items()
+    assert problem.covers_subtree is True
+
+
+def test_a_root_that_went_after_the_check_is_an_error_and_not_an_empty_source(root):
+    source = connector(root)
+    source.check()
+    root.rmdir()
+    with pytest.raises(ConfigError, match="nothing at"):
+        list(source.items())
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/" + "x" * 256, "cannot be read by this process: File name too long"),
+        ("~nosuchuser/documents", "no such user's home folder"),
+        ("/srv/\0", "a character that no path can hold"),
+        ("/srv/\ud800", "a character that no path can hold"),
+        ("/dev/null", "neither a file nor a folder"),
+    ],
+)
+def test_a_path_that_cannot_be_is_refused_with_a_sentence(path, reason):
+    with pytest.raises(ConfigError, match=reason):
+        checked_config("folder", {"path": path})
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root enters everything")
+def test_a_root_below_a_folder_that_may_not_be_entered_is_refused(root):
+    (root / "closed").mkdir(mode=0o000)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        checked_config("folder", {"path": str(root / "closed" / "below")})
+
+
+@pytest.mark.parametrize("config", [["a"], "x", None])
+def test_a_config_that_is_no_object_is_refused(config):
+    with pytest.raises(ConfigError, match="JSON object"):
+        connector_for(Connection(kind="folder", config=config))
+
+
+def test_a_file_swapped_for_a_link_that_leads_out_is_not_read(root, tmp_path):
+    (tmp_path / "secret.txt").write_text("secret")
+    (root / "a.txt").write_text("x")
+    source = connector(root)
+    (item,) = source.items()
+    (root / "a.txt").unlink()
+    (root / "a.txt").symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(ItemError) as caught:
+        source.read(item)
+    assert caught.value.reason == "symlink"
+
+
+def test_a_file_whose_folder_was_swapped_for_a_link_that_leads_out_is_not_read(root, tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.txt").write_text("secret")
+    (root / "b").mkdir()
+    (root / "b" / "a.txt").write_text("x")
+    source = connector(root)
+    (item,) = source.items()
+    (root / "b").rename(root / "c")
+    (root / "b").symlink_to(tmp_path / "outside")
+    with pytest.raises(ItemError) as caught:
+        source.read(item)
+    assert caught.value.reason == "symlink"
+
+
+def test_a_link_to_a_file_inside_is_read(root):
+    (root / "b").mkdir()
+    (root / "b" / "real.txt").write_text("text")
+    (root / "a.txt").symlink_to(root / "b" / "real.txt")
+    source = connector(root)
+    link, real = source.items()
+    assert source.read(link) == source.read(real) == b"text"
+
+
+def test_a_file_swapped_for_a_pipe_is_refused_and_not_waited_for(root):
+    (root / "a.txt").write_text("x")
+    source = connector(root)
+    (item,) = source.items()
+    (root / "a.txt").unlink()
+    os.mkfifo(root / "a.txt")
+    with pytest.raises(ItemError) as caught:
+        source.read(item)
+    assert caught.value.reason == "not_a_file"
+
+
+def test_a_file_swapped_for_a_link_loop_or_a_folder_is_refused(root):
+    for name in ("a.txt", "b.txt"):
+        (root / name).write_text("x")
+    source = connector(root)
+    items = list(source.items())
+    (root / "a.txt").unlink()
+    (root / "a.txt").symlink_to(root / "a.txt")
+    (root / "b.txt").unlink()
+    (root / "b.txt").mkdir()
+    for item in items:
+        with pytest.raises(ItemError):
+            source.read(item)

@@ -2,11 +2,11 @@ import io
 
 import pytest
 
-from corecube.connectors import ItemError
-from corecube.connectors.upload import save_upload, upload_connector
-from corecube.models import Connection
+from corecube.connectors import ItemError, checked_config, connector_for
+from corecube.connectors.upload import remove_uploads, save_upload, upload_connector, upload_folder
+from corecube.models import Compartment, Connection
 
-CONNECTION = Connection(slug="inbox", kind="upload")
+CONNECTION = Connection(pk=7, slug="inbox", kind="upload")
 
 
 def files():
@@ -29,7 +29,7 @@ def test_an_upload_with_the_same_name_replaces_the_earlier_one():
 @pytest.mark.parametrize("name", ["../../etc/passwd", "C:\\temp\\passwd", "/etc/passwd"])
 def test_a_path_is_cut_to_its_name(name, settings):
     target = save_upload(CONNECTION, name=name, content=io.BytesIO(b"x"))
-    assert target == settings.CORECUBE_UPLOADS_DIR / "inbox" / "passwd"
+    assert target == settings.CORECUBE_UPLOADS_DIR / "7" / "passwd"
 
 
 @pytest.mark.parametrize("name", ["", "..", ".env", "a\nb", "x" * 201])
@@ -44,4 +44,51 @@ def test_an_upload_over_the_limit_is_refused_and_leaves_nothing(settings):
     with pytest.raises(ItemError) as caught:
         save_upload(CONNECTION, name="large.txt", content=io.BytesIO(b"x" * 11))
     assert caught.value.reason == "too_large"
-    assert list((settings.CORECUBE_UPLOADS_DIR / "inbox").iterdir()) == []
+    assert list((settings.CORECUBE_UPLOADS_DIR / "7").iterdir()) == []
+
+
+def test_before_the_first_upload_there_is_nothing_and_no_folder(settings):
+    upload_connector(CONNECTION).check()
+    checked_config("upload", {})
+    assert files() == []
+    assert not settings.CORECUBE_UPLOADS_DIR.exists()
+
+
+@pytest.fixture
+def inbox(db):
+    def make():
+        compartment = Compartment.objects.get_or_create(slug="c", name="C")[0]
+        return Connection.objects.create(slug="inbox", name="Inbox", kind="upload", compartment=compartment)
+
+    return make
+
+
+def test_a_later_connection_of_the_same_slug_does_not_serve_the_old_files(inbox):
+    old = inbox()
+    save_upload(old, name="plan.md", content=io.BytesIO(b"# Plan"))
+    old.delete()
+    assert list(connector_for(inbox()).items()) == []
+
+
+def test_uploads_go_with_their_connection_once_that_is_committed(inbox, django_capture_on_commit_callbacks):
+    connection = inbox()
+    folder = save_upload(connection, name="plan.md", content=io.BytesIO(b"# Plan")).parent
+    with django_capture_on_commit_callbacks(execute=True):
+        Connection.objects.filter(pk=connection.pk).delete()
+        assert folder.exists()
+    assert not folder.exists()
+
+
+def test_deleting_a_connection_without_uploads_is_quiet(inbox, caplog, django_capture_on_commit_callbacks):
+    connection = inbox()
+    with django_capture_on_commit_callbacks(execute=True):
+        connection.delete()
+    assert caplog.records == []
+
+
+def test_uploads_that_cannot_be_removed_are_logged(settings, caplog):
+    folder = upload_folder(CONNECTION)
+    folder.parent.mkdir()
+    folder.touch()
+    remove_uploads(folder)
+    assert str(folder) in caplog.text

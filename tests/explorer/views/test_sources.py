@@ -3,6 +3,7 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from corecube.connectors.upload import upload_folder
 from corecube.models import AuditEvent, Connection
 from retrieval.models import Sync, SyncProblem
 
@@ -128,11 +129,11 @@ def test_a_source_that_cannot_be_read_is_not_added(browse, world):
     assert not Connection.objects.filter(slug="wiki").exists()
 
 
-def test_uploaded_files_are_kept_and_synced(browse, dropbox, queued, settings, django_capture_on_commit_callbacks):
+def test_uploaded_files_are_kept_and_synced(browse, dropbox, queued, django_capture_on_commit_callbacks):
     files = [SimpleUploadedFile("a.md", b"# A"), SimpleUploadedFile("b.md", b"# B")]
     with django_capture_on_commit_callbacks(execute=True):
         browse("alice").post("/sources/dropbox/upload/", {"uploads": files})
-    kept = sorted(path.name for path in (settings.CORECUBE_UPLOADS_DIR / "dropbox").iterdir())
+    kept = sorted(path.name for path in upload_folder(dropbox).iterdir())
     assert kept == ["a.md", "b.md"]
     assert len(queued) == 1
 
@@ -142,7 +143,7 @@ def test_a_refused_file_stops_none_of_the_others(browse, dropbox, settings):
     files = [SimpleUploadedFile("big.md", b"# " + b"A" * 100), SimpleUploadedFile("b.md", b"# B")]
     response = browse("alice").post("/sources/dropbox/upload/", {"uploads": files}, follow=True)
     assert "big.md: " in response.content.decode()
-    assert [path.name for path in (settings.CORECUBE_UPLOADS_DIR / "dropbox").iterdir()] == ["b.md"]
+    assert [path.name for path in upload_folder(dropbox).iterdir()] == ["b.md"]
 
 
 def test_an_upload_without_files_says_so(browse, dropbox):

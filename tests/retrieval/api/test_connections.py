@@ -3,6 +3,7 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from corecube.connectors.upload import upload_folder
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection
 from retrieval.ingest import services
 from retrieval.models import Sync
@@ -34,12 +35,12 @@ def test_each_sees_their_own(world, get, name, slugs):
     assert [connection["connection"] for connection in listed] == slugs
 
 
-def test_an_upload_is_kept_and_a_sync_queued(world, inbox, upload, settings):
+def test_an_upload_is_kept_and_a_sync_queued(world, inbox, upload):
     response = upload("inbox", world.key("alice"), "notes.md", "more.md")
     assert response.status_code == 202
     assert response.json()["files"] == ["notes.md", "more.md"]
     assert response.json()["sync"]["status"] == "queued"
-    assert (settings.CORECUBE_UPLOADS_DIR / "inbox" / "notes.md").read_bytes() == b"# Notes\n\nHello."
+    assert (upload_folder(inbox) / "notes.md").read_bytes() == b"# Notes\n\nHello."
     assert AuditEvent.objects.filter(action="connection.file_uploaded", subject="inbox").count() == 2
 
 
@@ -129,3 +130,25 @@ def test_listing_costs_the_same_however_many_there_are(world, get, django_assert
     # The key, its compartments, the grants, the connections.
     with django_assert_num_queries(4):
         assert len(get(LIST, secret).json()["connections"]) == 8
+
+
+def test_a_refused_file_leaves_none_of_the_others(world, inbox, upload, settings):
+    assert upload("inbox", world.key("alice"), "a.txt", ".hidden").status_code == 422
+    settings.CORECUBE_MAX_FILE_BYTES = 4
+    assert upload("inbox", world.key("alice"), "a.txt", "b.txt").status_code == 422
+    assert not upload_folder(inbox).exists()
+    assert not AuditEvent.objects.filter(action="connection.file_uploaded").exists()
+
+
+def test_a_later_file_over_the_limit_leaves_none_of_the_others(world, inbox, client, settings):
+    settings.CORECUBE_MAX_FILE_BYTES = 4
+    files = [SimpleUploadedFile("a.txt", b"x"), SimpleUploadedFile("b.txt", b"x" * 5)]
+    bearer = {"Authorization": f"Bearer {world.key('alice')}"}
+    assert client.post(f"{LIST}/inbox/uploads", {"files": files}, headers=bearer).status_code == 422
+    assert not upload_folder(inbox).exists()
+
+
+def test_a_slug_that_the_database_cannot_hold_is_not_found(world, get, post):
+    secret = world.key("alice")
+    for response in (get(f"{LIST}/%00/sync", secret), post(f"{LIST}/%00/sync", {}, secret)):
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "unknown_connection")

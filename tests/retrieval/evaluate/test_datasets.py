@@ -41,6 +41,11 @@ def test_malformed_judgments_are_refused(tmp_path, qrels):
         load_dataset(write(tmp_path, qrels=qrels))
 
 
+def test_a_judged_query_without_text_is_named(tmp_path):
+    with pytest.raises(InvalidRequestError, match="query q1 has no text"):
+        load_dataset(write(tmp_path, queries=[{"_id": "q1"}]))
+
+
 def test_without_a_judged_query_there_is_nothing_to_measure(tmp_path):
     with pytest.raises(InvalidRequestError, match="no query"):
         load_dataset(write(tmp_path, qrels="query-id\tcorpus-id\tscore\nq9\td1\t1\n"))

@@ -1,9 +1,11 @@
 import json
+import re
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from corecube.access import scope_for
+from corecube.models import Connection
 from retrieval.evaluate.corpus import evaluation_principal
 from retrieval.evaluate.latency import percentiles
 from retrieval.evaluate.runner import document_ranking
@@ -56,7 +58,7 @@ def test_nobody_else_sees_a_collection_and_no_query_is_left_in_the_log(world, da
     evaluation(dataset, capsys)
     assert Document.objects.in_scope(scope_for(evaluation_principal())).count() == 4
     for name in ("alice", "bob", "charlie"):
-        assert "evaluation-tiny" not in [it.connection.slug for it in scope_for(world.principal(name)).included]
+        assert not [it for it in scope_for(world.principal(name)).included if it.connection.name == "Evaluation tiny"]
     assert not SearchRecord.objects.exists()
 
 
@@ -65,6 +67,45 @@ def test_an_unknown_preset_and_a_folder_that_is_no_dataset_are_named(db, dataset
         call_command("evaluate", str(dataset), "--preset", "nope")
     with pytest.raises(CommandError, match=r"no corpus\.jsonl"):
         call_command("evaluate", str(tmp_path))
+
+
+def corpus(folder, *rows):
+    """Write a collection with these documents and one judged query."""
+    folder.mkdir(parents=True)
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "alpha"}\n')
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tgood\t1\n")
+    return folder
+
+
+def test_incomplete_and_repeated_documents_are_listed_as_problems(db, tmp_path, capsys):
+    folder = corpus(
+        tmp_path / "odd",
+        {"_id": "good", "title": None, "text": "alpha"},
+        {"_id": "good", "text": "beta"},
+        {"_id": "titled", "title": "gamma"},
+        {"_id": "null", "title": None, "text": None},
+        {"_id": "number", "title": 7, "text": 8},
+        {"_id": "n\0l", "text": "delta"},
+    )
+    evaluation(folder, capsys)
+    assert set(Document.objects.values_list("external_id", flat=True)) == {"good", "titled", "n l"}
+    problems = dict(Connection.objects.get().problems.values_list("external_id", "reason"))
+    assert problems == {"good": "duplicate", "null": "no_text", "number": "no_text"}
+
+
+def test_a_collection_has_a_slug_that_an_address_can_hold(db, tmp_path, capsys):
+    evaluation(corpus(tmp_path / "my.data v2", {"_id": "good", "text": "alpha"}), capsys)
+    connection = Connection.objects.get()
+    assert connection.name == "Evaluation my.data v2"
+    assert re.fullmatch(r"evaluation-mydata-v2-[0-9a-f]{8}", connection.slug)
+
+
+def test_collections_of_one_name_have_a_connection_each(db, tmp_path, capsys):
+    for folder in (tmp_path / "a" / "same", tmp_path / "b" / "same", tmp_path / ("n" * 60), tmp_path / ("n" * 61)):
+        evaluation(corpus(folder, {"_id": "good", "text": "alpha"}), capsys)
+    assert Connection.objects.count() == 4
+    assert all(len(connection.slug) <= 50 for connection in Connection.objects.all())
 
 
 def test_a_document_stands_at_its_best_chunk():

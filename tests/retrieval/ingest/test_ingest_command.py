@@ -89,9 +89,43 @@ def test_a_name_that_no_address_can_hold_is_refused(folder, name):
         call_command("ingest", str(folder), connection=name)
 
 
-def test_a_long_name_is_cut(folder, capsys):
-    ingest(capsys, folder, connection="n" * 300)
-    assert Connection.objects.get().slug == "n" * 50
+@pytest.mark.parametrize("option", ["connection", "compartment"])
+def test_a_name_that_the_tables_would_cut_is_refused(folder, option):
+    with pytest.raises(CommandError, match="more than 120 characters"):
+        call_command("ingest", str(folder), **{option: "n" * 121})
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize(("first", "second"), [("C++", "C#"), ("n" * 60, "n" * 61)])
+def test_two_names_never_share_a_compartment_or_a_connection(folder, capsys, first, second):
+    ingest(capsys, folder, connection="One", compartment=first)
+    with pytest.raises(CommandError, match="would share the slug"):
+        call_command("ingest", str(folder), connection="Two", compartment=second)
+    ingest(capsys, folder, connection=first, compartment=first)
+    with pytest.raises(CommandError, match="exists with another name"):
+        call_command("ingest", str(folder), connection=second)
+    assert (Connection.objects.count(), Compartment.objects.count()) == (2, 1)
+
+
+def test_a_connection_and_a_compartment_are_also_known_by_their_slugs(folder, capsys):
+    ingest(capsys, folder, connection="Team Notes", compartment="Research Lab")
+    assert "3 unchanged" in ingest(capsys, folder, connection="team-notes", compartment="research-lab")
+    ingest(capsys, folder, connection="More", compartment="research-lab")
+    assert Compartment.objects.count() == 1
+
+
+def test_the_default_compartment_may_have_another_name(folder, capsys):
+    Compartment.objects.create(slug="general", name="Everyone")
+    ingest(capsys, folder)
+    assert Connection.objects.get().compartment.name == "Everyone"
+
+
+@pytest.mark.parametrize("queue", [False, True])
+def test_a_disabled_connection_is_refused(folder, capsys, queue):
+    ingest(capsys, folder)
+    Connection.objects.update(enabled=False)
+    with pytest.raises(CommandError, match="is disabled"):
+        call_command("ingest", str(folder), queue=queue)
 
 
 def test_another_folder_does_not_take_a_connection_over(folder, tmp_path, capsys):

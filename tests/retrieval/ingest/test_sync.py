@@ -1,13 +1,19 @@
+import os
+import threading
+from contextlib import suppress
+
 import pytest
 from django.db import connection as database
 from django.db import connections
 
-from corecube.errors import ConfigError
+from corecube.connectors import ItemProblem, SourceItem
+from corecube.errors import ConfigError, UnknownConnectionError
 from corecube.models import Compartment, Connection
 from retrieval import runtime
-from retrieval.errors import SyncRunningError
-from retrieval.ingest import encode
-from retrieval.ingest.sync import sync_connection
+from retrieval.errors import ConnectionDisabledError, SyncRunningError
+from retrieval.index.writer import fold_term_counts
+from retrieval.ingest.run import Source
+from retrieval.ingest.sync import abandoned_syncs, sync_connection
 from retrieval.models import Chunk, Document, Embedding, OutboxEntry, Sync, TermFrequency
 from retrieval.testing import HashEncoder
 
@@ -27,6 +33,26 @@ def source(db, root):
     return Connection.objects.create(
         slug="docs", name="Docs", kind="folder", config={"path": str(root)}, compartment=compartment
     )
+
+
+class Listing:
+    """A connector whose items are told; an item's text is its locator."""
+
+    def __init__(self, *entries):
+        self.entries = entries
+
+    def check(self):
+        pass
+
+    def items(self):
+        yield from self.entries
+
+    def read(self, item):
+        return item.locator.encode()
+
+
+def entry(external_id, text="Some text."):
+    return SourceItem(external_id, f"{external_id}.txt", uri="", locator=text, modified_at=None)
 
 
 def counts(sync):
@@ -150,13 +176,6 @@ def test_a_file_in_another_encoding_is_read(source, root):
     assert "Prüfung der Kühlanlage" in Chunk.objects.get(document__external_id="latin.txt").text
 
 
-def test_nul_bytes_do_not_reach_the_database(source, root):
-    (root / "nul.md").write_bytes(b"# Title\n\nbefore\x00after\n")
-    sync_connection(source)
-    assert not Chunk.objects.filter(text__contains="\ufffd\ufffd").exists()
-    assert source.syncs.get().status == Sync.Status.DONE
-
-
 def test_a_bad_file_keeps_the_version_that_was_good(source, root):
     sync_connection(source)
     (root / "2.md").write_bytes(b"")
@@ -173,9 +192,9 @@ def test_a_problem_goes_when_the_file_is_mended(source, root):
     assert not source.problems.exists()
 
 
-def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, monkeypatch):
-    monkeypatch.setattr(encode, "BATCH_CHUNKS", 1)
-    monkeypatch.setattr("retrieval.ingest.sync.BATCH_CHUNKS", 1)
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, monkeypatch, end):
+    monkeypatch.setattr("retrieval.ingest.run.BATCH_CHUNKS", 1)
 
     class DyingEncoder(HashEncoder):
         calls = 0
@@ -183,16 +202,18 @@ def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, m
         def encode_documents(self, texts):
             self.calls += 1
             if self.calls > 2:
-                raise KeyboardInterrupt
+                raise end
             return super().encode_documents(texts)
 
     dying = DyingEncoder()
     working = runtime.encoder()
     monkeypatch.setattr(runtime, "encoder", lambda: dying)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(end):
         sync_connection(source)
     assert Document.objects.count() == 2
     assert_whole(source)
+    # The worker's message comes again, and finds the sync to be gone on with.
+    assert source.syncs.get().status == Sync.Status.RUNNING
 
     monkeypatch.setattr(runtime, "encoder", lambda: working)
     sync = sync_connection(source)
@@ -225,3 +246,181 @@ def test_deleting_a_connection_deletes_its_documents(source):
     source.delete()
     assert (Document.objects.count(), Chunk.objects.count(), Embedding.objects.count()) == (0, 0, 0)
     assert not TermFrequency.objects.exists()
+
+
+def test_a_sync_that_is_taken_up_counts_anew(source):
+    killed = Sync.objects.create(
+        connection=source, status=Sync.Status.RUNNING, seen=9, added=9, chunks=9, encode_seconds=9.0, message="x"
+    )
+    sync = sync_connection(source, sync=killed)
+    assert counts(sync) == {"seen": 4, "added": 4, "changed": 0, "unchanged": 0, "failed": 0, "deleted": 0}
+    assert (sync.chunks, sync.message) == (4, "")
+    assert sync.encode_seconds < 9
+
+
+def test_a_sync_whose_message_comes_twice_is_run_once(source, root):
+    sync = Sync.objects.create(connection=source)
+    stale = Sync.objects.get(pk=sync.pk)
+    finished = sync_connection(source, sync=sync).finished_at
+    (root / "5.md").write_text("# Page 5\n\nText.\n")
+    assert sync_connection(source, sync=stale).finished_at == finished
+    assert Document.objects.count() == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_open_syncs_that_nobody_runs_are_abandoned(source):
+    queued = Sync.objects.create(connection=source)
+    running = Sync.objects.create(connection=source, status=Sync.Status.RUNNING)
+    Sync.objects.create(connection=source, status=Sync.Status.DONE)
+    assert {sync.pk for sync in abandoned_syncs()} == {queued.pk, running.pk}
+    other = connections.create_connection("default")
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock(7301, %s)", [source.pk])
+        assert [sync.pk for sync in abandoned_syncs()] == [queued.pk]
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize(("covered", "deleted"), [("team", 1), ("tea", 3), ("team/notes", 2), (".", 0), ("", 0)])
+def test_what_lies_below_a_folder_that_cannot_be_listed_is_not_gone(source, settings, covered, deleted):
+    settings.CORECUBE_DELETE_GUARD_PERCENT = 100
+    before = Listing(entry("team/a"), entry("team/notes/b"), entry("teams"))
+    sync_connection(source, source=Source(before))
+    problem = ItemProblem(covered, "unreadable", "It cannot be listed.", covers_subtree=True)
+    assert sync_connection(source, source=Source(Listing(problem))).deleted == deleted
+    assert Document.objects.count() == 3 - deleted
+
+
+def test_a_problem_with_one_file_says_nothing_of_others(source):
+    sync_connection(source, source=Source(Listing(entry("team/a"), entry("b"))))
+    problem = ItemProblem("team", "symlink", "A link to a folder is not followed.")
+    assert sync_connection(source, source=Source(Listing(problem, entry("b")))).deleted == 1
+
+
+def test_of_two_items_with_one_id_the_first_is_taken(source):
+    sync = sync_connection(source, source=Source(Listing(entry("a", "The first."), entry("a", "The second."))))
+    assert (sync.status, sync.added, sync.failed) == (Sync.Status.DONE, 1, 1)
+    assert source.problems.get().reason == "duplicate"
+    assert [chunk.text for chunk in Chunk.objects.all()] == ["The first."]
+    assert_whole(source)
+
+
+def test_two_file_names_that_read_the_same_stop_nothing(source, root):
+    (root / "x\\xff.md").write_text("# Literal\n\nText.\n")
+    (root / os.fsdecode(b"x\xff.md")).write_text("# Byte\n\nText.\n")
+    sync = sync_connection(source)
+    assert (sync.status, sync.added + sync.failed) == (Sync.Status.DONE, 6)
+    assert_whole(source)
+
+
+def test_a_disabled_connection_is_not_synced(source):
+    sync_connection(source)
+    source.enabled = False
+    source.save()
+    with pytest.raises(ConnectionDisabledError):
+        sync_connection(source)
+    latest = source.syncs.first()
+    assert (latest.status, "disabled" in latest.message) == (Sync.Status.FAILED, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_is_deleted_while_its_sync_encodes_leaves_nothing(source, monkeypatch):
+    monkeypatch.setattr("retrieval.ingest.run.BATCH_CHUNKS", 1)
+    working = runtime.encoder()
+
+    class Interrupted(HashEncoder):
+        calls = 0
+
+        def encode_documents(self, texts):
+            self.calls += 1
+            if self.calls == 2:
+                elsewhere(Connection.objects.get(pk=source.pk).delete)
+            return working.encode_documents(texts)
+
+    interrupted = Interrupted()
+    monkeypatch.setattr(runtime, "encoder", lambda: interrupted)
+    with pytest.raises(UnknownConnectionError):
+        sync_connection(source)
+    assert (Document.objects.count(), Chunk.objects.count(), Embedding.objects.count()) == (0, 0, 0)
+    assert (TermFrequency.objects.count(), Sync.objects.count()) == (0, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_deleting_a_connection_waits_for_what_is_being_stored(source, monkeypatch):
+    from retrieval.ingest import encode
+
+    store = encode.store_documents
+    deleting = threading.Thread(target=in_own_connection(Connection.objects.get(pk=source.pk).delete))
+
+    def store_slowly(*arguments, **options):
+        deleting.start()
+        deleting.join(timeout=1)
+        assert deleting.is_alive()
+        store(*arguments, **options)
+
+    monkeypatch.setattr(encode, "store_documents", store_slowly)
+    # The deletion may come before or after the sync's last word.
+    with suppress(UnknownConnectionError):
+        sync_connection(source)
+    deleting.join()
+    assert (Document.objects.count(), Chunk.objects.count(), TermFrequency.objects.count()) == (0, 0, 0)
+
+
+def in_own_connection(call):
+    def run():
+        try:
+            call()
+        finally:
+            database.close()
+
+    return run
+
+
+def elsewhere(call):
+    """Run a call in another thread, and so in a database connection of its own."""
+    thread = threading.Thread(target=in_own_connection(call))
+    thread.start()
+    thread.join()
+
+
+def folded(connection):
+    """Return whether every lexeme of a connection has one row."""
+    lexemes = list(TermFrequency.objects.filter(connection_id=connection.pk).values_list("lexeme", flat=True))
+    return len(lexemes) == len(set(lexemes)) > 0
+
+
+def test_counts_that_a_killed_sync_left_unsummed_are_summed_by_the_next(source):
+    sync_connection(source)
+    fold_term_counts(source.pk)
+    for change in (1, -1):
+        TermFrequency.objects.create(connection_id=source.pk, lexeme="", chunks=change)
+    assert not folded(source)
+    assert sync_connection(source).chunks == 0
+    assert folded(source)
+    assert_whole(source)
+
+
+def test_counts_are_summed_by_a_sync_that_the_guard_stops(source, root):
+    sync_connection(source)
+    for number in range(3):
+        (root / f"{number}.md").unlink()
+    (root / "3.md").write_text("# Page 3\n\nAnother text about alpha.\n")
+    assert sync_connection(source).status == Sync.Status.STOPPED
+    assert folded(source)
+    assert_whole(source)
+
+
+def test_very_many_unchanged_documents_are_marked_in_parts(source, monkeypatch):
+    monkeypatch.setattr("retrieval.ingest.run._MARKED_AT_ONCE", 3)
+    first = sync_connection(source)
+    sync_connection(source)
+    assert min(Document.objects.values_list("synced_at", flat=True)) > first.finished_at
+
+
+def test_a_date_from_the_end_of_time_does_not_reach_the_store(source, root):
+    (root / "late.md").write_text("---\ndate: 9999-12-31T23:59:59-05:00\n---\n# Late\n\nText.\n")
+    os.utime(root / "1.md", (1, 2**33))
+    sync_connection(source)
+    assert len(Document.objects.values_list("modified_at", flat=True)) == 5
+    assert Document.objects.get(external_id="1.md").modified_at is None

@@ -1,0 +1,29 @@
+"""What else goes when a compartment or a connection is deleted, however that is done."""
+
+from functools import partial
+
+from django.db import transaction
+from django.db.models.signals import post_delete, pre_delete
+from django.dispatch import receiver
+from django.utils import timezone
+
+from corecube import audit
+from corecube.connectors.upload import remove_uploads, upload_folder
+from corecube.models import ApiKey, Compartment, Connection
+
+
+@receiver(pre_delete, sender=Compartment)
+def revoke_narrowed_keys(instance: Compartment, **_: object) -> None:
+    """Revoke the keys that are narrowed to the compartment: without it, one narrowed to nothing else would see all."""
+    for key in ApiKey.objects.filter(compartments=instance, revoked_at__isnull=True).select_related("user"):
+        key.revoked_at = timezone.now()
+        key.save(update_fields=["revoked_at"])
+        audit.record(
+            "key.revoked", actor=None, subject=str(key), user=key.user.username, deleted_compartment=instance.slug
+        )
+
+
+@receiver(post_delete, sender=Connection)
+def remove_uploads_with_connection(instance: Connection, **_: object) -> None:
+    """Remove the connection's uploads once the deletion is committed."""
+    transaction.on_commit(partial(remove_uploads, upload_folder(instance)))
