@@ -75,3 +75,7 @@ def test_a_page_that_is_not_there_is_no_failure(rf, caplog):
 @pytest.mark.parametrize(("path", "expected"), [("/api/v1/search", True), ("/v1/models", True), ("/", False)])
 def test_programs_are_told_by_their_paths(rf, path, expected):
     assert wants_json(rf.get(path)) is expected
+
+
+def test_a_browser_that_asks_for_the_usual_icon_is_sent_to_ours(client, db):
+    assert client.get("/favicon.ico").headers["Location"] == "/static/favicon.svg"
