@@ -47,10 +47,8 @@ DROP_REASONS: Final[Mapping[DropReason, str]] = {
     DropReason.OUTSIDE_WINDOW: "outside the pool",
     DropReason.QUALITY: "quality too low",
     DropReason.DUPLICATE: "duplicate",
-    DropReason.RERANK_CUT: "cut by the reranker",
     DropReason.BUDGET: "over the token budget",
     DropReason.TOP_K: "beyond the hits wanted",
-    DropReason.DEADLINE: "no time left",
 }
 
 FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}

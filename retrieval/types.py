@@ -34,8 +34,6 @@ class ScoreType(StrEnum):
     FULLTEXT = "fulltext"
     RRF = "rrf"
     BLEND = "blend"
-    LOGIT = "logit"
-    RUBRIC = "rubric"
 
 
 class DropReason(StrEnum):
@@ -45,10 +43,8 @@ class DropReason(StrEnum):
     OUTSIDE_WINDOW = "outside_window"
     QUALITY = "quality"
     DUPLICATE = "duplicate_of"
-    RERANK_CUT = "rerank_cut"
     BUDGET = "budget"
     TOP_K = "top_k"
-    DEADLINE = "deadline"
 
 
 @dataclass(frozen=True, slots=True)
