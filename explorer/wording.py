@@ -14,6 +14,9 @@ STAGE_LABELS: Final[Mapping[str, str]] = {
     "fuse": "fused",
     "complete": "read",
     "blend": "blended",
+    "rerank": "reranked",
+    "ties": "tie-broken",
+    "floor": "above floor",
     "dedupe": "deduped",
     "assemble": "packed",
 }
@@ -28,9 +31,14 @@ STAGE_PURPOSES: Final[Mapping[str, str]] = {
     "complete": "Reads every pooled chunk once, with both signals, whichever leg found it.",
     "access": "Checks each hit's connection against the scope a second time.",
     "freshness": "Halves a hit's freshness with every half-life of its connection.",
-    "blend": "Orders the pool by weighted similarity, full text and freshness; trust decides near-ties.",
-    "dedupe": "Keeps one of several chunks with the same text: the most trusted, then the freshest.",
+    "quality": "Drops boilerplate: navigation, footers, repeated disclaimers.",
+    "blend": "Orders the pool by weighted similarity, full text and freshness.",
+    "rerank": "Scores the best of the blend jointly with the query; without a reranker the blend's order stands.",
+    "ties": "Puts the more trusted source first among hits whose scores are nearly equal.",
+    "floor": "Drops hits below the least score of their score's type.",
+    "dedupe": "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",
     "assemble": "Packs the best hits as numbered passages under the token budget.",
+    "answerability": "Estimates from raw signals how likely the passages answer the question.",
 }
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
@@ -46,6 +54,8 @@ DROP_REASONS: Final[Mapping[DropReason, str]] = {
     DropReason.ACCESS: "outside the scope",
     DropReason.OUTSIDE_WINDOW: "outside the pool",
     DropReason.QUALITY: "quality too low",
+    DropReason.RERANK_CUT: "not reranked",
+    DropReason.BELOW_FLOOR: "below the floor",
     DropReason.DUPLICATE: "duplicate",
     DropReason.BUDGET: "over the token budget",
     DropReason.TOP_K: "beyond the hits wanted",

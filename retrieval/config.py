@@ -1,8 +1,10 @@
 """The presets' configuration: one dataclass per stage, bounds and help declared with each number."""
 
+import math
 from dataclasses import dataclass, field
 
 from retrieval.tunables import Tunables, tunable
+from retrieval.types import ScoreType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,16 +24,22 @@ class QueryConfig(Tunables):
 class DenseConfig(Tunables):
     """The vector leg."""
 
-    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.")
+    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.", costs=True)
     exact_below: int = tunable(
         20_000,
         low=0,
         high=1_000_000,
         unit="chunks",
         help="A scope with fewer chunks is scanned exactly; a larger one goes through the HNSW index.",
+        costs=True,
     )
     ef_search: int = tunable(
-        200, low=10, high=1000, unit="candidates", help="HNSW's search list; longer finds more and takes longer."
+        200,
+        low=10,
+        high=1000,
+        unit="candidates",
+        help="HNSW's search list; longer finds more and takes longer.",
+        costs=True,
     )
     oversample: float = tunable(
         2.0,
@@ -39,6 +47,7 @@ class DenseConfig(Tunables):
         high=10.0,
         unit="",
         help="The HNSW scan goes on until this many times the depth are found in scope.",
+        costs=True,
     )
 
 
@@ -46,7 +55,7 @@ class DenseConfig(Tunables):
 class FulltextConfig(Tunables):
     """The full-text leg."""
 
-    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.")
+    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.", costs=True)
     relax_below: int = tunable(
         100,
         low=1,
@@ -60,6 +69,7 @@ class FulltextConfig(Tunables):
         high=1_000_000,
         unit="chunks",
         help="Relaxing takes the rarest terms while their summed document frequency stays under this; bounds the time.",
+        costs=True,
     )
     weight_title: float = tunable(1.0, low=0.0, high=1.0, unit="", help="Weight of a term in the title.")
     weight_heading: float = tunable(0.7, low=0.0, high=1.0, unit="", help="Weight of a term in the heading path.")
@@ -76,7 +86,7 @@ class FusionConfig(Tunables):
     """How the legs' rankings become one pool."""
 
     rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="RRF's k; larger flattens ranks.")
-    pool: int = tunable(200, low=1, high=2000, unit="hits", help="Fused hits that go on to be blended.")
+    pool: int = tunable(200, low=1, high=2000, unit="hits", help="Fused hits that go on to be blended.", costs=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,26 +103,100 @@ class BlendConfig(Tunables):
         unit="",
         help="Cosines of a pool that lie closer together than this are not stretched to the full weight.",
     )
-    tie_tolerance: float = tunable(
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityConfig(Tunables):
+    """What counts as boilerplate."""
+
+    least: float = tunable(
+        0.3, low=0.0, high=1.0, unit="", help="Chunks whose quality is below this are dropped; 0 keeps all."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankConfig(Tunables):
+    """What the cross-encoder sees, and how long it may take."""
+
+    candidates: int = tunable(
+        30, low=1, high=200, unit="hits", help="Hits of the blend that the reranker scores.", costs=True
+    )
+    reserve_ms: int = tunable(
+        100, low=0, high=10_000, unit="ms", help="Time kept back from the reranker, so that the search can still end."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorConfig(Tunables):
+    """The least score a hit must have, one for each type of final score; the lowest bound keeps all."""
+
+    blend: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least blended score.")
+    logit: float = tunable(-20.0, low=-20.0, high=20.0, unit="", help="Least output of a local cross-encoder.")
+    relevance: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least score from a reranking service.")
+    maxsim: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Least late-interaction similarity.")
+
+    def least(self, score_type: ScoreType) -> float:
+        """Return the floor of a score type; a type that no ranking ends with has none."""
+        floors = {
+            ScoreType.BLEND: self.blend,
+            ScoreType.LOGIT: self.logit,
+            ScoreType.RELEVANCE: self.relevance,
+            ScoreType.MAXSIM: self.maxsim,
+        }
+        return floors.get(score_type, -math.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieConfig(Tunables):
+    """When scores count as equal."""
+
+    tolerance: float = tunable(
         0.01, low=0.0, high=0.2, unit="", help="Scores this close are a tie, which the more trusted source wins."
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupeConfig(Tunables):
+    """What counts as the same text."""
+
+    least_similarity: float = tunable(
+        0.9, low=0.5, high=1.0, unit="", help="Texts that share this much of their words in order are duplicates."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerabilityConfig(Tunables):
+    """When a question counts as answered by its passages."""
+
+    answerable_from: float = tunable(
+        0.6, low=0.0, high=1.0, unit="", help="From this confidence on a question is answerable."
+    )
+    partial_from: float = tunable(0.3, low=0.0, high=1.0, unit="", help="From this confidence on it is partly so.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssembleConfig(Tunables):
     """How hits become the numbered context."""
 
-    budget_tokens: int = tunable(4000, low=100, high=200_000, unit="tokens", help="Size of the whole context.")
+    budget_tokens: int = tunable(
+        4000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetConfig(Tunables):
     """A preset's numbers, stage by stage."""
 
-    deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.")
+    deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
     query: QueryConfig = field(default_factory=QueryConfig)
     dense: DenseConfig = field(default_factory=DenseConfig)
     fulltext: FulltextConfig = field(default_factory=FulltextConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
+    quality: QualityConfig = field(default_factory=QualityConfig)
     blend: BlendConfig = field(default_factory=BlendConfig)
+    rerank: RerankConfig = field(default_factory=RerankConfig)
+    ties: TieConfig = field(default_factory=TieConfig)
+    floor: FloorConfig = field(default_factory=FloorConfig)
+    dedupe: DedupeConfig = field(default_factory=DedupeConfig)
     assemble: AssembleConfig = field(default_factory=AssembleConfig)
+    answerability: AnswerabilityConfig = field(default_factory=AnswerabilityConfig)

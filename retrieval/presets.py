@@ -13,14 +13,19 @@ from retrieval.stages import (
     Analyze,
     Assemble,
     Blend,
+    BreakTies,
     CheckAccess,
     Complete,
     Dedupe,
     Dense,
     Embed,
+    Floor,
     Freshness,
     Fulltext,
     Fuse,
+    JudgeAnswerability,
+    Quality,
+    Rerank,
 )
 
 
@@ -53,9 +58,14 @@ def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:
             Complete(config.fulltext, text_search, resources.index),
             CheckAccess(),
             Freshness(),
+            Quality(config.quality),
             Blend(config.blend),
+            Rerank(config.rerank, resources.reranker),
+            BreakTies(config.ties),
+            Floor(config.floor),
             Dedupe(),
             Assemble(config.assemble, resources.count_tokens),
+            JudgeAnswerability(config.answerability),
         )
     )
 

@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from retrieval.encoders import Encoder
+from retrieval.encoders.reranker import Reranker
 from retrieval.index.store import VectorIndex
 
 
@@ -18,6 +19,8 @@ class Resources:
     text_search_config: str
     #: Runs legs side by side, each with a database connection of its own.
     executor: Executor
+    #: None where none is configured.
+    reranker: Reranker | None = None
 
     @property
     def count_tokens(self) -> Callable[[str], int]:

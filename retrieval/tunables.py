@@ -20,11 +20,21 @@ class TunableFacts:
     high: float
     unit: str
     help: str
+    #: Whether more of it costs time or memory: a request may then only lower it.
+    costs: bool
 
 
-def tunable(default: Any, *, low: float, high: float, unit: str, help: str) -> Any:  # noqa: A002, ANN401 -- like dataclasses.field
-    """Declare a number within `low` to `high`, both allowed."""
-    return field(default=default, metadata={"low": low, "high": high, "unit": unit, "help": help})
+def tunable(
+    default: Any,  # noqa: ANN401 -- like dataclasses.field
+    *,
+    low: float,
+    high: float,
+    unit: str,
+    help: str,  # noqa: A002 -- like dataclasses.field
+    costs: bool = False,
+) -> Any:  # noqa: ANN401 -- like dataclasses.field
+    """Declare a number within `low` to `high`, both allowed; more of one that `costs` takes time or memory."""
+    return field(default=default, metadata={"low": low, "high": high, "unit": unit, "help": help, "costs": costs})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,12 @@ class ScoreType(StrEnum):
     FULLTEXT = "fulltext"
     RRF = "rrf"
     BLEND = "blend"
+    #: A local cross-encoder's raw output, unbounded; the logistic function makes a share of it.
+    LOGIT = "logit"
+    #: A reranking service's own score, 0 to 1.
+    RELEVANCE = "relevance"
+    #: Mean over the query's tokens of the best cosine with a token of the chunk, -1 to 1.
+    MAXSIM = "maxsim"
 
 
 class DropReason(StrEnum):
@@ -42,6 +48,8 @@ class DropReason(StrEnum):
     ACCESS = "access"
     OUTSIDE_WINDOW = "outside_window"
     QUALITY = "quality"
+    RERANK_CUT = "rerank_cut"
+    BELOW_FLOOR = "below_floor"
     DUPLICATE = "duplicate_of"
     BUDGET = "budget"
     TOP_K = "top_k"
@@ -98,6 +106,12 @@ class ChunkFacts:
     page_end: int | None
     synced_at: datetime
     modified_at: datetime | None
+    #: How much of it is content and not boilerplate, 0 to 1, as ingestion judged it.
+    quality: float = 1.0
+    #: What took from the quality, by part: {"navigation": 0.6, "repeated": 0.3}; empty for plain content.
+    quality_parts: Mapping[str, float] = field(default_factory=dict)
+    #: 64-bit fingerprint of its words, signed: near-identical texts differ in few bits. 0 when there is none.
+    simhash: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +158,32 @@ class Passage:
     token_count: int
 
 
+class Verdict(StrEnum):
+    """Whether the passages answer the question."""
+
+    ANSWERABLE = "answerable"
+    PARTIAL = "partial"
+    NOT_ANSWERABLE = "not_answerable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answerability:
+    """How likely the packed passages answer the question, from raw signals: never from RRF or a bare cosine."""
+
+    verdict: Verdict
+    #: Probability that the passages hold the answer, 0 to 1.
+    confidence: float
+    #: Whether the confidence was fitted on judged questions of this installation.
+    is_calibrated: bool
+    #: The raw signals by name, and what each added to the log-odds.
+    signals: Mapping[str, float] = field(default_factory=dict)
+    contributions: Mapping[str, float] = field(default_factory=dict)
+    #: Stable word for why it is not answerable; empty when it is.
+    reason: str = ""
+    #: One sentence with the facts behind the reason; empty when it is answerable.
+    explanation: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Drop:
     """A hit that a stage removed, and why."""
@@ -183,8 +223,10 @@ class Query:
 
     #: The text as sent; a model is shown all of it.
     text: str
-    #: The part that retrieval reads.
+    #: The part that retrieval reads, with its quotes, minus and OR.
     retrieval_text: str
+    #: The same without search syntax, for models; empty where only the syntax was given.
+    plain_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +244,8 @@ class SearchState:
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
     hits: Ranking = ()
     passages: tuple[Passage, ...] = ()
+    #: None before it was judged, or when the time was up.
+    answerability: Answerability | None = None
     drops: tuple[Drop, ...] = ()
     notes: tuple[Note, ...] = ()
     trace: tuple[Span, ...] = ()

@@ -109,7 +109,7 @@ def _citation(hit: Hit, outcome: SearchOutcome) -> int | None:
 def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
     hits = outcome.state.hits
     following = hits[rank] if rank < len(hits) and hits[rank].facts is not None else None
-    tolerance = outcome.preset.config.blend.tie_tolerance
+    tolerance = outcome.preset.config.ties.tolerance
     return beats_next(hit, following, rank=rank, scope=outcome.state.scope, tolerance=tolerance)
 
 

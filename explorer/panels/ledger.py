@@ -185,13 +185,13 @@ def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
 
 def _trust(hit: Hit, source: LedgerSource) -> LedgerRow:
     trust = source.outcome.state.scope.inclusion(hit.chunk.connection_id).connection.trust
-    tolerance = source.config.blend.tie_tolerance
+    tolerance = source.config.ties.tolerance
     return LedgerRow(
         "trust",
         "Trust",
         wording.level(trust),
         (f"decides between scores within {tolerance:g}",),
-        config_key="blend.tie_tolerance",
+        config_key="ties.tolerance",
     )
 
 

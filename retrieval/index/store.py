@@ -156,10 +156,10 @@ def _completed(hit: Hit, row: Mapping[str, Any]) -> Hit:
 
 
 def _facts(row: Mapping[str, Any]) -> ChunkFacts:
-    names = ChunkFacts.__dataclass_fields__
-    return ChunkFacts(
-        **{name: row[name] for name in names if name != "heading_path"}, heading_path=tuple(row["heading_path"])
-    )
+    plain = {
+        name: row[name] for name in ChunkFacts.__dataclass_fields__ if name not in {"heading_path", "quality_parts"}
+    }
+    return ChunkFacts(**plain, heading_path=tuple(row["heading_path"]), quality_parts=json.loads(row["quality_parts"]))
 
 
 def _matches(rows: Sequence[Sequence[Any]]) -> tuple[TermMatch, ...]:

@@ -1,16 +1,20 @@
 """Documents, chunks, their embeddings, and the record of what was ingested and searched."""
 
+from retrieval.models.calibration import Calibration
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex
+from retrieval.models.preset import PresetVersion
 from retrieval.models.search import SearchRecord
 from retrieval.models.sync import Sync, SyncProblem
 
 __all__ = [
+    "Calibration",
     "Chunk",
     "Document",
     "Embedding",
     "EmbeddingIndex",
     "OutboxEntry",
+    "PresetVersion",
     "SearchRecord",
     "Sync",
     "SyncProblem",

@@ -73,6 +73,11 @@ class Chunk(models.Model):
     content_hash = models.CharField(max_length=64)
     page_start = models.IntegerField(null=True)
     page_end = models.IntegerField(null=True)
+    #: How much of it is content and not boilerplate, 0 to 1; the parts say what took from it.
+    quality = models.FloatField(default=1.0, db_default=1.0)
+    quality_parts = models.JSONField(default=dict, db_default={})
+    #: 64-bit fingerprint of its words, signed; 0 when there is none.
+    simhash = models.BigIntegerField(default=0, db_default=0)
     #: Weighted lexemes: A title, B heading path, C text. Stored in line (migration 0001), as every score reads it.
     search = SearchVectorField()
 

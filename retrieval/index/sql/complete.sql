@@ -21,6 +21,9 @@ SELECT
     chunk.page_end,
     document.synced_at,
     document.modified_at,
+    chunk.quality,
+    chunk.quality_parts,
+    chunk.simhash,
     1 - (embedding.vector <=> %(vector)s::halfvec) AS cosine,
     (
         SELECT jsonb_agg(jsonb_build_array(

@@ -1,0 +1,35 @@
+"""Leaving boilerplate out."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.config import QualityConfig
+from retrieval.types import Drop, DropReason, Hit, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Drop chunks that ingestion judged to be boilerplate: navigation, footers, repeated disclaimers."""
+
+    config: QualityConfig
+
+    name: ClassVar[str] = "quality"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state without hits of too low a quality."""
+        kept = tuple(hit for hit in state.hits if hit.chunk.quality >= self.config.least)
+        drops = tuple(
+            Drop(hit.chunk_id, DropReason.QUALITY, _detail(hit, self.config.least))
+            for hit in state.hits
+            if hit.chunk.quality < self.config.least
+        )
+        return replace(state, hits=kept, drops=(*state.drops, *drops))
+
+
+def _detail(hit: Hit, least: float) -> str:
+    """Return the numbers, the heaviest part first: "quality 0.12, least 0.30: navigation, repeated"."""
+    parts = sorted(hit.chunk.quality_parts, key=lambda part: -hit.chunk.quality_parts[part])
+    return f"quality {hit.chunk.quality:.2f}, least {least:.2f}" + (f": {', '.join(parts)}" if parts else "")

@@ -1,0 +1,26 @@
+"""Trust among near-ties."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.config import TieConfig
+from retrieval.ranking import break_ties
+from retrieval.types import SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class BreakTies:
+    """Put the more trusted source first among hits whose scores are nearly equal."""
+
+    config: TieConfig
+
+    name: ClassVar[str] = "ties"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with hits in their final order."""
+        trust = {inclusion.connection.id: inclusion.connection.trust for inclusion in state.scope.included}
+        hits = break_ties(state.hits, trust=lambda hit: trust[hit.chunk.connection_id], tolerance=self.config.tolerance)
+        return replace(state, hits=hits)
