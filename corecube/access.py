@@ -64,8 +64,13 @@ def scope_for(
     grants = _best_grants(principal.user)
     included: list[Inclusion] = []
     excluded: list[ExcludedConnection] = []
-    for connection in Connection.objects.select_related("compartment").order_by("name"):
+    connections = Connection.objects.order_by("name").defer("config", "created_at", "last_synced_at")
+    # Every search pays for this: what is not to be told of is not read, and a compartment is read once.
+    shown = connections.select_related("compartment") if reveal_excluded else connections.filter(compartment__in=grants)
+    for connection in shown:
         grant = grants.get(connection.compartment_id)
+        if grant is not None:
+            connection.compartment = grant.compartment
         reason = _exclusion(connection, grant, principal.key)
         if reason is None and grant is not None:
             included.append(Inclusion(connection.facts(), grant.holder, Sensitivity(grant.clearance)))
@@ -79,7 +84,9 @@ def _best_grants(user: User) -> dict[int, Grant]:
     """Return the user's widest grant per compartment id; none for an inactive user."""
     if not user.is_active:
         return {}
-    held = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all())).select_related("user", "group")
+    held = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all())).select_related(
+        "user", "group", "compartment"
+    )
     return {grant.compartment_id: grant for grant in held.order_by("clearance", "-id")}
 
 

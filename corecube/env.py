@@ -4,11 +4,13 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
+_FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII | re.IGNORECASE)
 _IDENTIFIER = re.compile(r"([a-z_][a-z0-9_]*\.)?[a-z_][a-z0-9_]*", re.ASCII | re.IGNORECASE)
 
 
@@ -49,10 +51,13 @@ def env_int(name: str, default: int, *, low: int, high: int) -> int:
 
 
 def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
-    """Return one of the choices, which are in capitals; small letters are read as capitals."""
-    value = env_str(name).upper() or default
-    if value in choices:
-        return value
+    """Return one of the choices as it is written there, capitals and small letters taken as the same."""
+    value = env_str(name)
+    if not value:
+        return default
+    for choice in choices:
+        if choice.casefold() == value.casefold():
+            return choice
     message = f"{name} must be one of {', '.join(choices)}, not {value!r}."
     raise ImproperlyConfigured(message)
 
@@ -64,6 +69,39 @@ def env_identifier(name: str, default: str) -> str:
         return value
     message = f"{name} must be a name of letters, digits and underscores, not {value!r}."
     raise ImproperlyConfigured(message)
+
+
+def env_folder_name(name: str) -> str:
+    """Return the name of a folder, never a path; empty when the variable is."""
+    value = env_str(name)
+    if not value or _FOLDER_NAME.fullmatch(value):
+        return value
+    message = f"{name} must be a name of letters, digits, dots and hyphens, not {value!r}."
+    raise ImproperlyConfigured(message)
+
+
+def env_url(name: str) -> str:
+    """Return the address of an HTTP service, empty when the variable is; one that holds a password is an error."""
+    value = env_str(name)
+    try:
+        parts = urlsplit(value)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if value and not (is_address and value.isascii() and value.isprintable() and " " not in value):
+        # Not repeated: it may hold a password in the wrong place.
+        raise ImproperlyConfigured(f"{name} must be an address such as https://host/path.")
+    if value and (parts.username is not None or parts.password is not None):
+        raise ImproperlyConfigured(f"{name} must not hold a user or a password.")
+    return value
+
+
+def env_token(name: str) -> str:
+    """Return a secret that goes into a header: visible ASCII signs; empty when the variable is."""
+    value = env_str(name)
+    if not value or (value.isascii() and value.isprintable() and " " not in value):
+        return value
+    raise ImproperlyConfigured(f"{name} must be of visible ASCII signs without blanks.")
 
 
 def env_list(name: str, default: str = "") -> list[str]:

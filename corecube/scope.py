@@ -51,6 +51,8 @@ class ConnectionFacts:
     trust: TrustLevel
     half_life_days: float
     freshness_basis: FreshnessBasis
+    #: PostgreSQL text search configuration of its documents; empty for the installation's own.
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

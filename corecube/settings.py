@@ -10,7 +10,19 @@ from typing import Any, Final
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.env import env_bool, env_choice, env_identifier, env_int, env_list, env_path, env_str, usable_folder
+from corecube.env import (
+    env_bool,
+    env_choice,
+    env_folder_name,
+    env_identifier,
+    env_int,
+    env_list,
+    env_path,
+    env_str,
+    env_token,
+    env_url,
+    usable_folder,
+)
 
 # onnxruntime collects telemetry in the home folder from its import on; nothing of a search is anybody else's.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -20,6 +32,8 @@ CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / 
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
+#: What connectors keep between syncs, a folder per connection.
+CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
 _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
@@ -169,10 +183,21 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname:<7} {name} {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # The HTTP clients would log addresses, what services answer and what signs requests; dulwich, what a server lacks.
+    "loggers": {
+        **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2")},
+        "dulwich": {"level": "ERROR"},
+    },
     "root": {"handlers": ["console"], "level": env_choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
 }
 
 CORECUBE_MODEL = env_str("CORECUBE_MODEL", "bge-small-en-v1.5")
+#: What scores the best hits once more: nothing, a folder under the models, "late-interaction", or a service ("http").
+CORECUBE_RERANKER = env_folder_name("CORECUBE_RERANKER")
+CORECUBE_RERANKER_KIND = env_choice("CORECUBE_RERANKER_KIND", "", ("cohere", "jina", "tei", "vllm", "voyage"))
+CORECUBE_RERANKER_URL = env_url("CORECUBE_RERANKER_URL")
+CORECUBE_RERANKER_MODEL = env_str("CORECUBE_RERANKER_MODEL")
+CORECUBE_RERANKER_API_KEY = env_token("CORECUBE_RERANKER_API_KEY")
 #: PostgreSQL text search configuration that documents and queries are read with.
 CORECUBE_TEXT_SEARCH_CONFIG = env_identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
 CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
@@ -181,5 +206,7 @@ CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000,
 CORECUBE_KEEP_QUERY_TEXT = env_bool("CORECUBE_KEEP_QUERY_TEXT", default=True)
 #: A sync that would delete more than this share of a connection's documents stops and asks, in percent.
 CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
+#: Query vectors that each process keeps in memory; 0 keeps none.
+CORECUBE_QUERY_CACHE = env_int("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
 #: Threads that search legs run on beside the request's own; 0 runs the legs one after the other.
 CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", 4, low=0, high=64)

@@ -9,6 +9,8 @@ from django.utils.text import slugify
 from corecube.connectors import checked_config
 from corecube.errors import CoreCubeError
 from corecube.models import Compartment, Connection
+from retrieval.config import PresetConfig
+from retrieval.tunables import TunableFacts
 
 KINDS: Final = (("folder", "Folder on the server"), ("upload", "Uploaded files"))
 
@@ -26,7 +28,7 @@ class NewSourceForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only 
 
     class Meta:  # noqa: D106 -- Django's
         model = Connection
-        fields: ClassVar = ["name", "kind", "path", "compartment", "sensitivity", "trust"]
+        fields: ClassVar = ["name", "kind", "path", "compartment", "sensitivity", "trust", "language"]
 
     def clean_name(self) -> str:
         """Return the name; it must give a slug that no other connection has."""
@@ -88,3 +90,54 @@ class UploadForm(forms.Form):
     """Files for a connection of kind upload."""
 
     uploads = SeveralFilesField(max_length=200)
+
+
+class QualityForm(forms.Form):
+    """The threshold that a look at low chunks asks for."""
+
+    least = forms.FloatField(
+        min_value=0.0,
+        max_value=1.0,
+        label="Least quality",
+        widget=forms.NumberInput(attrs={"class": "input", "step": "0.05"}),
+    )
+
+
+class TunablesForm(forms.Form):
+    """A preset's numbers, a field for each tunable under its dotted name, with its bounds and help."""
+
+    note = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Note",
+        help_text="What it changes, and why; the history shows it.",
+        widget=forms.TextInput(attrs={"class": "input"}),
+    )
+
+    def __init__(self, *args: Any, defaults: PresetConfig, **kwargs: Any) -> None:  # noqa: ANN401 -- Django's
+        super().__init__(*args, **kwargs)
+        self._defaults = defaults
+        for facts in defaults.declared_below():
+            self.fields[facts.name] = _number_field(facts)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers of the fields that are right, by dotted name."""
+        return {name: value for name, value in self.cleaned_data.items() if name != "note"}
+
+    def clean(self) -> None:
+        """Check what no field can know alone: which number must not exceed which."""
+        for name, problem in self._defaults.problems(self.numbers).items():
+            self.add_error(name, f"It {problem}.")
+
+
+def _number_field(facts: TunableFacts) -> forms.Field:
+    """Return the field of a tunable: whole numbers where it counts in them."""
+    step = "1" if facts.is_whole else "any"
+    widget = forms.NumberInput(attrs={"class": "input", "step": step})
+    if facts.is_whole:
+        low, high = int(facts.low), int(facts.high)
+        return forms.IntegerField(min_value=low, max_value=high, label=facts.name, help_text=facts.help, widget=widget)
+    return forms.FloatField(
+        min_value=facts.low, max_value=facts.high, label=facts.name, help_text=facts.help, widget=widget
+    )

@@ -8,6 +8,7 @@ from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from retrieval.types import DropReason
 
 STAGE_LABELS: Final[Mapping[str, str]] = {
+    "configure": "set up",
     "analyze": "terms",
     "embed": "vector",
     "fulltext": "full text",
@@ -19,9 +20,11 @@ STAGE_LABELS: Final[Mapping[str, str]] = {
     "floor": "above floor",
     "dedupe": "deduped",
     "assemble": "packed",
+    "answerability": "judged",
 }
 
 STAGE_PURPOSES: Final[Mapping[str, str]] = {
+    "configure": "Sets this search's numbers, where they are not simply those of the live version.",
     "analyze": "Splits the query into lexemes and counts how many chunks in scope hold each.",
     "embed": "Turns the query into a vector with the model that embedded the chunks.",
     "legs": "Runs the first-stage legs side by side.",
@@ -41,6 +44,18 @@ STAGE_PURPOSES: Final[Mapping[str, str]] = {
     "answerability": "Estimates from raw signals how likely the passages answer the question.",
 }
 
+#: The parts of a preset's configuration; the empty name is what belongs to no stage.
+SECTION_LABELS: Final[Mapping[str, str]] = {
+    "": "The whole search",
+    "dense": "Vector leg",
+    "fulltext": "Full-text leg",
+    "rerank": "Reranker",
+    "ties": "Tie-break",
+    "floor": "Floors",
+    "dedupe": "Duplicates",
+    "assemble": "Context",
+}
+
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector similarity",
     "fulltext": "Full text",
@@ -48,7 +63,7 @@ SIGNAL_LABELS: Final[Mapping[str, str]] = {
 }
 
 #: How a signal is called inside a sentence or a narrow column.
-SIGNAL_WORDS: Final[Mapping[str, str]] = {"dense": "similarity", "fulltext": "full text"}
+SIGNAL_WORDS: Final[Mapping[str, str]] = {"dense": "similarity", "fulltext": "full text", "rerank": "reranker"}
 
 DROP_REASONS: Final[Mapping[DropReason, str]] = {
     DropReason.ACCESS: "outside the scope",
@@ -65,9 +80,18 @@ FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "tex
 
 NOTE_LABELS: Final[Mapping[str, str]] = {
     "fulltext_relaxed": "full text relaxed",
+    "fulltext_capped": "full text capped",
+    "embed_cached": "query vector kept",
     "dense_timeout": "vector leg timed out",
     "fulltext_timeout": "full-text leg timed out",
     "query_cut": "query cut",
+    "answerability_quick": "answerability without sentences",
+    "rerank_failed": "reranker failed",
+    "rerank_timeout": "reranker out of time",
+    "rerank_breaker_open": "reranker left alone",
+    "skipped_rerank": "reranker skipped",
+    "config_unfit": "configuration does not fit",
+    "overridden": "numbers overridden",
 }
 
 _STEPS: Final = (
@@ -82,6 +106,11 @@ _STEPS: Final = (
 def stage_label(stage: str) -> str:
     """Return the word that heads a stage's column: what the stage leaves behind."""
     return STAGE_LABELS.get(stage, stage.replace("_", " "))
+
+
+def section_label(name: str) -> str:
+    """Return a part of a preset's configuration as a heading."""
+    return SECTION_LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def note_label(code: str) -> str:

@@ -1,6 +1,9 @@
 """Application configuration."""
 
 from django.apps import AppConfig
+from django.core.exceptions import ImproperlyConfigured
+
+from corecube.errors import ConfigError
 
 
 class RetrievalConfig(AppConfig):
@@ -10,5 +13,11 @@ class RetrievalConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Connect the receivers."""
-        from retrieval import receivers  # noqa: F401, PLC0415 -- models must be loaded first
+        """Register the system checks, connect the receivers, and refuse settings that do not fit together."""
+        from retrieval import checks, receivers  # noqa: F401, PLC0415 -- models must be loaded first
+        from retrieval.reranking import configured_service  # noqa: PLC0415 -- reads the settings
+
+        try:
+            configured_service()
+        except ConfigError as error:
+            raise ImproperlyConfigured(f"{error} Set CORECUBE_RERANKER_KIND, _URL and _MODEL.") from error

@@ -17,6 +17,7 @@ class QueryConfig(Tunables):
         high=4000,
         unit="characters",
         help="Part of the query that retrieval reads; a model gets all of it.",
+        costs=True,
     )
 
 
@@ -26,7 +27,7 @@ class DenseConfig(Tunables):
 
     depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.", costs=True)
     exact_below: int = tunable(
-        20_000,
+        50_000,
         low=0,
         high=1_000_000,
         unit="chunks",
@@ -62,6 +63,7 @@ class FulltextConfig(Tunables):
         high=1000,
         unit="hits",
         help="An all-terms match with fewer hits than this is relaxed to any rare term.",
+        costs=True,
     )
     relax_cap: int = tunable(
         5000,
@@ -71,9 +73,24 @@ class FulltextConfig(Tunables):
         help="Relaxing takes the rarest terms while their summed document frequency stays under this; bounds the time.",
         costs=True,
     )
+    most_matches: int = tunable(
+        10_000,
+        low=1,
+        high=1_000_000,
+        unit="chunks",
+        help="Matches that are scored; of a query that matches more, a part is ranked. Bounds the time.",
+        costs=True,
+    )
     weight_title: float = tunable(1.0, low=0.0, high=1.0, unit="", help="Weight of a term in the title.")
     weight_heading: float = tunable(0.7, low=0.0, high=1.0, unit="", help="Weight of a term in the heading path.")
     weight_text: float = tunable(0.5, low=0.0, high=1.0, unit="", help="Weight of a term in the text.")
+    saturation: float = tunable(
+        0.2,
+        low=0.001,
+        high=10.0,
+        unit="",
+        help="Rank at which a term gives half of its idf; smaller lets the first occurrence count for more.",
+    )
 
     @property
     def weights(self) -> list[float]:
@@ -86,7 +103,7 @@ class FusionConfig(Tunables):
     """How the legs' rankings become one pool."""
 
     rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="RRF's k; larger flattens ranks.")
-    pool: int = tunable(200, low=1, high=2000, unit="hits", help="Fused hits that go on to be blended.", costs=True)
+    pool: int = tunable(160, low=1, high=2000, unit="hits", help="Fused hits that go on to be blended.", costs=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +119,20 @@ class BlendConfig(Tunables):
         high=1.0,
         unit="",
         help="Cosines of a pool that lie closer together than this are not stretched to the full weight.",
+    )
+    evidence_shift: float = tunable(
+        0.33,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of the full-text weight that goes to the vectors where one of them stands out; 0 fixes both.",
+    )
+    typical_standout: float = tunable(
+        0.06,
+        low=0.001,
+        high=1.0,
+        unit="cosine",
+        help="Lead of the best cosine over the mean of the best ten up to which the weights stay as they are.",
     )
 
 
@@ -132,8 +163,8 @@ class FloorConfig(Tunables):
 
     blend: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least blended score.")
     logit: float = tunable(-20.0, low=-20.0, high=20.0, unit="", help="Least output of a local cross-encoder.")
-    relevance: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least score from a reranking service.")
-    maxsim: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Least late-interaction similarity.")
+    relevance: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Least score from a reranking service.")
+    maxsim: float = tunable(-1.0, low=-1.0, high=1.5, unit="", help="Least blended score with late interaction.")
 
     def least(self, score_type: ScoreType) -> float:
         """Return the floor of a score type; a type that no ranking ends with has none."""
@@ -171,7 +202,22 @@ class AnswerabilityConfig(Tunables):
     answerable_from: float = tunable(
         0.6, low=0.0, high=1.0, unit="", help="From this confidence on a question is answerable."
     )
-    partial_from: float = tunable(0.3, low=0.0, high=1.0, unit="", help="From this confidence on it is partly so.")
+    partial_from: float = tunable(
+        0.3,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="From this confidence on it is partly so.",
+        at_most="answerable_from",
+    )
+    sentences: int = tunable(
+        2,
+        low=0,
+        high=5,
+        unit="sentences",
+        help="Best sentences of the passages that are compared with the question by the encoder; 0 for none.",
+        costs=True,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,18 +6,31 @@ CoreCubeError
 ├── SearchTimeoutError          a leg's statement outlived its share of the deadline
 ├── EncoderError                the embedding model failed
 │   └── ModelMissingError       its files are not there
+├── RerankError                 the reranker failed or answered nonsense; the search falls back
+│   ├── RerankTimeoutError      it would take longer than it may
+│   └── RerankBreakerOpenError  it failed too often and is left alone for a while
 ├── SyncRunningError            another sync of the same connection is at work
 ├── ConnectionDisabledError     the connection is switched off
 ├── IngestError                 one document cannot be taken in; `reason` is a stable word
+├── VersionConflictError        somebody else changed a preset's versions meanwhile
+├── ConfigError
+│   └── TunablesError           values that do not fit their tunables; `problems` names them
+│       └── OverridesError      the same, sent with a request
+├── NotFoundError
+│   └── UnknownVersionError
 └── InvalidRequestError
     ├── EmptyQueryError
     ├── QueryTooLongError
     └── UnknownPresetError
 """
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
-from corecube.errors import CoreCubeError, InvalidRequestError
+from corecube.errors import ConfigError, CoreCubeError, InvalidRequestError, NotFoundError
+
+_MOST_PROBLEMS: Final = 5
+_LONGEST_NAME: Final = 60
 
 
 class PipelineError(CoreCubeError):
@@ -50,6 +63,25 @@ class ModelMissingError(EncoderError):
     """The embedding model is not on this machine; run `manage.py models fetch`."""
 
     code: ClassVar[str] = "model_missing"
+
+
+class RerankError(CoreCubeError):
+    """The reranker failed."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "rerank_failed"
+
+
+class RerankTimeoutError(RerankError):
+    """The reranker did not answer in the time that was left."""
+
+    code: ClassVar[str] = "rerank_timeout"
+
+
+class RerankBreakerOpenError(RerankError):
+    """The reranker failed several times in a row and is not asked for a while."""
+
+    code: ClassVar[str] = "rerank_breaker_open"
 
 
 class SyncRunningError(CoreCubeError):
@@ -91,3 +123,42 @@ class UnknownPresetError(InvalidRequestError):
 
     status: ClassVar[int] = 404
     code: ClassVar[str] = "unknown_preset"
+
+
+class UnknownVersionError(NotFoundError):
+    """This preset has no such version."""
+
+    code: ClassVar[str] = "unknown_version"
+
+
+class VersionConflictError(CoreCubeError):
+    """Somebody else changed this preset meanwhile; look at it again."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "version_conflict"
+
+
+class TunablesError(ConfigError):
+    """Values do not fit their tunables."""
+
+    status: ClassVar[int] = 422
+    code: ClassVar[str] = "invalid_values"
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        #: What is wrong with each value, by the tunable's dotted name.
+        self.problems = dict(problems)
+        said = [f"{_shown(name)} {problem}." for name, problem in list(problems.items())[:_MOST_PROBLEMS]]
+        unsaid = len(problems) - len(said)
+        super().__init__(" ".join([*said, f"And {unsaid} more."] if unsaid else said))
+
+
+class OverridesError(TunablesError):
+    """Values of a request do not fit their tunables."""
+
+    code: ClassVar[str] = "invalid_overrides"
+
+
+def _shown(name: str) -> str:
+    """Return a tunable's name as an error shows it; one that cannot be any is quoted and cut."""
+    is_plain = name.isascii() and name.replace(".", "").isidentifier() and len(name) <= _LONGEST_NAME
+    return name if is_plain else ascii(name[:_LONGEST_NAME])

@@ -35,27 +35,27 @@ class Preset:
 
     name: str
     description: str
-    config: PresetConfig
+    #: What it runs with where no version says otherwise.
+    defaults: PresetConfig
     build: Callable[[PresetConfig, Resources], Pipeline]
 
-    def version(self, pipeline: Pipeline) -> str:
+    def version(self, pipeline: Pipeline, config: PresetConfig) -> str:
         """Return a fingerprint of the stages and of every number: it changes when either does."""
-        return hashlib.sha256(f"{pipeline!r} {self.config}".encode()).hexdigest()[:12]
+        return hashlib.sha256(f"{pipeline!r} {config}".encode()).hexdigest()[:12]
 
 
 def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:
     """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
-    text_search = resources.text_search_config
     return Pipeline(
         (
-            Analyze(text_search),
-            Embed(resources.encoder),
+            Analyze(resources.text_search_config),
+            Embed(resources.encoder, resources.query_cache),
             Legs(
-                (Dense(config.dense, resources.index), Fulltext(config.fulltext, text_search)),
+                (Dense(config.dense, resources.index), Fulltext(config.fulltext)),
                 resources.executor,
             ),
             Fuse(config.fusion),
-            Complete(config.fulltext, text_search, resources.index),
+            Complete(config.fulltext, resources.index),
             CheckAccess(),
             Freshness(),
             Quality(config.quality),
@@ -63,9 +63,14 @@ def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:
             Rerank(config.rerank, resources.reranker),
             BreakTies(config.ties),
             Floor(config.floor),
-            Dedupe(),
+            Dedupe(config.dedupe),
             Assemble(config.assemble, resources.count_tokens),
-            JudgeAnswerability(config.answerability),
+            JudgeAnswerability(
+                config.answerability,
+                resources.text_search_config,
+                resources.encoder,
+                resources.calibrations.get("corecube"),
+            ),
         )
     )
 

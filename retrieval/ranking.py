@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from retrieval.config import BlendConfig
 from retrieval.fusion import best_first, min_max
 from retrieval.types import Hit, Ranking, ScoreType
+
+#: Hits whose mean cosine the best one is compared with.
+_STANDOUT_DEPTH: Final = 10
 
 
 def idf(document_frequency: int, corpus_size: int) -> float:
@@ -23,7 +27,33 @@ def freshness(age_days: float, half_life_days: float) -> float:
     return float(0.5 ** (max(0.0, age_days) / half_life_days))
 
 
-def blend(hits: Ranking, config: BlendConfig) -> Ranking:
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the legs' signals count in one query's blend."""
+
+    dense: float
+    fulltext: float
+    #: Lead of the best cosine over the mean of the best ten; None where the pool is too small to tell.
+    standout: float | None
+
+
+def query_weights(hits: Ranking, config: BlendConfig) -> Weights:
+    """Return the legs' weights for this query, their sum as configured.
+
+    Where one vector stands out, the vectors have found what they look for and full text adds noise. Then it counts
+    sqrt(typical / standout) times its weight, but loses at most the share `evidence_shift`, and what it loses goes to
+    the vectors.
+    """
+    cosines = sorted((hit.signals["cosine"] for hit in hits if "cosine" in hit.signals), reverse=True)
+    if len(cosines) < _STANDOUT_DEPTH:
+        return Weights(config.dense, config.fulltext, None)
+    standout = cosines[0] - math.fsum(cosines[:_STANDOUT_DEPTH]) / _STANDOUT_DEPTH
+    kept = math.sqrt(config.typical_standout / max(standout, config.typical_standout))
+    fulltext = config.fulltext * max(kept, 1 - config.evidence_shift)
+    return Weights(config.dense + config.fulltext - fulltext, fulltext, standout)
+
+
+def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
     """Score each hit by the weighted sum of its signals, best first.
 
     Cosine and full-text relevance are min-max-normalised over the pool; a hit without one of them gets
@@ -35,8 +65,8 @@ def blend(hits: Ranking, config: BlendConfig) -> Ranking:
     blended = (
         _with_contributions(
             hit,
-            dense=config.dense * cosine.get(place, 0.0),
-            fulltext=config.fulltext * fulltext.get(place, 0.0),
+            dense=weights.dense * cosine.get(place, 0.0),
+            fulltext=weights.fulltext * fulltext.get(place, 0.0),
             freshness=config.freshness * hit.signals.get("freshness", 0.0),
         )
         for place, hit in enumerate(hits)
@@ -61,7 +91,8 @@ def break_ties(hits: Ranking, *, trust: Callable[[Hit], int], tolerance: float) 
     """Put the more trusted first among hits whose scores lie within `tolerance` of their group's best.
 
     Groups are taken from the top: a hit joins while it is within the tolerance of the group's first, so a
-    chain of small steps cannot lift a hit by more than the tolerance. Expects hits best first.
+    chain of small steps cannot lift a hit by more than the tolerance. Scores of different types never tie.
+    Expects hits best first, those of one type together.
     """
     ordered: list[Hit] = []
     for group in _near_ties(hits, tolerance):
@@ -73,9 +104,21 @@ def _near_ties(hits: Ranking, tolerance: float) -> Iterator[list[Hit]]:
     """Yield runs of hits within the tolerance of their first."""
     group: list[Hit] = []
     for hit in hits:
-        if group and group[0].score - hit.score > tolerance:
+        if group and not _is_tie(group[0], hit, tolerance):
             yield group
             group = []
         group.append(hit)
     if group:
         yield group
+
+
+def _is_tie(first: Hit, hit: Hit, tolerance: float) -> bool:
+    return first.score_type is hit.score_type and on_unit_scale(first) - on_unit_scale(hit) <= tolerance
+
+
+def on_unit_scale(hit: Hit) -> float:
+    """Return the score where a difference of 0.01 means a hundredth: a logit's logistic function, others as they are.
+
+    1 / (1 + exp(-x)), written with tanh so that no logit overflows.
+    """
+    return 0.5 * (1 + math.tanh(hit.score / 2)) if hit.score_type is ScoreType.LOGIT else hit.score

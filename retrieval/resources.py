@@ -1,10 +1,12 @@
 """What stages need beside the state: models, the searched index, threads. Made once per process, handed in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from retrieval.answerability.model import AnswerabilityModel
 from retrieval.encoders import Encoder
+from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.reranker import Reranker
 from retrieval.index.store import VectorIndex
 
@@ -15,12 +17,16 @@ class Resources:
 
     encoder: Encoder
     index: VectorIndex
-    #: PostgreSQL text search configuration of documents and queries.
+    #: PostgreSQL text search configuration of connections that name no language.
     text_search_config: str
     #: Runs legs side by side, each with a database connection of its own.
     executor: Executor
     #: None where none is configured.
     reranker: Reranker | None = None
+    #: Vectors of queries asked before; None where none are kept.
+    query_cache: QueryCache | None = None
+    #: Answerability models that were fitted on this installation's own questions, by preset.
+    calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
 
     @property
     def count_tokens(self) -> Callable[[str], int]:

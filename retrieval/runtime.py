@@ -10,11 +10,15 @@ from typing import ParamSpec, TypeVar
 from django.conf import settings
 from django.db import connection
 
+from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder, load_encoder
+from retrieval.encoders.query_cache import QueryCache
+from retrieval.encoders.reranker import Reranker
 from retrieval.errors import ModelMissingError
 from retrieval.index.embedding_index import same_model
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
+from retrieval.reranking import configured_reranker
 from retrieval.resources import Resources
 
 _P = ParamSpec("_P")
@@ -76,6 +80,16 @@ def _leg_executor(threads: int) -> Executor:
     return DatabaseThreads(threads, thread_name_prefix="leg") if threads else InlineExecutor()
 
 
+@cache
+def _query_cache(entries: int) -> QueryCache | None:
+    return QueryCache(entries) if entries else None
+
+
+def reranker() -> Reranker | None:
+    """Return the installation's reranker, None where none is configured; one that cannot be had says so itself."""
+    return configured_reranker(encoder)
+
+
 def active_index(model: Encoder) -> VectorIndex:
     """Return the embedding index that is searched.
 
@@ -89,11 +103,18 @@ def active_index(model: Encoder) -> VectorIndex:
 
 
 def resources(model: Encoder | None = None) -> Resources:
-    """Return what the presets' stages need; `model` takes the place of the installation's encoder."""
+    """Return what the presets' stages need; `model` takes the place of the installation's encoder.
+
+    A search that is to be measured hands its model in: then no vector is kept from an earlier query.
+    """
+    query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
     model = model or encoder()
     return Resources(
         encoder=model,
         index=active_index(model),
         text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
+        reranker=reranker(),
+        query_cache=query_cache,
+        calibrations=active_models(model),
     )

@@ -2,6 +2,7 @@
 
 import logging
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -10,14 +11,18 @@ from django.utils import timezone
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import NotPermittedError
 from retrieval import runtime
+from retrieval.config import PresetConfig
+from retrieval.configuration import Configuration, configuration_of
 from retrieval.deadline import Deadline
 from retrieval.errors import EmptyQueryError, QueryTooLongError
+from retrieval.index.writer import committed_later
 from retrieval.models import SearchRecord
 from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
+from retrieval.query import read_query
 from retrieval.resources import Resources
 from retrieval.sanitise import storable
 from retrieval.tracing import trace_json
-from retrieval.types import Passage, Query, Ranking, SearchState, Span
+from retrieval.types import Passage, Ranking, SearchState, Span
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +38,10 @@ class SearchRequest:
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: Lists the connections outside the scope with their reason: only for a viewer who is an admin.
     reveal_excluded: bool = False
+    #: Numbers for this search alone, by dotted name; what costs time they can only lower.
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    #: Runs with the preset's draft instead of its live version: only for an admin.
+    draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,17 @@ class SearchOutcome:
     #: Fingerprint of the preset's stages and every number: it changes when either does.
     preset_version: str
     state: SearchState
+    configuration: Configuration = field(default_factory=Configuration)
+
+    @property
+    def config(self) -> PresetConfig:
+        """The numbers that the search ran with."""
+        return self.configuration.config
+
+    @property
+    def version_number(self) -> int:
+        """The preset's version that it ran with; 0 for the shipped defaults."""
+        return self.configuration.number
 
     @property
     def hits(self) -> Ranking:
@@ -70,23 +90,29 @@ class SearchOutcome:
 def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:
     """Search as `principal` and store the trace; without `resources`, with the installation's own.
 
-    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError, UnknownConnectionError, NotPermittedError,
-    ModelMissingError, or StageError.
+    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError, UnknownVersionError, UnknownConnectionError,
+    NotPermittedError, OverridesError, ModelMissingError, or StageError.
     """
     text = checked_query(request.text)
     preset = preset_named(request.preset)
     if not principal.may_use(preset.name):
         raise NotPermittedError("This API key may not use that preset.")
+    if request.draft and not (principal.actor or principal.user).is_admin:
+        raise NotPermittedError("Only an admin may search with a draft.")
+    configuration = configuration_of(preset, overrides=request.overrides, draft=request.draft)
+    config = configuration.config
     scope = scope_for(principal, request.narrowing, reveal_excluded=request.reveal_excluded)
     state = SearchState(
-        query=Query(text, text[: preset.config.query.retrieval_characters]),
+        query=read_query(text, characters=config.query.retrieval_characters),
         scope=scope,
-        deadline=Deadline.after(preset.config.deadline_ms / 1000),
+        deadline=Deadline.after(config.deadline_ms / 1000),
         now=timezone.now(),
         top_k=request.top_k,
+        trace=configuration.span(),
     )
-    pipeline = preset.build(preset.config, resources or runtime.resources())
-    outcome = SearchOutcome(uuid.uuid4(), preset, preset.version(pipeline), pipeline.run(state))
+    pipeline = preset.build(config, resources or runtime.resources())
+    version = preset.version(pipeline, config)
+    outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration)
     _record(outcome, principal)
     return outcome
 
@@ -105,18 +131,19 @@ def checked_query(text: str) -> str:
 def _record(outcome: SearchOutcome, principal: Principal) -> None:
     """Store the trace of a search."""
     state = outcome.state
-    SearchRecord.objects.create(
-        id=outcome.id,
-        user=principal.user,
-        key=principal.key,
-        actor=principal.actor,
-        preset=outcome.preset.name,
-        preset_version=outcome.preset_version,
-        query=state.query.text if settings.CORECUBE_KEEP_QUERY_TEXT else "",
-        connection_ids=state.scope.connection_ids,
-        milliseconds=outcome.seconds * 1000,
-        hit_count=len(outcome.hits),
-        degraded=list(state.degraded),
-        trace=trace_json(state, keep_words=settings.CORECUBE_KEEP_QUERY_TEXT),
-    )
+    with committed_later():
+        SearchRecord.objects.create(
+            id=outcome.id,
+            user=principal.user,
+            key=principal.key,
+            actor=principal.actor,
+            preset=outcome.preset.name,
+            preset_version=outcome.preset_version,
+            query=state.query.text if settings.CORECUBE_KEEP_QUERY_TEXT else "",
+            connection_ids=state.scope.connection_ids,
+            milliseconds=outcome.seconds * 1000,
+            hit_count=len(outcome.hits),
+            degraded=list(state.degraded),
+            trace=outcome.configuration.trace_json() | trace_json(state, keep_words=settings.CORECUBE_KEEP_QUERY_TEXT),
+        )
     logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from retrieval.types import Hit, SearchState, Span
+from retrieval.types import Answerability, Hit, SearchState, Span
 
 
 def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
-    """Return the trace of a finished search: its spans, its hits with their scores, its passages by number.
+    """Return the trace of a finished search: spans, hits with their scores, passages by number, the verdict.
 
     Without `keep_words` the query's words are left out wherever they stand.
     """
@@ -17,6 +17,7 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
             {"number": passage.number, "chunk": str(passage.hit.chunk_id), "tokens": passage.token_count}
             for passage in state.passages
         ],
+        "answerability": _answerability_json(state.answerability),
     }
 
 
@@ -48,4 +49,17 @@ def hit_json(hit: Hit, *, keep_words: bool = True) -> dict[str, Any]:
         "matches": [
             [match.lexeme if keep_words else "", match.idf, match.share, match.weight] for match in hit.matches
         ],
+    }
+
+
+def _answerability_json(judged: Answerability | None) -> dict[str, Any] | None:
+    """Return a verdict without its sentence, which can hold words of the query."""
+    if judged is None:
+        return None
+    return {
+        "verdict": judged.verdict.value,
+        "confidence": judged.confidence,
+        "calibrated": judged.is_calibrated,
+        "reason": judged.reason,
+        "signals": dict(judged.signals),
     }

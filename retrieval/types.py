@@ -36,9 +36,9 @@ class ScoreType(StrEnum):
     BLEND = "blend"
     #: A local cross-encoder's raw output, unbounded; the logistic function makes a share of it.
     LOGIT = "logit"
-    #: A reranking service's own score, 0 to 1.
+    #: A reranking service's own score, -1 to 1 and mostly from 0.
     RELEVANCE = "relevance"
-    #: Mean over the query's tokens of the best cosine with a token of the chunk, -1 to 1.
+    #: The blend plus half of the late interaction, min-max-normalised over the reranked hits: 0 to 1.5.
     MAXSIM = "maxsim"
 
 
@@ -64,6 +64,8 @@ class Term:
     document_frequency: int
     #: ln(1 + (N - df + 0.5) / (df + 0.5)), at least 0.
     idf: float
+    #: Where its word stands in the query, from 1: in a scope of several languages one word can be several terms.
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class QueryTerms:
     all_terms: str = ""
     #: Whether the query uses quotes, minus or OR, which state an intent that is never relaxed.
     has_operators: bool = False
+    #: No more chunks in scope than this can match `all_terms`.
+    at_most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,8 @@ class Hit:
 
     `signals` are raw values by name (cosine, fulltext, rrf, freshness); one that was not computed is
     absent, never 0. `ranks` say at which place (from 1) a leg found the chunk; a leg that did not is absent.
-    `contributions` are the parts of a blended score and sum to `score`.
+    `contributions` are the parts of a score and sum to `score`; a reranker whose order is final has the only part,
+    "rerank". Reranked hits keep the blend's score among their signals, as "blend".
     """
 
     chunk_id: ChunkId
@@ -225,8 +230,10 @@ class Query:
     text: str
     #: The part that retrieval reads, with its quotes, minus and OR.
     retrieval_text: str
-    #: The same without search syntax, for models; empty where only the syntax was given.
+    #: The same without search syntax, for models.
     plain_text: str = ""
+    #: The same as `websearch_to_tsquery` reads it as meant; empty without quotes, minus and OR.
+    operators: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,19 +6,23 @@ from django.urls import URLPattern, URLResolver, path
 from ninja import NinjaAPI
 
 from corecube.api import BrowserAuth, KeyAuth, make_api
-from retrieval.api import chat, connections, documents, search
+from retrieval.api import chat, connections, documents, presets, quality, search
+from retrieval.health import healthz, readyz
 
 _PARAMETERS: Final = {
     "empty_query": "query",
     "query_too_long": "query",
     "unknown_preset": "preset",
     "unknown_connection": "scope",
+    "invalid_overrides": "overrides",
+    "invalid_values": "values",
 }
 _CHAT_PARAMETERS: Final = {
     "empty_query": "messages",
     "query_too_long": "messages",
     "missing_message": "messages",
     "unknown_connection": "corecube.scope",
+    "invalid_overrides": "corecube.overrides",
 }
 
 
@@ -31,7 +35,7 @@ def corecube_api() -> NinjaAPI:
         auth=[KeyAuth(), BrowserAuth()],
         parameters=_PARAMETERS,
     )
-    for module in (search, documents, connections):
+    for module in (search, documents, connections, quality, presets):
         api.add_router("/v1", module.router)
     return api
 
@@ -49,4 +53,9 @@ def openai_api() -> NinjaAPI:
     return api
 
 
-urlpatterns: list[URLPattern | URLResolver] = [path("api/", corecube_api().urls), path("v1/", openai_api().urls)]
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/", corecube_api().urls),
+    path("v1/", openai_api().urls),
+    path("healthz", healthz),
+    path("readyz", readyz),
+]

@@ -51,10 +51,11 @@ class World:
 
 @pytest.fixture(autouse=True)
 def small_engine(settings, monkeypatch, tmp_path):
-    """Search with an encoder that needs no model file, in the test's own thread and transaction."""
+    """Search with an encoder that needs no model file, in the test's own thread and transaction, with nothing kept."""
     encoder = HashEncoder()
     monkeypatch.setattr(runtime, "encoder", lambda: encoder)
     settings.CORECUBE_LEG_THREADS = 0
+    settings.CORECUBE_QUERY_CACHE = 0
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CORECUBE_UPLOADS_DIR = tmp_path / "uploads"
 

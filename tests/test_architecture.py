@@ -9,13 +9,27 @@ ROOT = Path(__file__).parent.parent
 APPS = ("corecube", "retrieval", "explorer")
 PURE = (
     "corecube.scope",
+    "retrieval.answerability.signals",
+    "retrieval.answerability.verdict",
+    "retrieval.boilerplate",
     "retrieval.config",
+    "retrieval.context_line",
     "retrieval.deadline",
     "retrieval.diversity",
+    "retrieval.encoders.breaker",
+    "retrieval.encoders.late_interaction",
+    "retrieval.encoders.rerank_services",
+    "retrieval.evaluate.answerability_figures",
+    "retrieval.evaluate.calibration",
     "retrieval.fusion",
+    "retrieval.index.lexemes",
+    "retrieval.index.reach",
     "retrieval.packing",
     "retrieval.pipeline",
+    "retrieval.query",
+    "retrieval.quality",
     "retrieval.ranking",
+    "retrieval.simhash",
     "retrieval.tunables",
     "retrieval.types",
 )
@@ -82,5 +96,5 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
 
 def test_search_statements_are_limited_to_a_scope():
     folder = ROOT / "retrieval" / "index" / "sql"
-    for name in ("analyze", "dense_hnsw", "dense_exact", "fulltext", "complete"):
+    for name in ("analyze", "dense_hnsw", "dense_exact", "fulltext", "fulltext_capped", "complete"):
         assert "ANY(%(scope)s)" in (folder / f"{name}.sql").read_text()

@@ -6,6 +6,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from corecube.models.access import Compartment
+from corecube.models.languages import LANGUAGE_CHOICES
 from corecube.models.levels import FRESHNESS_CHOICES, SENSITIVITY_CHOICES, TRUST_CHOICES
 from corecube.scope import ConnectionFacts, FreshnessBasis, Sensitivity, TrustLevel
 
@@ -32,6 +33,12 @@ class Connection(models.Model):
         default=FreshnessBasis.SYNCED.value,
         help_text="Whether age counts from the last sync or from the document's own last change.",
     )
+    language = models.CharField(
+        max_length=20,
+        choices=LANGUAGE_CHOICES,
+        blank=True,
+        help_text="Decides how words are stemmed for full-text search. A change takes effect with the next sync.",
+    )
     enabled = models.BooleanField(default=True, help_text="A disabled connection is neither synced nor searched.")
     created_at = models.DateTimeField(auto_now_add=True)
     last_synced_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -53,4 +60,5 @@ class Connection(models.Model):
             trust=TrustLevel(self.trust),
             half_life_days=self.half_life_days,
             freshness_basis=FreshnessBasis(self.freshness_basis),
+            language=self.language,
         )

@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from retrieval.types import Hit
+from retrieval.encoders.late_interaction import LateInteraction
+from retrieval.ranking import on_unit_scale
+from retrieval.types import Hit, ScoreType
+
+_RERANKED: Final = frozenset({ScoreType.LOGIT, ScoreType.RELEVANCE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,5 +41,13 @@ def percent(value: float, whole: float) -> float:
 
 
 def score_bar(hit: Hit, *, legs: frozenset[str], whole: float) -> tuple[BarPart, ...]:
-    """Return a hit's contributions as a bar; those of a leg that did not return the hit are marked absent."""
+    """Return a hit's contributions as a bar; those of a leg that did not return the hit are marked absent.
+
+    `whole` is the highest blended score there can be. A reranker's own score is a share of 1, a logit through the
+    logistic function.
+    """
+    if hit.score_type in _RERANKED:
+        return stacked({"rerank": on_unit_scale(hit)}, whole=1.0)
+    if hit.score_type is ScoreType.MAXSIM:
+        whole += LateInteraction.blend_weight
     return stacked(hit.contributions, whole=whole, absent=legs - hit.ranks.keys())

@@ -36,7 +36,7 @@ class ContextPanel:
 
 def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
     """Return the context of a search."""
-    budget = outcome.preset.config.assemble.budget_tokens
+    budget = outcome.config.assemble.budget_tokens
     used = sum(passage.token_count for passage in outcome.passages)
     drops = outcome.state.drops
     return ContextPanel(

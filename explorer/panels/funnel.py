@@ -67,7 +67,7 @@ def funnel(outcome: SearchOutcome, labels: ChunkLabels) -> Funnel:
     spans = list(leaf_spans(outcome.trace))
     slowest = max((span.seconds for span in spans), default=0.0)
     top = {span.stage: span.seconds for span in outcome.trace if not span.parent}
-    deadline_ms = outcome.preset.config.deadline_ms
+    deadline_ms = outcome.config.deadline_ms
     return Funnel(
         cells=tuple(_cell(span, outcome, labels, slowest) for span in spans),
         clock=stacked(top, whole=deadline_ms / 1000),
@@ -110,7 +110,7 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
         parallel=bool(span.parent),
         degraded=any(note.degraded for note in span.notes),
         notes=span.notes,
-        settings=settings_of(span.stage, outcome.preset.config),
+        settings=settings_of(span.stage, outcome.config),
         drops=drop_list(span.drops, labels),
     )
 
@@ -118,6 +118,8 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
 def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
     """Return what a stage left, in figures, and what is counted."""
     state = outcome.state
+    if span.stage == "configure":
+        return "", ""
     if span.stage == "analyze":
         return str(len(state.terms.terms)), "terms"
     if span.stage == "embed":

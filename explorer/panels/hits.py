@@ -10,7 +10,7 @@ from explorer import wording
 from explorer.panels.bars import BarPart, score_bar
 from explorer.panels.ledger import Ledger, LedgerSource, ledger, leg_rank
 from explorer.panels.verdict import beats_next
-from explorer.snippets import Segment, Stem, highlight, snippet
+from explorer.snippets import Segment, StemIn, highlight, snippet
 from retrieval.services import SearchOutcome
 from retrieval.types import ChunkFacts, ChunkId, Hit
 
@@ -55,25 +55,26 @@ class HitRow:
     verdict: str
 
 
-def hit_rows(outcome: SearchOutcome, *, stem: Stem) -> tuple[HitRow, ...]:
+def hit_rows(outcome: SearchOutcome, *, stem_in: StemIn) -> tuple[HitRow, ...]:
     """Return the rows of the hits wanted, best first; hits that the deadline left unread are left out.
 
-    `stem` is the stemmer that made the query's lexemes; it marks the words that match.
+    `stem_in` gives the stemmer of a connection's language; it marks the words that match.
     """
     source = LedgerSource.of(outcome)
     hits = [hit for hit in outcome.hits if hit.facts is not None]
-    return tuple(_row(rank, hit, source, stem) for rank, hit in enumerate(hits, start=1))
+    return tuple(_row(rank, hit, source, stem_in) for rank, hit in enumerate(hits, start=1))
 
 
 def full_score(outcome: SearchOutcome) -> float:
     """Return the highest blended score there can be: the sum of the weights."""
-    weights = outcome.preset.config.blend
+    weights = outcome.config.blend
     return weights.dense + weights.fulltext + weights.freshness
 
 
-def _row(rank: int, hit: Hit, source: LedgerSource, stem: Stem) -> HitRow:
+def _row(rank: int, hit: Hit, source: LedgerSource, stem_in: StemIn) -> HitRow:
     outcome, chunk = source.outcome, hit.chunk
     connection = outcome.state.scope.inclusion(chunk.connection_id).connection
+    stem = stem_in(connection.language)
     legs = frozenset(outcome.state.rankings)
     return HitRow(
         rank=rank,
@@ -109,7 +110,7 @@ def _citation(hit: Hit, outcome: SearchOutcome) -> int | None:
 def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
     hits = outcome.state.hits
     following = hits[rank] if rank < len(hits) and hits[rank].facts is not None else None
-    tolerance = outcome.preset.config.ties.tolerance
+    tolerance = outcome.config.ties.tolerance
     return beats_next(hit, following, rank=rank, scope=outcome.state.scope, tolerance=tolerance)
 
 

@@ -2,13 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from corecube.scope import FreshnessBasis
 from explorer import wording
 from retrieval.config import PresetConfig
 from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.ranking import on_unit_scale
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, DropReason, Hit
+from retrieval.types import ChunkId, DropReason, Hit, ScoreType
+
+_REPLACED: Final = "counted in the blend only"
+#: What the raw score of a reranker is called.
+_RERANK_WORDS: Final = {
+    ScoreType.LOGIT: "logit",
+    ScoreType.RELEVANCE: "relevance",
+    ScoreType.MAXSIM: "late interaction",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class Ledger:
     """What a hit's score is made of, and what else decided its place."""
 
     parts: tuple[LedgerRow, ...]
-    #: "0.438 + 0.212 + 0.074 = 0.724"; empty for a hit without contributions.
+    #: "0.438 + 0.212 + 0.074 = 0.724"; empty where there is nothing to add up.
     total: str
     decisions: tuple[LedgerRow, ...]
 
@@ -63,34 +73,55 @@ class LedgerSource:
     def of(cls, outcome: SearchOutcome) -> "LedgerSource":
         """Return the source of one outcome's ledgers. The pool is fused again, by the engine's own function."""
         state = outcome.state
-        rank_constant = outcome.preset.config.fusion.rank_constant
+        rank_constant = outcome.config.fusion.rank_constant
         fused = reciprocal_rank_fusion(state.rankings, rank_constant=rank_constant)
         copied = [drop.detail for drop in state.drops if drop.reason is DropReason.DUPLICATE]
         return cls(
             outcome,
             {hit.chunk_id: place for place, hit in enumerate(fused, start=1)},
-            {hit.chunk_id: copied.count(f"same text as {hit.chunk_id}") for hit in outcome.hits},
+            {hit.chunk_id: sum(detail.endswith(f" {hit.chunk_id}") for detail in copied) for hit in outcome.hits},
         )
 
     @property
     def config(self) -> PresetConfig:
         """The numbers that the search ran with."""
-        return self.outcome.preset.config
+        return self.outcome.config
 
 
 def ledger(hit: Hit, source: LedgerSource) -> Ledger:
     """Return a hit's ledger. Expects a completed hit (`hit.facts`)."""
     parts = tuple(_parts(hit, source))
     sums = " + ".join(f"{value:.3f}" for value in hit.contributions.values())
-    total = f"{sums} = {hit.score:.3f}" if hit.contributions else ""
+    total = f"{sums} = {hit.score:.3f}" if len(hit.contributions) > 1 else ""
     return Ledger(parts, total, tuple(_decisions(hit, source)))
 
 
 def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
-    """Yield the rows whose values sum to the score, in the order of the contributions."""
+    """Yield the rows whose values sum to the score, then those that a reranker's own score has replaced."""
     rows = {"dense": _dense, "fulltext": _fulltext, "freshness": _freshness}
     for signal in hit.contributions:
-        yield rows[signal](hit, source) if signal in rows else _other(hit, signal)
+        if signal == "rerank":
+            yield _rerank(hit)
+        else:
+            yield rows[signal](hit, source) if signal in rows else _other(hit, signal)
+    if "rerank" in hit.contributions:
+        yield from (row(hit, source) for signal, row in rows.items() if signal not in hit.contributions)
+
+
+def _rerank(hit: Hit) -> LedgerRow:
+    raw, blend = hit.signals["rerank"], hit.signals["blend"]
+    facts = [f"{_RERANK_WORDS.get(hit.score_type, 'score')} {raw:.3f}", f"blend {blend:.3f}"]
+    if hit.score_type is ScoreType.LOGIT:
+        facts.insert(1, f"logistic {on_unit_scale(hit):.3f}")
+    is_final = len(hit.contributions) == 1
+    return LedgerRow(
+        signal="rerank",
+        label=wording.signal_label("rerank"),
+        value=_added(hit, "rerank"),
+        facts=tuple(facts),
+        formula="the reranker's order is final" if is_final else "added to the blend",
+        config_key="rerank.candidates",
+    )
 
 
 def _dense(hit: Hit, source: LedgerSource) -> LedgerRow:
@@ -136,7 +167,7 @@ def _freshness(hit: Hit, source: LedgerSource) -> LedgerRow:
             f"{age:.1f} days since its last {'change' if by_change else 'sync'}",
             f"0.5^({age:.1f}/{half_life:g}) = {hit.signals['freshness']:.3f}",
         ),
-        formula=f"{source.config.blend.freshness:g} \N{MULTIPLICATION SIGN} {hit.signals['freshness']:.3f}",
+        formula=_halved(hit, source.config.blend.freshness),
         config_key="blend.freshness",
     )
 
@@ -159,11 +190,14 @@ def leg_rank(hit: Hit, leg: str, source: LedgerSource) -> str:
 
 
 def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
-    """Yield what decided beside the score: the pool, trust, copies, access."""
+    """Yield what decided beside the score: the pool, trust, copies, quality, access."""
     yield _fusion(hit, source)
     yield _trust(hit, source)
     if copies := source.copies.get(hit.chunk_id):
-        yield LedgerRow("dedupe", "Copies", "kept", (f"preferred to {wording.counted(copies, 'chunk')} of equal text",))
+        fact = f"preferred to {wording.counted(copies, 'chunk')} of the same or nearly the same text"
+        yield LedgerRow("dedupe", "Copies", "kept", (fact,), config_key="dedupe.least_similarity")
+    if "quality" in hit.signals:
+        yield _quality(hit, source)
     yield _access(hit, source)
 
 
@@ -195,17 +229,39 @@ def _trust(hit: Hit, source: LedgerSource) -> LedgerRow:
     )
 
 
+def _quality(hit: Hit, source: LedgerSource) -> LedgerRow:
+    parts = sorted(hit.chunk.quality_parts.items(), key=lambda part: (-part[1], part[0]))
+    return LedgerRow(
+        "quality",
+        "Quality",
+        f"{hit.signals['quality']:.2f}",
+        tuple(f"{name} -{share:.2f}" for name, share in parts) or ("no boilerplate found",),
+        formula=f"at least {source.config.quality.least:g}",
+        config_key="quality.least",
+    )
+
+
 def _access(hit: Hit, source: LedgerSource) -> LedgerRow:
     inclusion = source.outcome.state.scope.inclusion(hit.chunk.connection_id)
     return LedgerRow("access", "Access", "allowed", (wording.inclusion_rule(inclusion),))
 
 
 def _added(hit: Hit, signal: str) -> str:
-    return f"+{hit.contributions[signal]:.3f}"
+    """Return what a signal adds to the score: "+0.438"; nothing where a reranker's score has replaced it."""
+    return f"{hit.contributions[signal]:+.3f}" if signal in hit.contributions else ""
+
+
+def _halved(hit: Hit, weight: float) -> str:
+    """Return "0.1 x 0.500": the weight and the freshness."""
+    if "freshness" not in hit.contributions:
+        return _REPLACED
+    return f"{weight:g} \N{MULTIPLICATION SIGN} {hit.signals['freshness']:.3f}"
 
 
 def _weighted(hit: Hit, signal: str, weight: float) -> str:
     """Return "0.6 x 0.730 of the pool's range": the weight and the normalised signal behind a contribution."""
+    if signal not in hit.contributions:
+        return _REPLACED
     if not weight:
         return "weight 0"
     share = hit.contributions[signal] / weight

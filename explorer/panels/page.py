@@ -5,13 +5,15 @@ from uuid import UUID
 
 from explorer import wording
 from explorer.answers import AnswerPanel
+from explorer.panels.answerability import AnswerabilityPanel, answerability_panel
 from explorer.panels.badges import Badge, badges
 from explorer.panels.context import ContextPanel, context_panel
 from explorer.panels.drops import ChunkLabels
 from explorer.panels.funnel import Funnel, funnel
 from explorer.panels.hits import HitRow, hit_rows
+from explorer.panels.presets import version_label
 from explorer.panels.timeline import TraceRow, trace_rows
-from explorer.snippets import Stem
+from explorer.snippets import StemIn
 from retrieval.services import SearchOutcome
 
 
@@ -22,6 +24,9 @@ class ResultPanels:
     trace_id: UUID
     preset: str
     preset_version: str
+    #: The preset's version that it ran with, and whether that was the draft.
+    version: str
+    is_draft: bool
     principal: str
     wanted: int
     badges: tuple[Badge, ...]
@@ -30,6 +35,8 @@ class ResultPanels:
     context: ContextPanel
     trace: tuple[TraceRow, ...]
     answer: AnswerPanel | None
+    #: None when the time was up before it was judged.
+    answerability: AnswerabilityPanel | None
 
     @property
     def announcement(self) -> str:
@@ -39,22 +46,25 @@ class ResultPanels:
 
 
 def result_panels(
-    outcome: SearchOutcome, *, labels: ChunkLabels, stem: Stem, answer: AnswerPanel | None
+    outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemIn, answer: AnswerPanel | None
 ) -> ResultPanels:
     """Return the panels of a search.
 
-    `labels` names the chunks that its reader may see, `stem` is the stemmer that made the query's lexemes.
+    `labels` names the chunks that its reader may see, `stem_in` gives the stemmer of a connection's language.
     """
     return ResultPanels(
         trace_id=outcome.id,
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,
+        version=version_label(outcome.version_number),
+        is_draft=outcome.configuration.is_draft,
         principal=outcome.state.scope.principal,
         wanted=outcome.state.top_k,
         badges=badges(outcome),
         funnel=funnel(outcome, labels),
-        hits=hit_rows(outcome, stem=stem),
+        hits=hit_rows(outcome, stem_in=stem_in),
         context=context_panel(outcome, labels),
         trace=trace_rows(outcome),
         answer=answer,
+        answerability=answerability_panel(outcome),
     )

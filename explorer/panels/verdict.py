@@ -5,6 +5,7 @@ from typing import Final
 
 from corecube.scope import AccessScope, TrustLevel
 from explorer import wording
+from retrieval.ranking import on_unit_scale
 from retrieval.types import Hit
 
 #: Differences smaller than this print as 0.000 and are not worth a word.
@@ -20,9 +21,12 @@ def beats_next(hit: Hit, following: Hit | None, *, rank: int, scope: AccessScope
     if following is None:
         return "The last hit of the pool."
     name = f"#{rank + 1}"
+    if hit.score_type is not following.score_type:
+        return f"Stands before {name}, which the reranker did not read."
     lead = hit.score - following.score
+    unit_lead = on_unit_scale(hit) - on_unit_scale(following)
     trust, other = _trust(hit, scope), _trust(following, scope)
-    if trust > other and -tolerance <= lead < _VISIBLE:
+    if trust > other and -tolerance <= unit_lead < _VISIBLE:
         levels = f"{wording.level(trust)} over {wording.level(other)}"
         return f"Beats {name} on trust: {levels}, with scores within {tolerance:g}."
     if lead <= -_VISIBLE:

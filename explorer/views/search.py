@@ -23,10 +23,12 @@ from explorer.examples import examples_for
 from explorer.labels import chunk_labels
 from explorer.panels.page import result_panels
 from explorer.panels.scope import scope_chips, scope_rows
+from explorer.snippets import Stem
 from explorer.templatetags.explorer_format import document_url
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.generate.providers import answer_provider
 from retrieval.generate.words import stemmer
+from retrieval.models import PresetVersion
 from retrieval.presets import DEFAULT_PRESET, PRESETS
 from retrieval.services import SearchOutcome, SearchRequest
 from retrieval.services import search as run_search
@@ -46,6 +48,8 @@ class Asked:
     #: None where nothing was asked yet.
     text: str | None
     preset: str
+    #: Runs with the preset's draft.
+    draft: bool
     run_as: str
     #: Slugs of the connections to leave out.
     without: tuple[str, ...]
@@ -62,6 +66,7 @@ class Asked:
         return cls(
             text=query.get("q"),
             preset=query.get("preset", DEFAULT_PRESET),
+            draft=query.get("draft") == "1",
             run_as=query.get("as", ""),
             without=tuple(dict.fromkeys(query.getlist("without"))),
             tab=tab if tab in _TABS else _TABS[0],
@@ -80,7 +85,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     context, status = _page(viewer, asked)
     fragment = wants_fragment(request)
     if not fragment:
-        context |= _form(viewer)
+        context |= _form(viewer, asked)
     template = "explorer/_results_fragment.html" if fragment else "explorer/search.html"
     return render(request, template, {**context, "section": "explorer"}, status=status)
 
@@ -124,6 +129,7 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
     request = SearchRequest(
         text=asked.text or "",
         preset=asked.preset,
+        draft=asked.draft,
         narrowing=ScopeRequest(exclude=without),
         reveal_excluded=reveal,
     )
@@ -131,10 +137,15 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
     panels = result_panels(
         outcome,
         labels=chunk_labels(outcome),
-        stem=stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG),
+        stem_in=_stem_in,
         answer=_answer(outcome, run_as=around["run_as"]) if asked.tab == "answer" else None,
     )
     return {"panels": panels, "announcement": panels.announcement}
+
+
+def _stem_in(language: str) -> Stem:
+    """Return the stemmer of a connection's language; of the installation's where it names none."""
+    return stemmer(language or settings.CORECUBE_TEXT_SEARCH_CONFIG)
 
 
 def _answer(outcome: SearchOutcome, *, run_as: str) -> AnswerPanel:
@@ -142,10 +153,12 @@ def _answer(outcome: SearchOutcome, *, run_as: str) -> AnswerPanel:
     return answer_panel(outcome, answer_provider(), address=partial(document_url, run_as=run_as))
 
 
-def _form(viewer: User) -> dict[str, Any]:
-    """Return what the form above the results offers."""
+def _form(viewer: User, asked: Asked) -> dict[str, Any]:
+    """Return what the form above the results offers; only an admin can choose a person or the draft."""
     people = User.objects.filter(is_active=True).order_by("username") if viewer.is_admin else ()
+    drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
     return {
+        "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
         "presets": PRESETS.values(),
         "people": people,
         "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,

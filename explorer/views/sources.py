@@ -10,18 +10,22 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from corecube import audit
+from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Connection
-from explorer.forms import NewSourceForm, UploadForm
+from explorer.forms import NewSourceForm, QualityForm, UploadForm
 from explorer.panels.sources import SourceCounts, SourceRow, SyncRow, source_row, sync_row
-from explorer.views.viewer import admins_only, viewer_of
+from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Document, Sync, SyncProblem, TermFrequency
+from retrieval.quality_preview import live_least, preview
 
 #: Syncs and problems that a source's page lists.
 _LAST_SYNCS: Final = 10
 _MOST_PROBLEMS: Final = 200
+#: Chunks that a look at the quality filter lists.
+_MOST_LOW_CHUNKS: Final = 50
 
 
 @require_GET
@@ -67,6 +71,22 @@ def source(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 def source_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show where a connection's syncs stand; the page asks again while one is at work."""
     return render(request, "explorer/_source_progress.html", _source_context(slug))
+
+
+@require_GET
+@admins_only
+def source_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show what the quality filter would drop of one connection; its text only to who may read it."""
+    connection = get_object_or_404(Connection, slug=slug)
+    form = QualityForm(request.GET if "least" in request.GET else {"least": f"{live_least():g}"})
+    context: dict[str, object] = {"section": "sources", "connection": connection, "form": form, "live": live_least()}
+    if form.is_valid():
+        is_readable = scope_for(Principal(viewer_of(request))).allows(connection.pk)
+        limit = _MOST_LOW_CHUNKS if is_readable else 0
+        found = preview(connection, least=form.cleaned_data["least"], limit=limit)
+        context |= {"preview": found, "is_readable": is_readable}
+    template = "explorer/_source_quality.html" if wants_fragment(request) else "explorer/source_quality.html"
+    return render(request, template, context, status=422 if form.errors else 200)
 
 
 @require_POST

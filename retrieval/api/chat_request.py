@@ -20,6 +20,7 @@ def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
         top_k=body.corecube.top_k,
         narrowing=scope_request(body.corecube.scope),
         reveal_excluded=body.corecube.explain and principal.user.is_admin,
+        overrides=body.corecube.overrides,
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.api.preset_schemas import Overrides
 from retrieval.api.schemas import ScopeIn, TopK
 
 
@@ -36,6 +37,7 @@ class ExtensionIn(BaseModel):
     preset: str | None = Field(default=None, description="Overrides `model`.")
     top_k: TopK = 10
     explain: bool = Field(default=False, description="Adds to the answer what /api/v1/search would have answered.")
+    overrides: Overrides = {}
     filters: Any = Field(default=None, description="Not supported yet; refused when sent.")
 
 

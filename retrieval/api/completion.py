@@ -6,7 +6,7 @@ from typing import Any
 
 from retrieval import runtime
 from retrieval.api import schemas
-from retrieval.api.shape import Absolute, document_path, search_out, source
+from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.generate.citations import find_citations
 from retrieval.generate.types import Citation, Provider, Task
 from retrieval.services import SearchOutcome
@@ -128,10 +128,12 @@ def _result(chat: Chat, passage: Passage, *, cited: bool) -> Json:
 
 
 def _extension(chat: Chat) -> Json:
+    judged = answerability(chat.outcome, with_signals=False)
     own: Json = {
         "trace_id": str(chat.outcome.id),
         "preset": chat.outcome.preset.name,
         "provider": chat.provider.name,
+        "answerability": None if judged is None else judged.model_dump(mode="json", exclude_unset=True),
         "degraded": list(chat.outcome.state.degraded),
     }
     if chat.explanation is not None:

@@ -1,4 +1,4 @@
-"""Which connections an admin's request may manage."""
+"""What an admin's request may manage: connections and presets."""
 
 from typing import ClassVar
 
@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from corecube.access import Principal
 from corecube.errors import NotPermittedError, UnknownConnectionError
 from corecube.models import Connection
+from retrieval.presets import Preset, preset_named
 from retrieval.sanitise import storable
 
 
@@ -43,3 +44,25 @@ def managed_connection(principal: Principal, slug: str) -> Connection:
     if connection is None:
         raise UnknownManagedConnectionError
     return connection
+
+
+def may_manage_presets(principal: Principal) -> bool:
+    """Return whether the principal may see and change configurations.
+
+    They hold for the whole installation, so an admin's key that is narrowed to a part of it may not.
+    """
+    key = principal.key
+    is_narrowed = key is not None and (key.max_sensitivity is not None or bool(key.compartments.all()))
+    return principal.user.is_admin and not is_narrowed
+
+
+def managed_preset(principal: Principal, name: str) -> Preset:
+    """Return a preset whose versions the principal may manage.
+
+    Raises NotPermittedError for anyone who may manage none, whatever the name, and UnknownPresetError.
+    """
+    if not may_manage_presets(principal):
+        raise NotPermittedError("Only an admin may do this, with a key that is not narrowed.")
+    if not principal.may_use(name):
+        raise NotPermittedError("This API key may not use that preset.")
+    return preset_named(name)

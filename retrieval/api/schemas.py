@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.api.preset_schemas import Overrides
 from retrieval.presets import DEFAULT_PRESET
 
 TopK = Annotated[int, Field(ge=1, le=100, description="Hits wanted.")]
@@ -31,6 +32,8 @@ class SearchIn(BaseModel):
     top_k: TopK = 10
     scope: ScopeIn = Field(default_factory=ScopeIn)
     explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
+    overrides: Overrides = {}
+    draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
 
 
 class Source(BaseModel):
@@ -139,6 +142,20 @@ class Explanation(BaseModel):
     excluded: list[ExcludedOut] | None = Field(default=None, description="Only for an admin.")
 
 
+class AnswerabilityOut(BaseModel):
+    """Whether the passages answer the question, judged on raw signals."""
+
+    verdict: str = Field(description="answerable, partial or not_answerable.")
+    confidence: float = Field(description="Probability that the passages hold the answer, 0 to 1.")
+    calibrated: bool = Field(description="Whether the confidence was fitted on judged questions of this installation.")
+    reason: str = Field(description="Why it is not answerable, or only in part; empty when it is.")
+    explanation: str = Field(description="One sentence with the facts behind the reason.")
+    signals: dict[str, float] | None = Field(default=None, description="Only when explained: the raw signals.")
+    contributions: dict[str, float] | None = Field(
+        default=None, description="Only when explained: what each signal added to the log-odds."
+    )
+
+
 class Timings(BaseModel):
     """Milliseconds, in all and by stage."""
 
@@ -151,9 +168,11 @@ class SearchOut(BaseModel):
 
     trace_id: UUID
     preset: str
-    preset_version: str
+    preset_version: str = Field(description="Fingerprint of the stages and every number.")
+    version: int = Field(description="The preset's version; 0 for the shipped defaults.")
     hits: list[HitOut]
     passages: list[PassageOut]
+    answerability: AnswerabilityOut | None = Field(description="None when the time was up before it was judged.")
     degraded: list[str] = Field(description="Codes of what fell back or was cut short.")
     timings: Timings
     explain: Explanation | None = None

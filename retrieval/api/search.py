@@ -23,6 +23,8 @@ def search_documents(request: HttpRequest, body: schemas.SearchIn) -> schemas.Se
             top_k=body.top_k,
             narrowing=scope_request(body.scope),
             reveal_excluded=body.explain and principal.user.is_admin,
+            overrides=body.overrides,
+            draft=body.draft,
         ),
         principal=principal,
     )

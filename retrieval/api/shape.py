@@ -5,8 +5,10 @@ from uuid import UUID
 
 from corecube.scope import AccessScope, ConnectionFacts, ExcludedConnection
 from retrieval.api import schemas
+from retrieval.api.quality_schemas import LowChunkOut
+from retrieval.quality_preview import LowChunk
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkFacts, DropReason, Hit, Passage, Span
+from retrieval.types import ChunkFacts, ChunkId, DropReason, Hit, Passage, Span
 
 #: Makes an address of this server out of a path.
 Absolute = Callable[[str], str]
@@ -44,8 +46,10 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
         trace_id=outcome.id,
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,
+        version=outcome.version_number,
         hits=hits,
         passages=[_passage(passage) for passage in outcome.passages],
+        answerability=answerability(outcome, with_signals=explain is not None),
         degraded=list(outcome.state.degraded),
         timings=timings(outcome),
     )
@@ -97,6 +101,35 @@ def _passage(passage: Passage) -> schemas.PassageOut:
         chunk_id=str(passage.hit.chunk_id),
         header=passage.header,
         token_count=passage.token_count,
+    )
+
+
+def answerability(outcome: SearchOutcome, *, with_signals: bool) -> schemas.AnswerabilityOut | None:
+    """Return the verdict on a search; None when the time was up before it was judged."""
+    judged = outcome.state.answerability
+    if judged is None:
+        return None
+    out = schemas.AnswerabilityOut(
+        verdict=judged.verdict.value,
+        confidence=judged.confidence,
+        calibrated=judged.is_calibrated,
+        reason=judged.reason,
+        explanation=judged.explanation,
+    )
+    if with_signals:
+        out.signals, out.contributions = dict(judged.signals), dict(judged.contributions)
+    return out
+
+
+def low_chunk(chunk: LowChunk, absolute: Absolute) -> LowChunkOut:
+    """Return a chunk that the quality filter would drop."""
+    return LowChunkOut(
+        chunk_id=str(ChunkId(chunk.document_id, chunk.ordinal)),
+        title=chunk.title,
+        url=absolute(document_path(chunk.document_id, chunk.ordinal)),
+        quality=chunk.quality,
+        parts=dict(chunk.parts),
+        beginning=chunk.beginning,
     )
 
 

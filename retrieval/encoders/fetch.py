@@ -4,15 +4,17 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from retrieval.encoders.catalog import KnownModel, Precision, Recipe
+from retrieval.encoders.catalog import KnownCrossEncoder, KnownEmbedder, KnownModel, Precision, Recipe
 from retrieval.encoders.manifest import (
     MODEL_FILE,
     TOKENIZER_FILE,
+    CrossEncoderManifest,
     Manifest,
+    ModelManifest,
     file_sha256,
     verify_files,
     write_manifest,
@@ -100,23 +102,34 @@ def _assemble(model: KnownModel, recipe: Recipe, precision: Precision, *, weight
     directory.mkdir(parents=True)
     weights.rename(directory / MODEL_FILE)
     shutil.copyfile(tokenizer, directory / TOKENIZER_FILE)
-    manifest = Manifest(
-        name=directory.name,
-        dim=model.dim,
-        max_tokens=model.max_tokens,
-        pooling=model.pooling,
-        query_prefix=model.query_prefix,
-        document_prefix=model.document_prefix,
-        normalise=True,
-        batch_tokens=_FP32_BATCH_TOKENS if precision is Precision.FP32 else 0,
-        quantisation="none" if precision is Precision.FP32 else recipe.quantisation,
-        source=recipe.model.origin,
-        source_sha256=recipe.model.sha256,
-        licence=model.licence,
-        files={name: file_sha256(directory / name) for name in (MODEL_FILE, TOKENIZER_FILE)},
-    )
-    write_manifest(manifest, directory)
+    write_manifest(_manifest(model, recipe, precision, directory), directory)
     return directory
+
+
+def _manifest(model: KnownModel, recipe: Recipe, precision: Precision, directory: Path) -> ModelManifest:
+    """Return the manifest of a model whose files lie in the directory; raise EncoderError for an unknown kind."""
+    common: dict[str, Any] = {
+        "name": directory.name,
+        "max_tokens": model.max_tokens,
+        "batch_tokens": _FP32_BATCH_TOKENS if precision is Precision.FP32 else 0,
+        "quantisation": "none" if precision is Precision.FP32 else recipe.quantisation,
+        "source": recipe.model.origin,
+        "source_sha256": recipe.model.sha256,
+        "licence": model.licence,
+        "files": {name: file_sha256(directory / name) for name in (MODEL_FILE, TOKENIZER_FILE)},
+    }
+    if isinstance(model, KnownCrossEncoder):
+        return CrossEncoderManifest(**common)
+    if isinstance(model, KnownEmbedder):
+        return Manifest(
+            **common,
+            dim=model.dim,
+            pooling=model.pooling,
+            query_prefix=model.query_prefix,
+            document_prefix=model.document_prefix,
+            normalise=True,
+        )
+    raise EncoderError(f"{model.name} is of no kind that CoreCube can use.")
 
 
 def _require_agreement(quantised: Path, full: Path) -> None:

@@ -5,7 +5,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import ClassVar, Final
 
 from retrieval.encoders.pooling import POOLINGS
 from retrieval.errors import EncoderError, ModelMissingError
@@ -13,27 +14,21 @@ from retrieval.errors import EncoderError, ModelMissingError
 MODEL_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
 MANIFEST_FILE: Final = "manifest.json"
-#: The start and end marks that every text gets; a limit must leave room beside them.
-_SPECIAL_TOKENS: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
-    """How one model is used, and where its files come from."""
+class ModelManifest:
+    """What the manifests of all kinds of models say."""
+
+    #: What the model is, as the file and people call it.
+    kind: ClassVar[str]
+    #: The marks that every input gets; a limit must leave room beside them.
+    special_tokens: ClassVar[int]
 
     name: str
-    #: Components of a vector.
-    dim: int
     #: Longest input that the model reads, special tokens included.
     max_tokens: int
-    #: How token states become one vector; a key of `POOLINGS`.
-    pooling: str
-    #: Put before a query and before a document; the model was trained with them.
-    query_prefix: str
-    document_prefix: str
-    #: Whether vectors are brought to unit length.
-    normalise: bool
-    #: Padded tokens in one run of the model; 0 runs every text alone (see `Precision` in the catalog).
+    #: Padded tokens in one run of the model; 0 runs every input alone (see `Precision` in the catalog).
     batch_tokens: int
     quantisation: str
     source: str
@@ -44,22 +39,59 @@ class Manifest:
     files: Mapping[str, str]
 
     def __post_init__(self) -> None:
-        if self.pooling not in POOLINGS:
-            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}, not {self.pooling!r}")
-        if not (self.dim > 0 and self.max_tokens > _SPECIAL_TOKENS and self.batch_tokens >= 0):
-            raise ValueError("dim, max_tokens and batch_tokens must be sizes")
+        if not (self.max_tokens > self.special_tokens and self.batch_tokens >= 0):
+            raise ValueError("max_tokens and batch_tokens must be sizes")
         if missing := {MODEL_FILE, TOKENIZER_FILE} - set(self.files):
             raise ValueError(f"files does not name {', '.join(sorted(missing))}")
 
 
-def read_manifest(directory: Path) -> Manifest:
-    """Return the manifest of a model directory.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest(ModelManifest):
+    """How one embedding model is used, and where its files come from."""
+
+    kind: ClassVar[str] = "embedding"
+    special_tokens: ClassVar[int] = 2
+
+    #: Components of a vector.
+    dim: int
+    #: How token states become one vector; a key of `POOLINGS`.
+    pooling: str
+    #: Put before a query and before a document; the model was trained with them.
+    query_prefix: str
+    document_prefix: str
+    #: Whether vectors are brought to unit length.
+    normalise: bool
+
+    def __post_init__(self) -> None:
+        ModelManifest.__post_init__(self)
+        if self.pooling not in POOLINGS:
+            raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}, not {self.pooling!r}")
+        if self.dim <= 0:
+            raise ValueError("dim must be a size")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossEncoderManifest(ModelManifest):
+    """How one reranking model, which reads a query and a text together, is used."""
+
+    kind: ClassVar[str] = "cross-encoder"
+    # Two tokens of the query and of the text, at the least, beside the three marks of a pair.
+    special_tokens: ClassVar[int] = 6
+
+
+_KINDS: Final[Mapping[str, type[ModelManifest]]] = MappingProxyType(
+    {manifest.kind: manifest for manifest in (Manifest, CrossEncoderManifest)}
+)
+
+
+def read_any_manifest(directory: Path) -> ModelManifest:
+    """Return the manifest of a model directory of any kind.
 
     Raises ModelMissingError if the directory or a file that the manifest names is missing, EncoderError if the
     manifest cannot be understood.
     """
     try:
-        manifest = Manifest(**json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8")))
+        manifest = _understood(json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ModelMissingError(_missing(directory)) from error
     except (OSError, TypeError, ValueError) as error:
@@ -71,18 +103,34 @@ def read_manifest(directory: Path) -> Manifest:
     return manifest
 
 
-def write_manifest(manifest: Manifest, directory: Path) -> None:
+def read_manifest(directory: Path) -> Manifest:
+    """Return the manifest of an embedding model; raise as `read_any_manifest`, and EncoderError for another kind."""
+    manifest = read_any_manifest(directory)
+    if not isinstance(manifest, Manifest):
+        raise EncoderError(f"The model {manifest.name!r} is a {manifest.kind} model; it makes no embeddings.")
+    return manifest
+
+
+def read_cross_encoder_manifest(directory: Path) -> CrossEncoderManifest:
+    """Return the manifest of a cross-encoder; raise as `read_any_manifest`, and EncoderError for another kind."""
+    manifest = read_any_manifest(directory)
+    if not isinstance(manifest, CrossEncoderManifest):
+        raise EncoderError(f"The model {manifest.name!r} is an {manifest.kind} model; it scores no pairs.")
+    return manifest
+
+
+def write_manifest(manifest: ModelManifest, directory: Path) -> None:
     """Write a model directory's manifest."""
-    text = json.dumps(asdict(manifest), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps({"kind": manifest.kind, **asdict(manifest)}, indent=2, ensure_ascii=False) + "\n"
     (directory / MANIFEST_FILE).write_text(text, encoding="utf-8")
 
 
-def verify_files(directory: Path) -> Manifest:
+def verify_files(directory: Path) -> ModelManifest:
     """Return the manifest after comparing every file with its sha256.
 
-    Raises EncoderError naming the first file that differs, and what `read_manifest` raises.
+    Raises EncoderError naming the first file that differs, and what `read_any_manifest` raises.
     """
-    manifest = read_manifest(directory)
+    manifest = read_any_manifest(directory)
     for name, expected in manifest.files.items():
         if file_sha256(directory / name) != expected:
             raise EncoderError(f"{directory / name} is not the file that was fetched. {_hint(directory)}")
@@ -93,6 +141,17 @@ def file_sha256(path: Path) -> str:
     """Return a file's sha256 in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _understood(content: object) -> ModelManifest:
+    """Return the manifest that a file holds; one without a kind is an embedding model's."""
+    if not isinstance(content, dict):
+        raise TypeError("it holds no object")
+    fields = {name: value for name, value in content.items() if name != "kind"}
+    kind = content.get("kind", Manifest.kind)
+    if kind not in _KINDS:
+        raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
+    return _KINDS[kind](**fields)
 
 
 def _missing(directory: Path) -> str:

@@ -6,37 +6,30 @@ other work keeps a core busy: threads inside a run wait for each other by spinni
 """
 
 import logging
-import os
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, read_manifest
-from retrieval.encoders.pooling import POOLINGS, length_sorted_batches, pad, unit_length
-from retrieval.encoders.tokens import ModelTokenizer
+from retrieval.encoders.pooling import POOLINGS, Floats, Ints, length_sorted_batches, pad, unit_length
+from retrieval.encoders.session import Session, cores, input_names, open_session, side_by_side
+from retrieval.encoders.tokens import MarkedTokens, ModelTokenizer
 from retrieval.errors import EncoderError
 
 logger = logging.getLogger(__name__)
-
-#: onnxruntime.InferenceSession; onnxruntime has no types.
-_Session: TypeAlias = Any
-_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 
 
 class OnnxEncoder:
     """One model, loaded. Safe to call from several threads; `load_encoder` makes it."""
 
-    def __init__(self, manifest: Manifest, tokenizer: ModelTokenizer, session: _Session, *, threads: int) -> None:
+    def __init__(self, manifest: Manifest, tokenizer: ModelTokenizer, session: Session, *, threads: int) -> None:
         self.manifest = manifest
+        self.threads = threads
         self._tokenizer = tokenizer
         self._session = session
-        self._inputs = _input_names(session)
-        self._threads = threads
+        self._inputs = input_names(session, model=manifest.name)
 
     @property
     def name(self) -> str:
@@ -74,7 +67,8 @@ class OnnxEncoder:
         token_ids = self._tokenizer.encode([self.manifest.document_prefix + text for text in texts])
         batches = length_sorted_batches([len(ids) for ids in token_ids], self.manifest.batch_tokens)
         vectors = np.zeros((len(texts), self.dim), np.float32)
-        runs = self._run_all([[token_ids[position] for position in batch] for batch in batches])
+        inputs = [[token_ids[position] for position in batch] for batch in batches]
+        runs = side_by_side(self._run, inputs, threads=self.threads)
         for batch, rows in zip(batches, runs, strict=True):
             vectors[batch] = rows
         return vectors
@@ -87,26 +81,32 @@ class OnnxEncoder:
         """Return the (start, end) character span of every token, without special tokens, nothing cut."""
         return self._tokenizer.spans(text)
 
-    def _run_all(self, batches: Sequence[Sequence[Sequence[int]]]) -> Iterator[NDArray[np.float32]]:
-        """Yield each batch's vectors in order, as many runs at once as there are threads."""
-        workers = min(self._threads, len(batches))
-        if workers <= 1:
-            yield from map(self._run, batches)
-            return
-        # A pool for the call, not for the encoder: threads do not survive the fork of a worker process.
-        with ThreadPoolExecutor(workers, thread_name_prefix="encode") as pool:
-            yield from pool.map(self._run, batches)
+    def token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Return the unit vectors of each text's tokens, shape (tokens, dim), in input order.
+
+        Without prefix and without the special tokens' states; a text beyond max_tokens is cut at the end. Raises
+        EncoderError if the session fails.
+        """
+        return list(side_by_side(self._token_vectors, self._tokenizer.encode_marked(texts), threads=self.threads))
+
+    def _token_vectors(self, text: MarkedTokens) -> NDArray[np.float32]:
+        states, _ = self._states([text.ids])
+        return unit_length(states[0][~np.array(text.special, dtype=bool)])
 
     def _run(self, token_ids: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Return the vectors of texts that share a run, shape (len(token_ids), dim)."""
+        states, mask = self._states(token_ids)
+        vectors = POOLINGS[self.manifest.pooling](states, mask)
+        return unit_length(vectors) if self.manifest.normalise else vectors
+
+    def _states(self, token_ids: Sequence[Sequence[int]]) -> tuple[Floats, Ints]:
+        """Return the token states of texts that share a run, shape (texts, longest, dim), and their mask."""
         ids, mask = pad(token_ids)
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
-            states = self._session.run(None, {name: feed[name] for name in self._inputs})[0]
+            return self._session.run(None, {name: feed[name] for name in self._inputs})[0], mask
         except Exception as error:  # onnxruntime's errors share no base class of their own
             raise EncoderError(f"The model {self.name!r} failed: {error}") from error
-        vectors = POOLINGS[self.manifest.pooling](states, mask)
-        return unit_length(vectors) if self.manifest.normalise else vectors
 
 
 def load_encoder(directory: Path, *, threads: int | None = None) -> OnnxEncoder:
@@ -117,41 +117,16 @@ def load_encoder(directory: Path, *, threads: int | None = None) -> OnnxEncoder:
     """
     manifest = read_manifest(directory)
     tokenizer = ModelTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens)
-    session = _open_session(directory / MODEL_FILE)
-    threads = threads or _cores()
+    session = open_session(directory / MODEL_FILE)
+    threads = threads or cores()
     encoder = OnnxEncoder(manifest, tokenizer, session, threads=threads)
-    _check_fit(encoder, _input_names(session))
+    _check_fit(encoder)
     logger.info("encoder.loaded name=%s dim=%d threads=%d", encoder.name, encoder.dim, threads)
     return encoder
 
 
-def _open_session(path: Path) -> _Session:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    # Where the processor's int8 products can overflow (AVX2, AVX-512 without VNNI), trade speed for right sums.
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's errors share no base class of their own
-        raise EncoderError(f"The model {path} cannot be loaded: {error}") from error
-
-
-def _input_names(session: _Session) -> set[str]:
-    return {node.name for node in session.get_inputs()}
-
-
-def _check_fit(encoder: OnnxEncoder, inputs: set[str]) -> None:
-    """Raise EncoderError unless the model takes the inputs that we have and gives vectors of the manifest's size."""
-    if unknown := inputs - _INPUTS:
-        raise EncoderError(f"The model {encoder.name!r} asks for inputs that CoreCube lacks: {sorted(unknown)}.")
+def _check_fit(encoder: OnnxEncoder) -> None:
+    """Raise EncoderError unless the model gives vectors of the manifest's size."""
     shape = encoder.encode_query("").shape
     if shape != (encoder.dim,):
         raise EncoderError(f"The model {encoder.name!r} gives vectors of shape {shape}, not of {encoder.dim} numbers.")
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,9 +1,15 @@
-"""What the engine asks of a reranker."""
+"""What the engine asks of a reranker, and the one that stands for a reranker that cannot be had."""
 
-from collections.abc import Sequence
-from typing import Protocol
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import NoReturn, Protocol, TypeVar
 
+from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.types import ScoreType
+
+_T = TypeVar("_T")
 
 
 class Reranker(Protocol):
@@ -15,7 +21,15 @@ class Reranker(Protocol):
 
     @property
     def score_type(self) -> ScoreType:
-        """What its scores mean."""
+        """What the scores of reranked hits mean."""
+
+    @property
+    def blend_weight(self) -> float | None:
+        """What its scores, min-max-normalised, weigh beside the blend's; None where its order is final."""
+
+    @property
+    def problem(self) -> str:
+        """A sentence on why it cannot be used right now; empty while nothing is known against it."""
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return one finite score per text, in input order, higher is better.
@@ -23,3 +37,47 @@ class Reranker(Protocol):
         Raises RerankError (and its subclasses) when it fails, answers nonsense, or would take longer than
         `timeout_seconds`.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class UnavailableReranker:
+    """Stands for a reranker that is configured and cannot be had: every search falls back and says why."""
+
+    name: str
+    problem: str
+    score_type: ScoreType = ScoreType.LOGIT
+    blend_weight: float | None = None
+
+    def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> NoReturn:  # noqa: ARG002 -- the protocol's
+        """Raise RerankError with the problem."""
+        raise RerankError(self.problem)
+
+
+class TimeBox:
+    """Runs pieces of work one after the other and refuses the piece that would outlast the time.
+
+    A piece is expected to take as long as the longest one so far. Threads may share a box.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._end = clock() + seconds
+        self._longest = 0.0
+
+    def run(self, work: Callable[[], _T]) -> _T:
+        """Return what the work returns; raise RerankTimeoutError instead of starting it too late."""
+        started = self._clock()
+        if started + self._longest > self._end:
+            raise RerankTimeoutError
+        result = work()
+        self._longest = max(self._longest, self._clock() - started)
+        return result
+
+
+def checked_scores(scores: Sequence[float], *, count: int) -> list[float]:
+    """Return the scores; raise RerankError unless there are `count` of them, all finite."""
+    if len(scores) != count:
+        raise RerankError(f"The reranker answered garbage: {len(scores)} scores for {count} texts.")
+    if not all(map(math.isfinite, scores)):
+        raise RerankError("The reranker answered garbage: a score that is no number.")
+    return list(scores)

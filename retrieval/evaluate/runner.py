@@ -1,6 +1,6 @@
 """Running every judged query of a collection through the production path, and measuring."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
@@ -9,6 +9,7 @@ import ir_measures
 from ir_measures import AP, RR, Judged, R, nDCG
 
 from corecube.access import Principal, ScopeRequest
+from retrieval import runtime
 from retrieval.evaluate.corpus import evaluation_principal, ingested
 from retrieval.evaluate.datasets import Dataset
 from retrieval.evaluate.latency import latency_ms
@@ -31,6 +32,8 @@ class Evaluation:
     queries: int
     #: Mean over the queries, by ir-measures' names.
     measures: dict[str, float]
+    #: The same of each leg's own ranking, by the leg's name: fusing legs is worth it where it beats all of them.
+    legs: dict[str, dict[str, float]]
     latency_ms: dict[str, dict[str, float]]
 
 
@@ -39,7 +42,7 @@ def evaluate(dataset: Dataset, *, preset: str, progress: Callable[[Sync], None])
     principal = evaluation_principal()
     connection = ingested(dataset, progress)
     names = dict(Document.objects.filter(connection=connection).values_list("pk", "external_id"))
-    run: list[ir_measures.ScoredDoc] = []
+    runs: dict[str, list[ir_measures.ScoredDoc]] = {}
     totals: list[float] = []
     traces: list[tuple[Span, ...]] = []
     warm_up = dataset.queries[:_WARM_UP]
@@ -50,21 +53,29 @@ def evaluate(dataset: Dataset, *, preset: str, progress: Callable[[Sync], None])
         if place >= len(warm_up):
             totals.append(milliseconds)
             traces.append(outcome.trace)
-            run.extend(_scored(query.id, document_ranking(outcome.hits, names)))
+            for name, ranking in {preset: outcome.hits, **outcome.state.rankings}.items():
+                runs.setdefault(name, []).extend(_scored(query.id, document_ranking(ranking, names)))
     SearchRecord.objects.filter(user=principal.user).delete()
     qrels = [
         ir_measures.Qrel(query, document, grade)
         for query, grades in dataset.qrels.items()
         for document, grade in grades.items()
     ]
-    aggregate = ir_measures.calc_aggregate(MEASURES, qrels, run)
+    measures = {name: _measured(qrels, run) for name, run in runs.items()}
     return Evaluation(
         preset=preset,
         dataset=dataset.name,
         queries=len(dataset.queries),
-        measures={str(measure): aggregate[measure] for measure in MEASURES},
+        measures=measures.pop(preset),
+        legs=measures,
         latency_ms=dict(latency_ms(totals, traces)),
     )
+
+
+def _measured(qrels: Sequence[ir_measures.Qrel], run: Sequence[ir_measures.ScoredDoc]) -> dict[str, float]:
+    """Return each measure's mean over the queries by its name."""
+    aggregate = ir_measures.calc_aggregate(MEASURES, qrels, run)
+    return {str(measure): aggregate[measure] for measure in MEASURES}
 
 
 def document_ranking(hits: Ranking, names: dict[Any, str]) -> list[str]:
@@ -79,4 +90,6 @@ def _scored(query_id: str, documents: list[str]) -> list[ir_measures.ScoredDoc]:
 
 def _search(text: str, preset: str, slug: str, principal: Principal) -> SearchOutcome:
     narrowing = ScopeRequest(include=(slug,))
-    return search(SearchRequest(text=text, preset=preset, top_k=_DEPTH, narrowing=narrowing), principal=principal)
+    request = SearchRequest(text=text, preset=preset, top_k=_DEPTH, narrowing=narrowing)
+    # With a model handed in, no query's vector is kept from the warm-up.
+    return search(request, principal=principal, resources=runtime.resources(runtime.encoder()))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]
@@ -23,7 +23,7 @@ def stemmer(text_search_config: str) -> Callable[[str], str]:
     return _stemmer(text_search_config)
 
 
-@lru_cache(maxsize=4)
+@cache
 def _stemmer(language: str) -> Callable[[str], str]:
     stem: Callable[[str], str] = snowballstemmer.stemmer(language).stemWord
     # A stemmer written in Python takes 20 microseconds a word; passages repeat their words.

@@ -3,6 +3,8 @@
 from importlib.resources import files
 from typing import Final
 
+from retrieval.index.reach import Reach
+
 _FOLDER: Final = files("retrieval.index") / "sql"
 
 
@@ -11,8 +13,35 @@ def statement(name: str) -> str:
     return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
 
 
+SETTINGS: Final = statement("settings")
 ANALYZE: Final = statement("analyze")
 DENSE_HNSW: Final = statement("dense_hnsw")
 DENSE_EXACT: Final = statement("dense_exact")
-FULLTEXT: Final = statement("fulltext")
+ALL_CHUNKS: Final = (
+    "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
+)
 COMPLETE: Final = statement("complete")
+_FULLTEXT: Final = statement("fulltext")
+_FULLTEXT_CAPPED: Final = statement("fulltext_capped")
+_SCORE: Final = statement("score")
+#: What keeps the planner from an index: an expression instead of the column, a function instead of the operator.
+_HIDDEN: Final = {
+    Reach.MATCHES: ("connection_id = ANY", "connection_id + 0 = ANY"),
+    Reach.SCOPE: ("search @@ %(match)s::tsquery", "ts_match_vq(search, %(match)s::tsquery)"),
+}
+
+
+def fulltext(terms: int, reach: Reach = Reach.BOTH) -> str:
+    """Return the full-text statement for a query of so many terms, as parameters `term_1`, `idf_1` ..."""
+    sql = _FULLTEXT.replace("{score}", _score(terms))
+    return sql.replace(*_HIDDEN[reach]) if reach in _HIDDEN else sql
+
+
+def fulltext_capped(terms: int) -> str:
+    """Return the statement for a match that is too common, for a query of so many terms."""
+    return _FULLTEXT_CAPPED.replace("{score}", _score(terms))
+
+
+def _score(terms: int) -> str:
+    # One expression for each term takes a third less time than joining the chunks with a table of the terms.
+    return " + ".join(_SCORE.replace("{n}", str(number)) for number in range(1, terms + 1)) or "0::float8"

@@ -1,11 +1,11 @@
 """The only module that runs search SQL. Every read takes the scope, and returns hits, never rows."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.utils import OperationalError
@@ -16,13 +16,29 @@ from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import statements
-from retrieval.ranking import idf
-from retrieval.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
+from retrieval.index.lexemes import query_terms, quoted
+from retrieval.index.reach import Reach, cheapest_reach
+from retrieval.types import (
+    ChunkFacts,
+    ChunkId,
+    Hit,
+    Query,
+    QueryTerms,
+    Ranking,
+    ScoreType,
+    Term,
+    TermMatch,
+    Vector,
+)
 
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
-#: A quoted phrase, a minus before a word (one before a number is a sign), an OR.
-_OPERATORS: Final = re.compile(r'"[^"]*\w[^"]*"|(?:^|\s)-[^\W\d]|\bOR\b')
+
+
+_PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts"})
+#: Chunks in scope, and matches there, from which on it takes time worth a thought to mark them all: some 10 ms.
+_LARGE_SCOPE: Final = 100_000
+_MANY_MATCHES: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,36 +51,39 @@ class VectorIndex:
 
 @dataclass(frozen=True, slots=True)
 class TextSearch:
-    """How full text is read and weighed."""
+    """How full text is weighed."""
 
-    #: PostgreSQL text search configuration.
-    config: str
     #: Field weights in PostgreSQL's order: D, C, B, A.
     weights: tuple[float, ...]
+    #: Rank at which a term gives half of its idf.
+    saturation: float
 
 
-def analyze(text: str, *, scope: AccessScope, config: str, timeout_seconds: float | None = None) -> QueryTerms:
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What one full-text attempt found."""
+
+    ranking: Ranking
+    #: Chunks that were scored; one more than was allowed when there are more.
+    scored: int
+
+
+def analyze(
+    query: Query, *, scope: AccessScope, languages: Sequence[str], timeout_seconds: float | None = None
+) -> QueryTerms:
     """Return the query's lexemes, rarest first, with their document frequencies in scope.
 
-    A query that only says what must be absent has no `all_terms`: no index can find its matches.
+    `languages` are the text search configurations of the scope's chunks, at least one; the query is read in each. A
+    query whose matches no index can find, such as one word OR the absence of another, has no `all_terms`.
     """
-    rows = _read(
-        statements.ANALYZE,
-        {"text": text, "config": config, "scope": scope.connection_ids},
-        timeout_seconds=timeout_seconds,
-    )
-    counts: dict[str, int] = {row["lexeme"]: row["chunks"] for row in rows}
-    size = counts.pop("")
-    terms = tuple(
-        sorted(
-            (Term(lexeme, count, idf(count, size)) for lexeme, count in counts.items()),
-            key=lambda term: (term.document_frequency, term.lexeme),
-        )
-    )
-    if _OPERATORS.search(text):
-        as_written = rows[0]["as_written"] if rows[0]["is_indexable"] else ""
-        return QueryTerms(terms, size, as_written, has_operators=True)
-    return QueryTerms(terms, size, " & ".join(quoted(term.lexeme) for term in terms))
+    parameters = {
+        "text": query.plain_text or query.retrieval_text,
+        "operators": query.operators,
+        "languages": list(languages),
+        "scope": scope.connection_ids,
+    }
+    rows = _read(statements.ANALYZE, parameters, timeout_seconds=timeout_seconds)
+    return query_terms(rows, operators=query.operators)
 
 
 def dense_exact(
@@ -95,17 +114,57 @@ def dense_hnsw(
     return tuple(ordered)
 
 
-def fulltext(
-    match: str, *, terms: Sequence[Term], scope: AccessScope, search: TextSearch, depth: int, timeout_seconds: float
-) -> Ranking:
-    """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`."""
-    parameters = {
-        "match": match,
-        "scope": scope.connection_ids,
-        "depth": depth,
-        **_term_parameters(terms, search),
-    }
-    return _ranking(_read(statements.FULLTEXT, parameters, timeout_seconds=timeout_seconds), ScoreType.FULLTEXT)
+def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
+    match: str,
+    *,
+    terms: Sequence[Term],
+    scope: AccessScope,
+    search: TextSearch,
+    depth: int,
+    most: int,
+    timeout_seconds: float,
+    reach: Reach = Reach.BOTH,
+) -> Matches:
+    """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`.
+
+    Past `most` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the time
+    that it takes, not what is found.
+    """
+    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most}
+    sql = statements.fulltext(len(terms), reach)
+    return _matches_in(_read(sql, parameters, timeout_seconds=timeout_seconds))
+
+
+def reach_of(*, chunks: int, matches: int) -> Reach:
+    """Return how to reach the at most so many matches in a scope of so many chunks.
+
+    The planner cannot tell: it takes a lexeme that its statistics do not list for a hundred times commoner than it is.
+    """
+    if chunks < _LARGE_SCOPE and matches < _MANY_MATCHES:
+        return Reach.BOTH
+    (row,) = _read(statements.ALL_CHUNKS, {})
+    return cheapest_reach(chunks=chunks, matches=matches, everything=row["chunks"])
+
+
+def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
+    match: str,
+    *,
+    terms: Sequence[Term],
+    scope: AccessScope,
+    search: TextSearch,
+    depth: int,
+    most: int,
+    share: float,
+    timeout_seconds: float,
+) -> Matches:
+    """Return the best of the chunks in scope that match a tsquery too common to score all of them.
+
+    Scored are those that match it in title or headings, unless these are more than `most`, and a `share` (0 to 1) of
+    the others: the documents with the lowest ids. Ids are hashes, so these are any documents, and always the same.
+    """
+    until = UUID(int=min(int(share * 2**128), 2**128 - 1))
+    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most, "until": until}
+    return _matches_in(_read(statements.fulltext_capped(len(terms)), parameters, timeout_seconds=timeout_seconds))
 
 
 def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
@@ -128,27 +187,18 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
         "vector": HalfVector(vector).to_text(),
         "index": index.id,
         "scope": scope.connection_ids,
-        **_term_parameters(terms, search),
+        "terms": [quoted(term.lexeme) for term in terms],
+        "idfs": [term.idf for term in terms],
+        "weights": list(search.weights),
+        "saturation": search.saturation,
     }
     rows = _read(statements.COMPLETE, parameters, timeout_seconds=timeout_seconds)
     found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
-    return tuple(_completed(hit, found[hit.chunk_id]) for hit in hits if hit.chunk_id in found)
+    return tuple(_completed(hit, found[hit.chunk_id], terms) for hit in hits if hit.chunk_id in found)
 
 
-def any_of(terms: Sequence[Term]) -> str:
-    """Return the tsquery that is met by any of the terms."""
-    return " | ".join(quoted(term.lexeme) for term in terms)
-
-
-def quoted(lexeme: str) -> str:
-    """Return a lexeme as a tsquery of itself."""
-    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
-
-
-def _completed(hit: Hit, row: Mapping[str, Any]) -> Hit:
-    # Django's cursor hands JSON over as text.
-    matches = _matches(json.loads(row["matches"] or "[]"))
+def _completed(hit: Hit, row: Mapping[str, Any], terms: Sequence[Term]) -> Hit:
+    matches = _term_matches(row["matches"] or (), terms)
     signals = {**hit.signals, "fulltext": sum(match.share for match in matches)}
     if row["cosine"] is not None:
         signals["cosine"] = row["cosine"]
@@ -156,14 +206,23 @@ def _completed(hit: Hit, row: Mapping[str, Any]) -> Hit:
 
 
 def _facts(row: Mapping[str, Any]) -> ChunkFacts:
-    plain = {
-        name: row[name] for name in ChunkFacts.__dataclass_fields__ if name not in {"heading_path", "quality_parts"}
-    }
-    return ChunkFacts(**plain, heading_path=tuple(row["heading_path"]), quality_parts=json.loads(row["quality_parts"]))
+    plain = {name: row[name] for name in _PLAIN_FACTS}
+    # Django's cursor hands binary JSON over as text; most chunks have nothing in it.
+    parts = row["quality_parts"]
+    return ChunkFacts(
+        **plain, heading_path=tuple(row["heading_path"]), quality_parts={} if parts == "{}" else json.loads(parts)
+    )
 
 
-def _matches(rows: Sequence[Sequence[Any]]) -> tuple[TermMatch, ...]:
-    return tuple(TermMatch(lexeme, float(idf_), float(share), weight) for lexeme, idf_, share, weight in rows)
+def _term_matches(rows: Sequence[Sequence[Any]], terms: Sequence[Term]) -> tuple[TermMatch, ...]:
+    """Return what a chunk's terms added, rarest first; a row has the place in `terms`, from 1, share and field."""
+    given = ((terms[place - 1], share, field) for place, share, field in rows)
+    matches = (TermMatch(term.lexeme, term.idf, float(share), field) for term, share, field in given)
+    return tuple(sorted(matches, key=lambda match: (-match.idf, match.lexeme)))
+
+
+def _matches_in(rows: Sequence[Mapping[str, Any]]) -> Matches:
+    return Matches(_ranking(rows, ScoreType.FULLTEXT), rows[0]["matched"] if rows else 0)
 
 
 def _ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Ranking:
@@ -188,13 +247,16 @@ def _vector_parameters(vector: Vector, scope: AccessScope, index: VectorIndex, d
     }
 
 
-def _term_parameters(terms: Sequence[Term], search: TextSearch) -> dict[str, Any]:
-    return {
-        "lexemes": [term.lexeme for term in terms],
-        "terms": [quoted(term.lexeme) for term in terms],
-        "idfs": [term.idf for term in terms],
+def _fulltext_parameters(match: str, terms: Sequence[Term], scope: AccessScope, search: TextSearch) -> dict[str, Any]:
+    parameters: dict[str, Any] = {
+        "match": match,
+        "scope": scope.connection_ids,
         "weights": list(search.weights),
+        "saturation": search.saturation,
     }
+    for number, term in enumerate(terms, start=1):
+        parameters |= {f"term_{number}": quoted(term.lexeme), f"idf_{number}": term.idf}
+    return parameters
 
 
 def _read(
@@ -211,15 +273,20 @@ def _read(
     local = {**(settings or {})}
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
-    with _translated(), transaction.atomic(), connection.cursor() as cursor:
-        if local:
-            cursor.execute(
-                "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS given (name, value)",
-                [list(local), list(local.values())],
-            )
-        cursor.execute(sql, parameters)
+    given = {"setting_names": list(local), "setting_values": list(local.values())}
+    with _translated(), _savepoint(), connection.cursor() as cursor:
+        cursor.execute(f"{statements.SETTINGS};\n{sql}", {**parameters, **given})
+        cursor.nextset()
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _savepoint() -> AbstractContextManager[None]:
+    """Return a savepoint inside a transaction, which must outlive a failed read.
+
+    Elsewhere nothing: statements that are sent together are one transaction anyway, at a quarter of the round trips.
+    """
+    return transaction.atomic() if connection.in_atomic_block else nullcontext()
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Writing documents to the store, each batch in one transaction, and keeping the counts that searches read."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -12,6 +14,7 @@ from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.ingest.types import ChunkDraft
 from retrieval.models import Document
+from retrieval.quality import ChunkQuality
 from retrieval.types import Vector
 
 _INSERT_CHUNK: Final = statement("insert_chunk")
@@ -19,6 +22,12 @@ _INSERT_EMBEDDING: Final = statement("insert_embedding")
 _COUNT_TERMS: Final = statement("count_terms")
 _FOLD_TERMS: Final = statement("fold_terms")
 _OUTBOX: Final = statement("outbox")
+_MARK_REPEATED: Final = statement("mark_repeated")
+#: Documents that a text must stand in to be boilerplate. A paragraph that somebody copied into a few pages is content.
+FEWEST_REPEATING: Final = 5
+#: What repetition takes from the quality: enough to fall below the usual threshold by itself. The same for every
+#: count, so that one more copy changes one row and not all of them.
+REPEATED_PENALTY: Final = 0.8
 #: What an upsert overwrites: everything but the key.
 _DOCUMENT_FIELDS: Final = (
     "connection",
@@ -36,10 +45,12 @@ _DOCUMENT_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EncodedChunk:
-    """A chunk with its hash and vector, ready to be stored."""
+    """A chunk with its hashes, quality and vector, ready to be stored."""
 
     draft: ChunkDraft
     content_hash: str
+    simhash: int
+    quality: ChunkQuality
     vector: Vector
 
 
@@ -84,6 +95,30 @@ def fold_term_counts(connection_id: int) -> None:
         cursor.execute(_FOLD_TERMS, {"connection": connection_id})
 
 
+def mark_repeated(connection_id: int) -> int:
+    """Lower the quality of chunks whose text stands in many documents of a connection; return how many changed.
+
+    What is no longer repeated gets its quality back. Other connections do not count: a score may depend only on
+    what its reader can see.
+    """
+    parameters = {"connection": connection_id, "fewest": FEWEST_REPEATING, "penalty": REPEATED_PENALTY}
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK_REPEATED, parameters)
+        return int(cursor.rowcount)
+
+
+@contextmanager
+def committed_later() -> Iterator[None]:
+    """Run a transaction that does not wait for the disk, which takes longer than most stages of a search.
+
+    A database server that crashes may lose those of its last second, and nothing else.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit TO off")
+        yield
+
+
 def refresh_statistics() -> None:
     """Let the planner know what the tables hold now."""
     with connection.cursor() as cursor:
@@ -116,6 +151,9 @@ def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str,
             "content_hash": chunk.content_hash,
             "page_start": chunk.draft.page_start,
             "page_end": chunk.draft.page_end,
+            "quality": chunk.quality.value,
+            "quality_parts": json.dumps(dict(chunk.quality.parts)),
+            "simhash": chunk.simhash,
             "config": text_search_config,
         }
         for chunk in document.chunks

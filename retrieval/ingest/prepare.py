@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from corecube.connectors.types import SourceItem
+from retrieval.context_line import in_context
 from retrieval.errors import IngestError
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.types import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter
 from retrieval.sanitise import storable
 
-#: Raised by one whenever parsing or chunking changes what it makes of the same bytes.
-INGEST_VERSION: Final = 1
+#: Raised by one whenever parsing, chunking or judging changes what it makes of the same bytes.
+INGEST_VERSION: Final = 2
 #: Facts that state when a document changed, the most telling first.
 _DATE_KEYS: Final = ("modified", "updated", "last_reviewed", "date", "created")
 #: How far ahead a date may lie: clocks and time zones differ.
@@ -66,7 +67,7 @@ def prepare(
 
 def embedded_text(title: str, draft: ChunkDraft) -> str:
     """Return what is embedded for a chunk: a line that says where it stands, then its text."""
-    return f"{' > '.join((title, *draft.heading_path))}\n{draft.text}"
+    return in_context(title, draft.heading_path, draft.text)
 
 
 def content_hash(text: str) -> str:

@@ -11,7 +11,7 @@ from django.db import transaction
 from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.types import Connector
 from retrieval.errors import IngestError
-from retrieval.index.writer import delete_documents, fold_term_counts, refresh_statistics
+from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest.encode import BATCH_CHUNKS, Target, encode_and_store
 from retrieval.ingest.parse import parse
 from retrieval.ingest.prepare import PreparedDocument, fingerprint, prepare
@@ -141,7 +141,7 @@ class SyncRun:
             self.sync.deleted = len(ids)
 
     def settle(self) -> None:
-        """Mark the unchanged documents as synced, and put the counts in order, a killed sync's too."""
+        """Mark the unchanged documents as synced, and put counts and repeated texts in order, a killed sync's too."""
         for start in range(0, len(self._unchanged), _MARKED_AT_ONCE):
             marked = self._unchanged[start : start + _MARKED_AT_ONCE]
             Document.objects.filter(pk__in=marked).update(synced_at=self.target.synced_at)
@@ -150,6 +150,7 @@ class SyncRun:
             fold_term_counts(self.target.connection.pk)
         if self.sync.chunks >= _MANY_CHUNKS:
             refresh_statistics()
+        mark_repeated(self.target.connection.pk)
 
     def _recipe(self, item: SourceItem) -> str:
         """Return everything beside the bytes that decides what is stored for an item."""

@@ -72,7 +72,7 @@ def _run(sync: Sync, source: Source | None, progress: Progress) -> None:
         connection=sync.connection,
         encoder=encoder,
         index=ensure_index(encoder),
-        text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
+        text_search_config=sync.connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
         synced_at=timezone.now(),
     )
     run = SyncRun(sync, source, target, progress)

@@ -13,6 +13,7 @@ class Calibration(models.Model):
     preset = models.CharField(max_length=40)
     #: The embedding model whose signals it was fitted on, with its weights.
     encoder = models.CharField(max_length=320)
+    #: {"score_type": ..., "with_sentences": fit, "without_sentences": fit}, a fit being
     #: {"intercept": ..., "weights": {signal: ...}, "means": {...}, "scales": {...}}.
     coefficients = models.JSONField()
     #: Cross-validated figures: {"auroc": ..., "ece": ..., "answerable": n, "not_answerable": n, "bins": [...]}.

@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
+from django.db.models import F, Func, Q, Value
 
 from corecube.models import Connection
 from corecube.scope import AccessScope
@@ -85,7 +86,19 @@ class Chunk(models.Model):
         indexes: ClassVar = [
             # Without the pending list: a search never pays for an earlier insert.
             GinIndex(fields=["search"], name="chunk_search", fastupdate=False),
-            models.Index(fields=["connection_id"], name="chunk_by_connection"),
+            # For terms that are too common to look at every chunk; `fulltext_capped.sql` writes it the same way.
+            GinIndex(
+                Func(F("search"), Value("{a,b}"), function="ts_filter", output_field=SearchVectorField()),
+                name="chunk_headings",
+                fastupdate=False,
+            ),
+            # Repeated texts are looked for after every sync, and by this index alone.
+            models.Index(
+                fields=["connection_id", "simhash"],
+                include=["document_id", "ordinal", "token_count"],
+                name="chunk_by_fingerprint",
+            ),
+            models.Index(fields=["connection_id", "quality"], condition=Q(quality__lt=1.0), name="chunk_by_quality"),
         ]
 
     def __str__(self) -> str:
@@ -100,6 +113,8 @@ class TermFrequency(models.Model):
     a score may depend only on what its reader can see.
     """
 
+    # Django wants a key; the database has none (migration 0003): the rows of one lexeme repeat until they are summed.
+    pk = models.CompositePrimaryKey("connection_id", "lexeme")
     connection_id = models.BigIntegerField()
     lexeme = models.TextField()
     chunks = models.IntegerField()

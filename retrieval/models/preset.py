@@ -1,5 +1,7 @@
 """The presets' configurations, version by version: one is live, one may be a draft, the rest are history."""
 
+import hashlib
+import json
 from typing import ClassVar
 
 from django.conf import settings
@@ -39,3 +41,9 @@ class PresetVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.preset} v{self.number} ({self.status})"
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the version and its content: another one after each edit."""
+        content = json.dumps([self.pk, self.values, self.note], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]

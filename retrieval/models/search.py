@@ -27,7 +27,8 @@ class SearchRecord(models.Model):
     milliseconds = models.FloatField()
     hit_count = models.PositiveIntegerField()
     degraded = models.JSONField(default=list)
-    #: {"spans": [...], "hits": [...], "passages": [...]}, as `retrieval.tracing` writes it.
+    #: {"spans": [...], "hits": [...], "passages": [...]}, as `retrieval.tracing` writes it, and what it ran with:
+    #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}.
     trace = models.JSONField(default=dict)
 
     class Meta:

@@ -3,14 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from corecube.scope import AccessScope
 from retrieval.index import store
 from retrieval.types import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)
 class Analyze:
-    """Split the query into lexemes and look up how rare each is in scope."""
+    """Split the query into lexemes, in every language of the scope, and look up how rare each is there."""
 
+    #: Text search configuration of connections that name none.
     text_search_config: str
 
     name: ClassVar[str] = "analyze"
@@ -21,12 +23,17 @@ class Analyze:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's terms."""
         terms = store.analyze(
-            state.query.retrieval_text,
+            state.query,
             scope=state.scope,
-            config=self.text_search_config,
+            languages=self._languages(state.scope),
             timeout_seconds=state.deadline.remaining_seconds,
         )
         return replace(state, terms=terms, notes=(*state.notes, *_cut_note(state)))
+
+    def _languages(self, scope: AccessScope) -> list[str]:
+        """Return the text search configurations of the connections in scope; the installation's for an empty scope."""
+        languages = {inclusion.connection.language or self.text_search_config for inclusion in scope.included}
+        return sorted(languages) or [self.text_search_config]
 
 
 def _cut_note(state: SearchState) -> tuple[Note, ...]:

@@ -1,23 +1,83 @@
 """Judging whether the passages answer the question."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.answerability.model import AnswerabilityModel, shipped
+from retrieval.answerability.signals import (
+    Evidence,
+    Sentence,
+    best_sentences,
+    read_signals,
+    sentence_cosine,
+)
+from retrieval.answerability.verdict import judge, nothing
 from retrieval.config import AnswerabilityConfig
-from retrieval.types import SearchState
+from retrieval.encoders import Encoder
+from retrieval.errors import EncoderError
+from retrieval.types import Note, Passage, SearchState
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAnswerability:
-    """Estimate from raw signals how likely the packed passages answer the question."""
+    """Estimate from raw signals how likely the packed passages answer the question.
+
+    The best sentences are embedded only while there is time; without them a fit of its own makes the confidence.
+    """
 
     config: AnswerabilityConfig
+    text_search_config: str
+    encoder: Encoder
+    #: None where the installation has not fitted one of its own.
+    calibrated: AnswerabilityModel | None = None
 
     name: ClassVar[str] = "answerability"
-    needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "vector", "passages"})
+    needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "vector", "rankings", "passages"})
     gives: ClassVar[frozenset[str]] = frozenset({"answerability"})
-    optional: ClassVar[bool] = True
+    optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the verdict, its confidence and its reason."""
-        return state
+        model = self._model(state)
+        if not state.passages:
+            return replace(state, answerability=nothing(state, model=model))
+        evidence = Evidence(
+            question=state.query.plain_text or state.query.retrieval_text,
+            terms=state.terms,
+            rankings=state.rankings,
+            passages=state.passages,
+            language_of=lambda passage: self._language(passage, state),
+        )
+        sentences = best_sentences(evidence)
+        cosine, notes = self._sentence_cosine(state, sentences)
+        signals = {**read_signals(evidence, sentences), **cosine}
+        judged = judge(state, signals, model=model, config=self.config)
+        return replace(state, answerability=judged, notes=(*state.notes, *notes))
+
+    def _model(self, state: SearchState) -> AnswerabilityModel:
+        """Return the installation's own model where it was fitted on scores of this search's type."""
+        own = self.calibrated
+        if own is None:
+            return shipped()
+        types = {passage.hit.score_type for passage in state.passages}
+        return own if not own.score_type or not types or own.score_type in types else shipped()
+
+    def _language(self, passage: Passage, state: SearchState) -> str:
+        """Return the text search configuration that a passage was indexed with."""
+        connection = state.scope.inclusion(passage.hit.chunk.connection_id).connection
+        return connection.language or self.text_search_config
+
+    def _sentence_cosine(
+        self, state: SearchState, sentences: Sequence[Sentence]
+    ) -> tuple[dict[str, float], tuple[Note, ...]]:
+        """Return the best sentences' cosine with the question, and what kept it from being computed."""
+        texts = [sentence.embedded_text for sentence in sentences[: self.config.sentences]]
+        if state.vector is None or not texts:
+            return {}, ()
+        if state.deadline.is_soft:
+            return {}, (Note("answerability_quick", "No time was left to embed sentences.", degraded=True),)
+        try:
+            return sentence_cosine(self.encoder.encode_documents(texts), state.vector), ()
+        except EncoderError:
+            return {}, (Note("answerability_quick", "The sentences could not be embedded.", degraded=True),)

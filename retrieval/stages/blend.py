@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.config import BlendConfig
-from retrieval.ranking import blend
-from retrieval.types import SearchState
+from retrieval.ranking import Weights, blend, query_weights
+from retrieval.types import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,5 +20,17 @@ class Blend:
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with its hits blended, best first."""
-        return replace(state, hits=blend(state.hits, self.config))
+        """Return the state with its hits blended, best first, and the weights that this query got."""
+        weights = query_weights(state.hits, self.config)
+        hits = blend(state.hits, weights, self.config)
+        return replace(state, hits=hits, notes=(*state.notes, *_note(weights)))
+
+
+def _note(weights: Weights) -> tuple[Note, ...]:
+    if weights.standout is None:
+        return ()
+    text = (
+        f"The best cosine leads the mean of the best ten by {weights.standout:.3f}:"
+        f" vectors count {weights.dense:.2f}, full text {weights.fulltext:.2f}."
+    )
+    return (Note("blend_weights", text),)

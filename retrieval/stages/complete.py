@@ -16,7 +16,6 @@ class Complete:
     """
 
     config: FulltextConfig
-    text_search_config: str
     index: store.VectorIndex
 
     name: ClassVar[str] = "complete"
@@ -34,7 +33,7 @@ class Complete:
             index=self.index,
             terms=state.terms.terms,
             scope=state.scope,
-            search=store.TextSearch(self.text_search_config, tuple(self.config.weights)),
+            search=store.TextSearch(tuple(self.config.weights), self.config.saturation),
             timeout_seconds=state.deadline.remaining_seconds,
         )
         gone = len(state.hits) - len(hits)

@@ -3,13 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.diversity import drop_exact_duplicates
+from retrieval.config import DedupeConfig
+from retrieval.diversity import drop_duplicates
 from retrieval.types import Hit, SearchState
 
 
 @dataclass(frozen=True, slots=True)
 class Dedupe:
-    """Keep one of several chunks with the same text: the most trusted, then the freshest."""
+    """Keep one of several chunks with the same or nearly the same text: the most trusted, then the freshest."""
+
+    config: DedupeConfig
 
     name: ClassVar[str] = "dedupe"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
@@ -23,5 +26,10 @@ class Dedupe:
             trust = state.scope.inclusion(hit.chunk.connection_id).connection.trust
             return (trust, hit.signals["freshness"])
 
-        hits, drops = drop_exact_duplicates(state.hits, preference=preference)
+        hits, drops = drop_duplicates(
+            state.hits,
+            preference=preference,
+            least_similarity=self.config.least_similarity,
+            top_k=state.top_k,
+        )
         return replace(state, hits=hits, drops=(*state.drops, *drops))

@@ -34,18 +34,27 @@ class Dense:
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
         size = state.terms.corpus_size
-        timeout = state.deadline.leg_seconds
         if size < self.config.exact_below:
-            ranking = store.dense_exact(
-                vector, scope=state.scope, index=self.index, depth=self.config.depth, timeout_seconds=timeout
-            )
-            return ranking, Note("dense_exact", f"Compared all {size} chunks in scope.")
+            return self._exact(vector, state), Note("dense_exact", f"Compared all {size} chunks in scope.")
         ranking = store.dense_hnsw(
             vector,
             scope=state.scope,
             index=self.index,
             depth=round(self.config.depth * self.config.oversample),
             ef_search=self.config.ef_search,
-            timeout_seconds=timeout,
+            timeout_seconds=state.deadline.leg_seconds,
         )
-        return ranking[: self.config.depth], Note("dense_hnsw", f"HNSW index, {size} chunks in scope.")
+        if len(ranking) >= min(self.config.depth, size):
+            return ranking[: self.config.depth], Note("dense_hnsw", f"HNSW index, {size} chunks in scope.")
+        # The scan ends after so many vectors, whether or not enough of them were in scope.
+        text = f"The HNSW index gave only {len(ranking)} hits in scope; compared all {size} chunks."
+        return self._exact(vector, state), Note("dense_exact", text)
+
+    def _exact(self, vector: Vector, state: SearchState) -> Ranking:
+        return store.dense_exact(
+            vector,
+            scope=state.scope,
+            index=self.index,
+            depth=self.config.depth,
+            timeout_seconds=state.deadline.leg_seconds,
+        )

@@ -4,20 +4,28 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders import Encoder
-from retrieval.types import SearchState
+from retrieval.encoders.query_cache import QueryCache
+from retrieval.types import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Embed the query with the model that embedded the chunks."""
+    """Embed the query, without its search syntax, with the model that embedded the chunks."""
 
     encoder: Encoder
+    #: None encodes every query.
+    cache: QueryCache | None = None
 
     name: ClassVar[str] = "embed"
-    needs: ClassVar[frozenset[str]] = frozenset({"query"})
+    needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"vector"})
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's unit vector."""
-        return replace(state, vector=self.encoder.encode_query(state.query.retrieval_text))
+        text = state.query.plain_text or state.query.retrieval_text
+        if self.cache is None:
+            return replace(state, vector=self.encoder.encode_query(text))
+        found = self.cache.encode(text, encoder=self.encoder, principal=state.scope.principal)
+        notes = (Note("embed_cached", "You asked this before; its vector was kept."),) if found.was_known else ()
+        return replace(state, vector=found.vector, notes=(*state.notes, *notes))

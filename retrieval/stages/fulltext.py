@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from retrieval.config import FulltextConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
+from retrieval.index.lexemes import any_of
 from retrieval.types import Note, Ranking, SearchState, Term
+
+#: A phrase of words that stand in more than this many times the cap is not tried on all chunks: each is looked into.
+_TOO_COMMON: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +20,10 @@ class Fulltext:
 
     A conjunction of a natural-language question matches next to nothing and a disjunction next to
     everything, so the second is made of the rarest terms whose summed document frequency stays under a cap.
+    Neither scores more chunks than `most_matches`; what matches more is ranked in part.
     """
 
     config: FulltextConfig
-    text_search_config: str
 
     name: ClassVar[str] = "fulltext"
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
@@ -29,37 +33,76 @@ class Fulltext:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with this leg's ranking; a leg that runs out of time gives none and says so."""
         try:
-            ranking, note = self._search(state)
+            ranking, notes = self._search(state)
         except SearchTimeoutError:
-            ranking, note = (), Note("fulltext_timeout", "The full-text leg ran out of time.", degraded=True)
-        return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
+            ranking, notes = (), (Note("fulltext_timeout", "The full-text leg ran out of time.", degraded=True),)
+        return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, *notes))
 
-    def _search(self, state: SearchState) -> tuple[Ranking, Note]:
+    def _search(self, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
         query = state.terms
         if not query.all_terms:
-            return (), Note("fulltext_nothing", "The query has no searchable term.")
-        ranking = self._matching(query.all_terms, state)
+            return (), (Note("fulltext_nothing", "The query has no searchable term."),)
+        ranking, capped = self._attempt(query.all_terms, query.at_most, state)
         if query.has_operators:
-            return ranking, Note("fulltext_operators", "Quotes, minus and OR are taken as written.")
+            return ranking, (Note("fulltext_operators", "Quotes, minus and OR are taken as written."), *capped)
         if len(ranking) >= self.config.relax_below:
-            return ranking, Note("fulltext_all_terms", "Enough chunks hold every term.")
+            return ranking, (Note("fulltext_all_terms", "Enough chunks hold every term."), *capped)
         rare = rarest(query.terms, cap=self.config.relax_cap)
         if not rare:
-            return ranking, Note("fulltext_unknown_terms", "No chunk in scope holds any term of the query.")
+            return ranking, (Note("fulltext_unknown_terms", "No chunk in scope holds any term of the query."),)
         words = ", ".join(term.lexeme for term in rare)
         text = f"{len(ranking)} chunks hold every term; relaxed to any of: {words}."
-        return self._matching(store.any_of(rare), state), Note("fulltext_relaxed", text)
+        ranking, capped = self._attempt(any_of(rare), sum(term.document_frequency for term in rare), state)
+        return ranking, (Note("fulltext_relaxed", text), *capped)
 
-    def _matching(self, match: str, state: SearchState) -> Ranking:
-        search = store.TextSearch(self.text_search_config, tuple(self.config.weights))
+    def _attempt(self, match: str, at_most: int, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
+        """Return the ranking of what matches, at most `at_most` chunks, and a note when it was ranked in part."""
+        if not at_most:
+            return (), ()
+        if not self._is_too_common(at_most, state):
+            found = self._matching(match, at_most, state)
+            if found.scored <= self.config.most_matches:
+                return found.ranking, ()
+        share = min(1.0, self.config.most_matches / at_most)
+        text = (
+            f"More than {self.config.most_matches:,} chunks match: those that match in title or headings were ranked,"
+            f" and those of {share:.1%} of the documents."
+        )
+        return self._capped(match, share, state), (Note("fulltext_capped", text),)
+
+    def _is_too_common(self, at_most: int, state: SearchState) -> bool:
+        """Return whether it is known beforehand that there are more matches than can be scored."""
+        is_exact = len(state.terms.terms) == 1
+        factor = 1 if is_exact else _TOO_COMMON
+        return (is_exact or state.terms.has_operators) and at_most > factor * self.config.most_matches
+
+    def _matching(self, match: str, at_most: int, state: SearchState) -> store.Matches:
         return store.fulltext(
             match,
             terms=state.terms.terms,
             scope=state.scope,
-            search=search,
+            search=self._text_search(),
             depth=self.config.depth,
+            most=self.config.most_matches,
+            timeout_seconds=state.deadline.leg_seconds,
+            reach=store.reach_of(chunks=state.terms.corpus_size, matches=at_most),
+        )
+
+    def _capped(self, match: str, share: float, state: SearchState) -> Ranking:
+        found = store.fulltext_capped(
+            match,
+            terms=state.terms.terms,
+            scope=state.scope,
+            search=self._text_search(),
+            depth=self.config.depth,
+            most=self.config.most_matches,
+            share=share,
             timeout_seconds=state.deadline.leg_seconds,
         )
+        return found.ranking
+
+    def _text_search(self) -> store.TextSearch:
+        return store.TextSearch(tuple(self.config.weights), self.config.saturation)
 
 
 def rarest(terms: Sequence[Term], *, cap: int) -> tuple[Term, ...]:

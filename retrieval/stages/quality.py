@@ -19,8 +19,12 @@ class Quality:
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state without hits of too low a quality."""
-        kept = tuple(hit for hit in state.hits if hit.chunk.quality >= self.config.least)
+        """Return the state without hits of too low a quality; the quality of the others is among their signals."""
+        kept = tuple(
+            replace(hit, signals={**hit.signals, "quality": hit.chunk.quality})
+            for hit in state.hits
+            if hit.chunk.quality >= self.config.least
+        )
         drops = tuple(
             Drop(hit.chunk_id, DropReason.QUALITY, _detail(hit, self.config.least))
             for hit in state.hits

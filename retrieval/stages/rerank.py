@@ -1,11 +1,18 @@
-"""The cross-encoder's look at the best of the blend."""
+"""The reranker's look at the best of the blend."""
 
-from dataclasses import dataclass
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.config import RerankConfig
-from retrieval.encoders.reranker import Reranker
-from retrieval.types import SearchState
+from retrieval.context_line import in_context
+from retrieval.encoders.reranker import Reranker, checked_scores
+from retrieval.errors import RerankError, RerankTimeoutError
+from retrieval.fusion import best_first, min_max
+from retrieval.types import Drop, DropReason, Hit, Note, Ranking, ScoreType, SearchState
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +28,68 @@ class Rerank:
     optional: ClassVar[bool] = True
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with its best hits in the reranker's order."""
-        return state
+        """Return the state with its best hits in the reranker's order, others behind them as far as they are wanted.
+
+        Whatever the reranker does, the search goes on: when it fails the blend's order stands and a note says so.
+        """
+        if self.reranker is None:
+            return _noted(state, Note("rerank_none", "No reranker is configured; the blend's order stands."))
+        seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
+        if not seen:
+            return state
+        try:
+            scores = self._scores(self.reranker, seen, state)
+        except RerankError as error:
+            return _noted(state, Note(error.code, f"{error} The blend's order stands.", degraded=True))
+        wanted = max(0, state.top_k - len(seen))
+        hits = (*reranked(seen, scores, self.reranker.score_type, self.reranker.blend_weight), *unseen[:wanted])
+        drops = tuple(
+            Drop(hit.chunk_id, DropReason.RERANK_CUT, f"blend rank {rank}, window {len(hits)}")
+            for rank, hit in enumerate(unseen[wanted:], start=len(hits) + 1)
+        )
+        state = replace(state, hits=hits, drops=(*state.drops, *drops))
+        return _noted(state, Note("reranked", f"{self.reranker.name} scored the best {len(seen)} hits."))
+
+    def _scores(self, reranker: Reranker, hits: Ranking, state: SearchState) -> list[float]:
+        """Return a score per hit; raise RerankError."""
+        # Of the time that legs have, not of all: when it is used up, deduplication must not be skipped for it.
+        seconds = state.deadline.leg_seconds - self.config.reserve_ms / 1000
+        if seconds <= 0:
+            raise RerankTimeoutError("No time was left for the reranker.")
+        query = state.query.plain_text or state.query.retrieval_text
+        texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
+        try:
+            scores = reranker.score(query, texts, timeout_seconds=seconds)
+        except RerankError:
+            raise
+        except Exception as error:
+            # Its name alone: the message of an unknown error may hold text of documents.
+            logger.error("rerank.broken reranker=%s error=%s", reranker.name, type(error).__name__)  # noqa: TRY400
+            raise RerankError("The reranker failed unexpectedly.") from error
+        return checked_scores(scores, count=len(hits))
+
+
+def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blend_weight: float | None) -> Ranking:
+    """Return the blended hits under the reranker's scores, best first, the lower chunk id among equals.
+
+    Without a weight a score replaces the blend's; with one it is min-max-normalised over the hits and added, times the
+    weight, to the blend's. The raw score and the blend's are kept among the signals.
+    """
+    if blend_weight is None:
+        found = [_scored(hit, raw, raw, {"rerank": raw}) for hit, raw in zip(hits, scores, strict=True)]
+    else:
+        added = [blend_weight * share for share in min_max(scores)]
+        found = [
+            _scored(hit, raw, hit.score + part, {**hit.contributions, "rerank": part})
+            for hit, raw, part in zip(hits, scores, added, strict=True)
+        ]
+    return tuple(sorted((replace(hit, score_type=score_type) for hit in found), key=best_first))
+
+
+def _scored(hit: Hit, raw: float, score: float, contributions: Mapping[str, float]) -> Hit:
+    signals = {**hit.signals, "blend": hit.score, "rerank": raw}
+    return replace(hit, score=score, signals=signals, contributions=contributions)
+
+
+def _noted(state: SearchState, note: Note) -> SearchState:
+    return replace(state, notes=(*state.notes, note))

@@ -110,7 +110,7 @@ def test_a_citation_opens_the_document_at_its_passage(searched):
 
 @pytest.mark.parametrize(
     "path", ["/", "/?q=rollback", "/?q=rollback&hit=2&stage=assemble", "/?q=rollback&tab=trace", "/sources/",
-             "/sources/runbooks/", "/sources/new/"],
+             "/sources/runbooks/", "/sources/new/", "/presets/", "/presets/corecube/"],
 )  # fmt: skip
 @pytest.mark.parametrize("width", [390, 820])
 def test_no_page_scrolls_sideways(browser, path, width):

@@ -3,7 +3,19 @@ import os
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.env import env_bool, env_choice, env_identifier, env_int, env_list, env_path, env_str, usable_folder
+from corecube.env import (
+    env_bool,
+    env_choice,
+    env_folder_name,
+    env_identifier,
+    env_int,
+    env_list,
+    env_path,
+    env_str,
+    env_token,
+    env_url,
+    usable_folder,
+)
 
 
 def test_a_missing_variable_gives_the_default(monkeypatch):
@@ -98,9 +110,76 @@ def test_a_choice_is_read_in_any_case_and_has_a_default(monkeypatch):
     assert env_choice("CUBE", "RED", ["RED", "BLUE"]) == "RED"
 
 
+def test_a_choice_in_small_letters_stays_as_it_is_offered(monkeypatch):
+    monkeypatch.setenv("CUBE", "Blue")
+    assert env_choice("CUBE", "", ["red", "blue"]) == "blue"
+
+
+@pytest.mark.parametrize("value", ["", "small-bert_reranker.v2", "A1"])
+def test_a_folder_name_is_taken_as_it_is(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    assert env_folder_name("CUBE") == value
+
+
+@pytest.mark.parametrize("value", ["..", ".hidden", "a/b", "/etc", "a b", "modèle", "a\\b"])
+def test_what_leads_out_of_a_folder_is_no_name(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be a name"):
+        env_folder_name("CUBE")
+
+
+@pytest.mark.parametrize(
+    "value", ["", "http://tei:8080/rerank", "https://api.example.org/v2/rerank?a=b", "http://[::1]/x"]
+)
+def test_an_address_is_taken_as_it_is(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    assert env_url("CUBE") == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "tei:8080",
+        "ftp://hush/x",
+        "http://",
+        "http:///x",
+        "http://hush:port/",
+        "http://[hush/",
+        "http://a b/hush",
+        "http://hüsh/",
+    ],
+)
+def test_what_is_no_address_is_refused_without_being_repeated(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be an address") as caught:
+        env_url("CUBE")
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["https://me:hush@host/x", "https://hush@host/x", "https://:hush@host/x"])
+def test_an_address_with_a_password_is_refused_without_being_repeated(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="must not hold a user or a password") as caught:
+        env_url("CUBE")
+    assert "hush" not in str(caught.value)
+
+
+def test_a_token_is_taken_as_it_is(monkeypatch):
+    monkeypatch.setenv("CUBE", "sk-Hush_123/+=")
+    assert env_token("CUBE") == "sk-Hush_123/+="
+
+
+@pytest.mark.parametrize("value", ["hush hush", "hush\nX-Other: 1", "hüsh", "hush\x7f"])
+def test_a_token_that_no_header_can_hold_is_refused_without_being_repeated(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be of visible ASCII signs") as caught:
+        env_token("CUBE")
+    assert "hush" not in str(caught.value)
+
+
 def test_what_is_no_choice_is_refused(monkeypatch):
     monkeypatch.setenv("CUBE", "green")
-    with pytest.raises(ImproperlyConfigured, match="CUBE must be one of RED, BLUE, not 'GREEN'"):
+    with pytest.raises(ImproperlyConfigured, match="CUBE must be one of RED, BLUE, not 'green'"):
         env_choice("CUBE", "RED", ["RED", "BLUE"])
 
 

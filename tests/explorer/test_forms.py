@@ -23,6 +23,12 @@ def send(world, tmp_path):
     return form
 
 
+def test_a_source_has_the_language_that_was_chosen_or_the_installation_s(send):
+    assert saved(send(language="german")).language == "german"
+    assert saved(send(name="Another wiki")).language == ""
+    assert "language" in send(language="klingon").errors
+
+
 def saved(form):
     assert form.is_valid()
     return form.save()

@@ -1,14 +1,36 @@
 """The sample company in a real store, embedded by the real model."""
 
+import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import connection, transaction
+from django.test import override_settings
 
+from corecube.access import Principal, user_named
 from retrieval import runtime
 from retrieval.encoders import load_encoder
+from retrieval.models import Document
+from retrieval.samples import Company, add_samples
+from retrieval.services import SearchOutcome, SearchRequest, search
 
 _MODEL: Path = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
+_MANIFEST = settings.CORECUBE_SAMPLES_DIR / "company.toml"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One of the company's questions, asked by the one who may ask it."""
+
+    question: dict
+    #: Paths of the documents found, best first.
+    documents: list
+    #: The search as a page asks for it.
+    outcome: SearchOutcome
+    #: Numbers of the passages whose document is expected.
+    answering: list
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +40,36 @@ def real_encoder():
     return load_encoder(_MODEL)
 
 
-@pytest.fixture
-def real_engine(small_engine, real_encoder, monkeypatch):
-    monkeypatch.setattr(runtime, "encoder", lambda: real_encoder)
+@pytest.fixture(scope="module")
+def asked(django_db_setup, django_db_blocker, real_encoder):
+    """Every question of the company; its documents are embedded once for the module and rolled back at its end."""
+    quick = override_settings(
+        CORECUBE_LEG_THREADS=0, PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]
+    )
+    with django_db_blocker.unblock(), quick, pytest.MonkeyPatch.context() as patch, transaction.atomic():
+        assert connection.settings_dict["NAME"].startswith("test_"), "the module's tests need the mark django_db"
+        patch.setattr(runtime, "encoder", lambda: real_encoder)
+        add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
+        yield [_ask(question) for question in tomllib.loads(_MANIFEST.read_text())["question"]]
+        transaction.set_rollback(True)
+
+
+def _ask(question):
+    principal = Principal(user_named(question["user"]))
+    deep = search(SearchRequest(text=question["text"], top_k=50), principal=principal)
+    outcome = search(SearchRequest(text=question["text"]), principal=principal)
+    wanted = {expected["path"] for expected in question.get("expected", [])}
+    packed = _paths(passage.hit for passage in outcome.passages)
+    return Asked(
+        question,
+        list(dict.fromkeys(_paths(deep.hits))),
+        outcome,
+        [passage.number for passage, path in zip(outcome.passages, packed, strict=True) if path in wanted],
+    )
+
+
+def _paths(hits):
+    rows = Document.objects.select_related("connection").values_list("pk", "connection__config", "external_id")
+    root = str(settings.CORECUBE_SAMPLES_DIR)
+    path_of = {pk: f"{config['path']}/{name}".removeprefix(f"{root}/") for pk, config, name in rows}
+    return [path_of[hit.chunk_id.document_id] for hit in hits]

@@ -1,5 +1,9 @@
 """Hits and scopes made by hand, for the pure tests."""
 
+import contextlib
+import json
+import socketserver
+import threading
 import uuid
 from datetime import UTC, datetime
 
@@ -43,6 +47,72 @@ def connection(number=1, *, trust=TrustLevel.REFERENCE, half_life_days=180.0, ba
 
 def scope(*connections):
     return AccessScope("alice", tuple(Inclusion(it, "user alice", Sensitivity.RESTRICTED) for it in connections))
+
+
+class RerankServer(socketserver.ThreadingTCPServer):
+    """An HTTP server on a free port that answers as `answer` says and keeps what it was sent."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 16
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), RerankHandler)
+        #: Writes the whole answer to the socket's file, given the request's body.
+        self.answer = lambda out, _: out.write(http_answer([]))
+        #: (request line, headers in small letters, parsed body) of each request.
+        self.requests = []
+        #: Set at the end, so that no handler outlives its test.
+        self.over = threading.Event()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/rerank"
+
+    def give(self, body, *, status="200 OK", headers=()):
+        """Answer with this body from now on: bytes, or what becomes JSON."""
+        self.answer = lambda out, _: out.write(http_answer(body, status=status, headers=headers))
+
+    def score(self, of_text):
+        """Answer as Text Embeddings Inference does from now on, with a text's score by this function."""
+
+        def answer(out, body):
+            rows = [{"index": index, "score": of_text(text)} for index, text in enumerate(body["texts"])]
+            out.write(http_answer(rows))
+
+        self.answer = answer
+
+
+class RerankHandler(socketserver.StreamRequestHandler):
+    def _line(self):
+        return self.rfile.readline().decode().strip().lower()
+
+    def handle(self):
+        with contextlib.suppress(OSError):
+            while request_line := self.rfile.readline().decode().strip():
+                headers = dict(line.split(": ", 1) for line in iter(self._line, ""))
+                body = json.loads(self.rfile.read(int(headers["content-length"])))
+                self.server.requests.append((request_line, headers, body))
+                self.server.answer(self.wfile, body)
+
+
+def http_answer(body, *, status="200 OK", headers=()):
+    """Return the bytes of an HTTP answer."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(content)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
+
+
+@pytest.fixture
+def rerank_server():
+    """Return a running reranking service."""
+    with RerankServer() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield server
+        server.over.set()
+        server.shutdown()
+        thread.join()
 
 
 class Clock:

@@ -1,12 +1,15 @@
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.config import BlendConfig
-from retrieval.ranking import blend, break_ties, freshness, idf
+from retrieval.ranking import Weights, break_ties, freshness, idf, on_unit_scale, query_weights
+from retrieval.ranking import blend as blend_with
+from retrieval.types import ScoreType
 from tests.retrieval.conftest import chunk_id, hit
 
 
@@ -30,6 +33,10 @@ def test_freshness_falls_with_age_within_0_and_1(age, more, half_life):
     assert 0.0 <= freshness(age + more, half_life) <= freshness(age, half_life) <= 1.0
 
 
+def blend(hits, config):
+    return blend_with(hits, query_weights(hits, config), config)
+
+
 def test_blend_by_hand():
     hits = (
         hit(1, cosine=0.8, fulltext=1.0, freshness=1.0),
@@ -50,6 +57,45 @@ def test_a_missing_signal_adds_nothing_and_does_not_stretch_the_others():
     scores = {it.chunk_id: it.score for it in blend(hits, BlendConfig())}
     assert scores[chunk_id(1)] == pytest.approx(0.6)
     assert scores[chunk_id(3)] == pytest.approx(0.3)
+
+
+def pool_with_standout(best, others):
+    return (hit(1, cosine=best), *(hit(number, cosine=others) for number in range(2, 12)))
+
+
+def test_a_vector_that_stands_out_takes_weight_from_full_text():
+    # Mean of the best ten: (0.9 + 9 x 0.8) / 10 = 0.81, so it stands out by 0.09.
+    # sqrt(0.06 / 0.09) = 0.8165; 0.3 x 0.8165 = 0.2449
+    weights = query_weights(pool_with_standout(0.9, 0.8), BlendConfig())
+    assert weights.standout == pytest.approx(0.09)
+    assert weights.fulltext == pytest.approx(0.2449, abs=1e-4)
+    assert weights.dense == pytest.approx(0.6551, abs=1e-4)
+
+
+def test_the_vectors_take_no_more_than_the_shift_and_nothing_where_none_stands_out():
+    # Mean of the best ten 0.1, standout 0.9: sqrt(0.06 / 0.9) = 0.26, held at 0.67.
+    weights = query_weights(pool_with_standout(1.0, 0.0), BlendConfig())
+    assert (weights.dense, weights.fulltext) == pytest.approx((0.699, 0.201))
+    # Standout 0.045: below the typical one.
+    weights = query_weights(pool_with_standout(0.85, 0.80), BlendConfig())
+    assert (weights.dense, weights.fulltext) == pytest.approx((0.6, 0.3))
+
+
+def test_a_small_pool_is_no_evidence():
+    assert query_weights(pool_with_standout(0.9, 0.1)[:9], BlendConfig()) == Weights(0.6, 0.3, None)
+
+
+@given(
+    st.lists(st.floats(-1, 1), max_size=20),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
+def test_the_evidence_moves_weight_within_the_shift_and_loses_none(cosines, dense, fulltext, shift):
+    config = BlendConfig(dense=dense, fulltext=fulltext, evidence_shift=shift)
+    weights = query_weights(tuple(hit(number, cosine=it) for number, it in enumerate(cosines)), config)
+    assert weights.dense + weights.fulltext == pytest.approx(dense + fulltext)
+    assert (1 - shift) * fulltext - 1e-12 <= weights.fulltext <= fulltext
 
 
 signals = st.fixed_dictionaries(
@@ -94,3 +140,21 @@ def test_breaking_ties_permutes_and_never_lifts_a_hit_over_one_that_is_clearly_b
     for it in reversed(ordered):
         best_below = max(best_below, it.score)
         assert it.score >= best_below - 0.01
+
+
+def logit(number, score, source):
+    return replace(hit(number, score, connection_id=source), score_type=ScoreType.LOGIT)
+
+
+def test_logits_are_compared_as_probabilities():
+    # 1 / (1 + e^-6) = 0.9975 and 1 / (1 + e^-5) = 0.9933 lie within 0.01; 1 / (1 + e^-0.2) = 0.5498 and 0.5 do not.
+    far_apart = (logit(1, 6.0, 1), logit(2, 5.0, 3))
+    assert [it.chunk_id for it in break_ties(far_apart, trust=trust, tolerance=0.01)] == [chunk_id(2), chunk_id(1)]
+    close = (logit(1, 0.2, 1), logit(2, 0.0, 3))
+    assert break_ties(close, trust=trust, tolerance=0.01) == close
+    assert on_unit_scale(logit(1, -1e9, 1)) == 0.0
+
+
+def test_scores_of_different_types_never_tie():
+    hits = (logit(1, 0.5, 1), hit(2, 0.62, connection_id=3))
+    assert break_ties(hits, trust=trust, tolerance=0.2) == hits

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from django.conf import settings
 
+from corecube import garbage
 from corecube.access import Principal, ScopeRequest
 from corecube.scope import AccessScope
 from retrieval import runtime
@@ -140,7 +141,7 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
         scope_percent=percent,
         queries=len(observed),
         latency_ms=latency_ms([it.milliseconds for it in observed], [it.trace for it in observed]),
-        recall_against_exact=_recall(observed[:_RECALL_QUERIES], depth=preset_named(plan.preset).config.dense.depth),
+        recall_against_exact=_recall(observed[:_RECALL_QUERIES], depth=preset_named(plan.preset).defaults.dense.depth),
         notes=dict(sorted(notes.items())),
     )
 
@@ -153,6 +154,9 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
     observed = []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
+        if place == _WARM_UP:
+            # As the web server does once it is loaded.
+            garbage.settle()
         request = SearchRequest(text=query.text, preset=plan.preset, narrowing=narrowing)
         started = perf_counter()
         outcome = search(request, principal=principal, resources=runtime.resources(encoder))

@@ -1,18 +1,26 @@
--- The query's lexemes with the chunks in scope that hold each, and the query as websearch reads it.
--- The row with the empty lexeme counts the chunks in scope.
-WITH lexemes AS (
-    SELECT unnest(tsvector_to_array(to_tsvector(%(config)s::regconfig, %(text)s))) AS lexeme
+-- The query's lexemes in each language of the scope, with the chunks in scope that hold each, where its word stands, and
+-- the query's syntax as that language reads it. The row with the empty lexeme counts the chunks in scope.
+WITH languages AS (
+    SELECT name, name::regconfig AS config FROM unnest(%(languages)s::text[]) AS given (name)
+),
+lexemes AS (
+    SELECT languages.name, word.lexeme, word.positions[1] AS place
+    FROM languages
+    CROSS JOIN LATERAL unnest(to_tsvector(languages.config, %(text)s)) AS word
     UNION ALL
-    SELECT ''
+    SELECT '', '', 0
 )
 SELECT
+    lexemes.name AS language,
     lexemes.lexeme,
+    lexemes.place,
     coalesce(sum(frequency.chunks), 0)::bigint AS chunks,
     as_written.tsquery::text AS as_written,
     querytree(as_written.tsquery) NOT IN ('', 'T') AS is_indexable
 FROM lexemes
-CROSS JOIN (SELECT websearch_to_tsquery(%(config)s::regconfig, %(text)s)) AS as_written (tsquery)
+LEFT JOIN languages USING (name)
+LEFT JOIN LATERAL websearch_to_tsquery(languages.config, %(operators)s) AS as_written (tsquery) ON true
 LEFT JOIN retrieval_termfrequency AS frequency
     ON frequency.lexeme = lexemes.lexeme AND frequency.connection_id = ANY(%(scope)s)
-GROUP BY lexemes.lexeme, as_written.tsquery
-ORDER BY lexemes.lexeme
+GROUP BY lexemes.name, lexemes.lexeme, lexemes.place, as_written.tsquery
+ORDER BY lexemes.name, lexemes.lexeme

@@ -3,8 +3,9 @@ WITH wanted AS MATERIALIZED (
     SELECT * FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) AS pooled (document_id, ordinal)
 ),
 terms AS MATERIALIZED (
-    SELECT lexeme, term::tsquery AS term, idf
-    FROM unnest(%(lexemes)s::text[], %(terms)s::text[], %(idfs)s::float8[]) AS given (lexeme, term, idf)
+    SELECT
+        place, idf, term::tsquery AS term, (term || ':A')::tsquery AS in_title, (term || ':B')::tsquery AS in_heading
+    FROM unnest(%(terms)s::text[], %(idfs)s::float8[]) WITH ORDINALITY AS given (term, idf, place)
 )
 SELECT
     chunk.document_id,
@@ -26,17 +27,17 @@ SELECT
     chunk.simhash,
     1 - (embedding.vector <=> %(vector)s::halfvec) AS cosine,
     (
-        SELECT jsonb_agg(jsonb_build_array(
-            terms.lexeme,
-            terms.idf,
-            terms.idf * ts_rank(%(weights)s::float4[], chunk.search, terms.term, 1),
+        SELECT json_agg(json_build_array(
+            terms.place,
+            terms.idf * ranked.rank / (ranked.rank + %(saturation)s),
             CASE
-                WHEN ts_filter(chunk.search, '{a}') @@ terms.term THEN 'A'
-                WHEN ts_filter(chunk.search, '{b}') @@ terms.term THEN 'B'
+                WHEN chunk.search @@ terms.in_title THEN 'A'
+                WHEN chunk.search @@ terms.in_heading THEN 'B'
                 ELSE 'C'
             END
-        ) ORDER BY terms.idf DESC, terms.lexeme)
+        ))
         FROM terms
+        CROSS JOIN LATERAL ts_rank(%(weights)s::float4[], chunk.search, terms.term, 1) AS ranked (rank)
         WHERE chunk.search @@ terms.term
     ) AS matches
 FROM wanted

@@ -1,25 +1,12 @@
--- The chunks in scope that match a tsquery, by the sum over the query's terms of idf times ts_rank.
-WITH terms AS MATERIALIZED (
-    SELECT term::tsquery AS term, idf
-    FROM unnest(%(terms)s::text[], %(idfs)s::float8[]) AS given (term, idf)
-),
-matched AS MATERIALIZED (
-    SELECT document_id, ordinal, search
+-- The chunks in scope that match a tsquery, best first, and how many there are: of more than can be scored, only so many.
+-- The score is the sum of `score.sql` over the terms of the query.
+WITH matched AS MATERIALIZED (
+    SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk
     WHERE search @@ %(match)s::tsquery AND connection_id = ANY(%(scope)s)
-),
-scored AS (
-    SELECT
-        matched.document_id,
-        matched.ordinal,
-        coalesce((
-            SELECT sum(terms.idf * ts_rank(%(weights)s::float4[], matched.search, terms.term, 1))
-            FROM terms
-            WHERE matched.search @@ terms.term
-        ), 0) AS score
-    FROM matched
+    LIMIT %(most)s + 1
 )
-SELECT document_id, ordinal, score
-FROM scored
+SELECT document_id, ordinal, score, count(*) OVER () AS matched
+FROM matched
 ORDER BY score DESC, document_id, ordinal
 LIMIT %(depth)s

@@ -1,10 +1,11 @@
 -- Adds one chunk; its search vector weighs the title A, the heading path B, the text C.
 INSERT INTO retrieval_chunk (
-    document_id, ordinal, connection_id, text, heading_path, token_count, content_hash, page_start, page_end, search
+    document_id, ordinal, connection_id, text, heading_path, token_count, content_hash, page_start, page_end,
+    quality, quality_parts, simhash, search
 )
 VALUES (
     %(document)s, %(ordinal)s, %(connection)s, %(text)s, %(heading_path)s::text[], %(token_count)s, %(content_hash)s,
-    %(page_start)s, %(page_end)s,
+    %(page_start)s, %(page_end)s, %(quality)s, %(quality_parts)s::jsonb, %(simhash)s,
     setweight(to_tsvector(%(config)s::regconfig, %(title)s), 'A')
     || setweight(to_tsvector(%(config)s::regconfig, %(headings)s), 'B')
     || setweight(to_tsvector(%(config)s::regconfig, %(text)s), 'C')

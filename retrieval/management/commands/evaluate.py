@@ -43,7 +43,12 @@ class Command(BaseCommand):
 
 def _table(evaluation: Evaluation) -> str:
     lines = [f"{evaluation.preset} on {evaluation.dataset}, {evaluation.queries} queries", ""]
-    lines += [f"  {name:<10} {value:.4f}" for name, value in evaluation.measures.items()]
+    columns = {evaluation.preset: evaluation.measures, **evaluation.legs}
+    lines += [f"  {'':<10}" + "".join(f" {name:>12}" for name in columns)]
+    lines += [
+        f"  {measure:<10}" + "".join(f" {values[measure]:>12.4f}" for values in columns.values())
+        for measure in evaluation.measures
+    ]
     lines += ["", f"  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}"]
     lines += [
         f"  {stage:<12} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"

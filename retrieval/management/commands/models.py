@@ -1,4 +1,4 @@
-"""`manage.py models`: what embedding models there are, fetch one, check one."""
+"""`manage.py models`: what embedding and reranking models there are, fetch one, check one."""
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -11,9 +11,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders import load_encoder
-from retrieval.encoders.catalog import KNOWN_MODELS, Precision, named_directory
+from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder, Precision, named_directory
+from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.fetch import fetch_model
-from retrieval.encoders.manifest import Manifest, read_manifest, verify_files
+from retrieval.encoders.manifest import Manifest, ModelManifest, read_any_manifest, verify_files
 from retrieval.errors import EncoderError, ModelMissingError
 
 _UNIT_LENGTH_TOLERANCE = 1e-4
@@ -21,9 +22,9 @@ _MEGABYTE = 10**6
 
 
 class Command(BaseCommand):
-    """List, fetch and verify embedding models."""
+    """List, fetch and verify embedding and reranking models."""
 
-    help = "List, fetch and verify embedding models."
+    help = "List, fetch and verify embedding and reranking models."
     # A model is fetched before the rest of the installation stands.
     requires_system_checks = ()
 
@@ -85,18 +86,25 @@ def _present(models_dir: Path) -> list[str]:
 
 
 def _described(directory: Path) -> str:
-    name = f"{directory.name} (default)" if directory.name == settings.CORECUBE_MODEL else directory.name
+    uses = {settings.CORECUBE_MODEL: "default", settings.CORECUBE_RERANKER: "reranker"}
+    name = f"{directory.name} ({uses[directory.name]})" if directory.name in uses else directory.name
     try:
-        manifest = read_manifest(directory)
+        manifest = read_any_manifest(directory)
     except ModelMissingError:
-        known = KNOWN_MODELS.get(directory.name)
-        return _row(name, "incomplete" if directory.exists() else "not fetched", "", known.dim if known else "", "")
+        return _row(name, "incomplete" if directory.exists() else "not fetched", "", _dim(directory.name), "")
     except EncoderError:
         return _row(name, "damaged", "", "", directory)
-    return _row(name, "ready", f"{_size(manifest, directory) / _MEGABYTE:.0f} MB", manifest.dim, directory)
+    dim = manifest.dim if isinstance(manifest, Manifest) else ""
+    return _row(name, "ready", f"{_size(manifest, directory) / _MEGABYTE:.0f} MB", dim, directory)
 
 
-def _size(manifest: Manifest, directory: Path) -> int:
+def _dim(name: str) -> int | str:
+    """Return the components of a known embedding model's vectors, nothing for any other model."""
+    known = KNOWN_MODELS.get(name)
+    return known.dim if isinstance(known, KnownEmbedder) else ""
+
+
+def _size(manifest: ModelManifest, directory: Path) -> int:
     return sum((directory / name).stat().st_size for name in manifest.files)
 
 
@@ -106,8 +114,16 @@ def _row(*cells: object) -> str:
 
 
 def _verify_model(directory: Path) -> None:
-    """Raise EncoderError unless the files are the manifest's and the model gives finite vectors of unit length."""
+    """Raise EncoderError unless the files are the manifest's and the model does what its kind is for."""
     manifest = verify_files(directory)
+    if isinstance(manifest, Manifest):
+        _verify_vectors(manifest, directory)
+    else:
+        load_cross_encoder(directory)
+
+
+def _verify_vectors(manifest: Manifest, directory: Path) -> None:
+    """Raise EncoderError unless the model gives finite vectors of unit length."""
     vectors = load_encoder(directory).encode_documents(["a", "The second text is longer than the first one."])
     lengths: Sequence[float] = np.linalg.norm(vectors, axis=1).tolist()
     if manifest.normalise and not np.allclose(lengths, 1, atol=_UNIT_LENGTH_TOLERANCE):

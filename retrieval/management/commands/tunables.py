@@ -21,17 +21,19 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            self.stdout.write(tunables_table(preset_named(options["preset"]).config))
+            self.stdout.write(tunables_table(preset_named(options["preset"]).defaults))
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
 
 
 def tunables_table(config: PresetConfig) -> str:
     """Return the Markdown table of a config's tunables."""
-    rows = ["| tunable | default | range | meaning |", "| --- | --- | --- | --- |"]
+    rows = ["| tunable | default | range | costs | meaning |", "| --- | --- | --- | --- | --- |"]
     return "\n".join(rows + [_row(facts) for facts in config.declared_below()])
 
 
 def _row(facts: TunableFacts) -> str:
     unit = f" {facts.unit}" if facts.unit else ""
-    return f"| `{facts.name}` | {facts.default:g}{unit} | {facts.low:g} to {facts.high:g} | {facts.help} |"
+    costs = "yes" if facts.costs else ""
+    limits = f"{facts.low:g} to {facts.high:g}" + (f", at most `{facts.at_most}`" if facts.at_most else "")
+    return f"| `{facts.name}` | {facts.default:g}{unit} | {limits} | {costs} | {facts.help} |"

@@ -74,5 +74,5 @@ def test_milliseconds(seconds, words):
 
 def test_a_stage_shows_the_numbers_that_it_ran_with():
     settings = {setting.key: setting.value for setting in settings_of("fuse", PresetConfig())}
-    assert settings == {"fusion.rank_constant": 60, "fusion.pool": 200}
+    assert settings == {"fusion.rank_constant": 60, "fusion.pool": 160}
     assert settings_of("access", PresetConfig()) == ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.panels.ledger import LedgerSource, TermRow, ledger, leg_rank
-from retrieval.types import Drop, DropReason
+from retrieval.types import Drop, DropReason, ScoreType
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_the_access_row_names_the_grant(rows):
 
 
 def test_a_hit_that_was_preferred_to_a_copy_says_so(rows):
-    assert rows(0)["dedupe"].facts == ("preferred to 1 chunk of equal text",)
+    assert rows(0)["dedupe"].facts == ("preferred to 1 chunk of the same or nearly the same text",)
     assert "dedupe" not in rows(1)
 
 
@@ -85,9 +85,40 @@ def test_a_search_that_ended_before_the_blend_has_no_parts(finished, make_outcom
 
 def test_a_signal_without_a_row_of_its_own_is_still_shown(rows, finished, make_outcome):
     hit = finished.hits[0]
-    reranked = replace(hit, contributions={**hit.contributions, "rerank": 0.2}, signals={**hit.signals, "rerank": 4.21})
-    row = rows(0, make_outcome(hits=(reranked,)))["rerank"]
-    assert (row.label, row.value, row.facts) == ("Rerank", "+0.200", ("rerank 4.210",))
+    near = replace(hit, contributions={**hit.contributions, "nearness": 0.2}, signals={**hit.signals, "nearness": 4.21})
+    row = rows(0, make_outcome(hits=(near,)))["nearness"]
+    assert (row.label, row.value, row.facts) == ("Nearness", "+0.200", ("nearness 4.210",))
+
+
+def reranked(hit, score, score_type, **contributions):
+    signals = {**hit.signals, "blend": hit.score, "rerank": score}
+    total = sum(contributions.values()) or score
+    return replace(
+        hit, score=total, score_type=score_type, signals=signals, contributions=contributions or {"rerank": score}
+    )
+
+
+def test_a_reranked_hit_shows_the_logit_and_what_the_blend_knew(finished, make_outcome):
+    hit = reranked(finished.hits[0], -1.5, ScoreType.LOGIT)
+    made = ledger(hit, LedgerSource.of(make_outcome(hits=(hit,))))
+    rerank, dense, fulltext, freshness = made.parts
+    assert (rerank.label, rerank.value, rerank.formula) == ("Rerank", "-1.500", "the reranker's order is final")
+    # 1 / (1 + e^1.5) = 0.182
+    assert rerank.facts == ("logit -1.500", "logistic 0.182", "blend 0.830")
+    assert dense.facts == ("cosine 0.713", "rank 2 of 3")
+    assert [term.lexeme for term in fulltext.terms] == ["rollback", "stage"]
+    assert {row.value for row in (dense, fulltext, freshness)} == {""}
+    assert {row.formula for row in (dense, fulltext, freshness)} == {"counted in the blend only"}
+    assert made.total == ""
+
+
+def test_late_interaction_is_one_of_the_parts_that_add_up(finished, make_outcome):
+    hit = finished.hits[0]
+    hit = reranked(hit, 0.7, ScoreType.MAXSIM, **hit.contributions, rerank=0.4)
+    made = ledger(hit, LedgerSource.of(make_outcome(hits=(hit,))))
+    assert made.total == "0.540 + 0.240 + 0.050 + 0.400 = 1.230"
+    assert made.parts[-1].facts == ("late interaction 0.700", "blend 0.830")
+    assert (made.parts[-1].value, made.parts[-1].formula) == ("+0.400", "added to the blend")
 
 
 @pytest.mark.parametrize(
@@ -97,3 +128,19 @@ def test_how_far_a_leg_looked_is_told_for_a_hit_that_it_lacks(finished, make_out
     ranking = finished.state.rankings["dense"][:1] * found
     outcome = make_outcome(rankings={"dense": (), "fulltext": ranking})
     assert leg_rank(finished.hits[1], "fulltext", LedgerSource.of(outcome)) == words
+
+
+def test_the_quality_row_tells_what_took_from_it(rows, finished, make_outcome):
+    hit = finished.hits[0]
+    facts = replace(hit.chunk, quality=0.7, quality_parts={"legal": 0.1, "links": 0.2})
+    judged = replace(hit, facts=facts, signals={**hit.signals, "quality": 0.7})
+    row = rows(0, make_outcome(hits=(judged,)))["quality"]
+    assert (row.value, row.facts, row.formula) == ("0.70", ("links -0.20", "legal -0.10"), "at least 0.3")
+    assert "quality" not in rows(0)
+
+
+def test_near_duplicates_count_as_copies(rows, finished, make_outcome):
+    drop = Drop(finished.hits[2].chunk_id, DropReason.DUPLICATE, f"0.93 like {finished.hits[0].chunk_id}")
+    assert rows(0, make_outcome(drops=(drop,)))["dedupe"].facts == (
+        "preferred to 1 chunk of the same or nearly the same text",
+    )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from explorer.panels.verdict import beats_next
+from retrieval.types import ScoreType
 
 
 def verdict(hit, following, finished, tolerance=0.01):
@@ -43,3 +44,28 @@ def test_a_lead_without_contributions_is_told_as_a_number(finished):
 
 def test_the_last_hit_beats_nothing(finished):
     assert verdict(finished.hits[2], None, finished) == "The last hit of the pool."
+
+
+def test_the_lead_of_a_reranker_is_told_in_its_own_scale(finished):
+    first, second = (
+        replace(hit, score=score, score_type=ScoreType.LOGIT, contributions={"rerank": score})
+        for hit, score in zip(finished.hits, (3.2, -1.0), strict=False)
+    )
+    verdict = beats_next(first, second, rank=1, scope=finished.state.scope, tolerance=0.01)
+    assert verdict == "Beats #2: reranker +4.200."
+
+
+def test_a_logit_far_from_zero_ties_where_its_share_does(finished):
+    # The logistic function of 8 and of 9 differs by 0.0002: the more trusted source stands first.
+    first, second = (
+        replace(hit, score=score, score_type=ScoreType.LOGIT, contributions={"rerank": score})
+        for hit, score in zip(finished.hits, (8.0, 9.0), strict=False)
+    )
+    verdict = beats_next(first, second, rank=1, scope=finished.state.scope, tolerance=0.01)
+    assert verdict.startswith("Beats #2 on trust")
+
+
+def test_what_was_not_reranked_stands_behind_whatever_its_score(finished):
+    first = replace(finished.hits[0], score=-5.0, score_type=ScoreType.LOGIT, contributions={"rerank": -5.0})
+    verdict = beats_next(first, finished.hits[1], rank=30, scope=finished.state.scope, tolerance=0.01)
+    assert verdict == "Stands before #31, which the reranker did not read."

@@ -83,7 +83,7 @@ def test_a_source_lists_its_problems(browse, world):
 
 def test_progress_is_asked_for_only_while_a_sync_is_open(browse, world):
     alice = browse("alice")
-    assert "hx-trigger" not in alice.get("/sources/runbooks/").content.decode()
+    assert "every 2s" not in alice.get("/sources/runbooks/").content.decode()
     sync = Sync.objects.create(connection=world.runbooks, status=Sync.Status.RUNNING)
     assert 'hx-trigger="every 2s"' in alice.get("/sources/runbooks/").content.decode()
     Sync.objects.filter(pk=sync.pk).update(status=Sync.Status.DONE)

@@ -36,6 +36,11 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/connections",
         "/api/v1/connections/{slug}/uploads",
         "/api/v1/connections/{slug}/sync",
+        "/api/v1/connections/{slug}/quality",
+        "/api/v1/presets",
+        "/api/v1/presets/{name}/versions",
+        "/api/v1/presets/{name}/draft",
+        "/api/v1/presets/{name}/promote",
     }
     assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100
     assert "401" in described["paths"]["/api/v1/search"]["post"]["responses"]

@@ -14,7 +14,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
-from retrieval.encoders.manifest import Manifest, file_sha256, write_manifest
+from retrieval.encoders.manifest import CrossEncoderManifest, Manifest, file_sha256, write_manifest
 
 # Padding has a row of its own far from the others, so that padding which leaks into a text shows.
 TABLE = {
@@ -35,7 +35,8 @@ def write_tokenizer(path, *, extra=(), **file_options):
     tokenizer.pre_tokenizer = BertPreTokenizer()
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
     marks = [(mark, tokenizer.token_to_id(mark)) for mark in ("[CLS]", "[SEP]")]
-    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=marks)
+    pair = "[CLS] $A [SEP] $B:1 [SEP]:1"
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", pair=pair, special_tokens=marks)
     path.write_text(json.dumps(json.loads(tokenizer.to_str()) | file_options))
 
 
@@ -91,6 +92,60 @@ def make_model(tmp_path):
         write_network(directory / "model.onnx", rows=rows)
         files = {name: file_sha256(directory / name) for name in ("model.onnx", "tokenizer.json")}
         write_manifest(replace(TINY, **({"files": files} | changes)), directory)
+        return directory
+
+    return make
+
+
+def write_pair_network(path, *, columns=(0, 2), flat=False, inputs=("input_ids", "attention_mask", "token_type_ids")):
+    """Write a network whose outputs are sums over the text's tokens: of the chosen columns of TABLE, one each."""
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
+        helper.make_node("Mul", ["attention_mask", "token_type_ids"], ["of_text"]),
+        helper.make_node("Cast", ["of_text"], ["weights"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["weights", "last"], ["column"]),
+        helper.make_node("Mul", ["rows", "column"], ["kept"]),
+        helper.make_node("ReduceSum", ["kept", "tokens"], ["logits"], keepdims=0),
+    ]
+    table = np.array([[row[column] for column in columns] for row in TABLE.values()], np.float32)
+    constants = {"table": table, "last": np.array([2], np.int64), "tokens": np.array([1], np.int64)}
+    if flat:
+        nodes[-1].output[0] = "column_of_one"
+        nodes.append(helper.make_node("Squeeze", ["column_of_one", "tokens"], ["logits"]))
+    shape = ["pairs"] if flat else ["pairs", len(columns)]
+    graph = helper.make_graph(
+        nodes,
+        "tiny-pairs",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["pairs", "tokens_each"]) for name in inputs],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+TINY_PAIRS = CrossEncoderManifest(
+    name="tiny-pairs",
+    max_tokens=11,
+    batch_tokens=0,
+    quantisation="none",
+    source="a test",
+    source_sha256="0" * 64,
+    licence="none",
+    files={"model.onnx": "", "tokenizer.json": ""},
+)
+
+
+@pytest.fixture
+def make_pair_model(tmp_path):
+    """Return a function that writes the tiny cross-encoder's directory, with manifest fields changed as asked."""
+
+    def make(*, network=None, **changes):
+        directory = tmp_path / "models" / "tiny-pairs"
+        directory.mkdir(parents=True, exist_ok=True)
+        write_tokenizer(directory / "tokenizer.json")
+        write_pair_network(directory / "model.onnx", **(network or {}))
+        files = {name: file_sha256(directory / name) for name in ("model.onnx", "tokenizer.json")}
+        write_manifest(replace(TINY_PAIRS, **({"files": files} | changes)), directory)
         return directory
 
     return make

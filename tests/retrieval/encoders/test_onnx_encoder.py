@@ -25,6 +25,19 @@ def test_mean_pooling_gives_the_mean_state_at_unit_length(make_model):
     np.testing.assert_allclose(vector, unit(3, 1, 3), rtol=1e-6)
 
 
+def test_token_vectors_are_the_texts_own_tokens_at_unit_length(make_model):
+    # [CLS] alpha beta [SEP] sums to (3, 1, 3): alpha's state is (2, 0, 0) more, beta's (0, 0, 3) more.
+    vectors = load_encoder(make_model(query_prefix="query ")).token_vectors(["alpha beta", ""])
+    np.testing.assert_allclose(vectors[0], [unit(5, 1, 3), unit(3, 1, 6)], rtol=1e-6)
+    assert vectors[1].shape == (0, 3)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_token_vectors_come_in_input_order(make_model, threads):
+    encoder = load_encoder(make_model(), threads=threads)
+    assert [len(vectors) for vectors in encoder.token_vectors(TEXTS)] == [1, 4, 0, 2, 2, 3]
+
+
 def test_without_normalisation_vectors_keep_their_length(make_model):
     vector = load_encoder(make_model(normalise=False)).encode_query("alpha beta")
     np.testing.assert_allclose(vector, [4, 1, 3])

@@ -44,6 +44,8 @@ def test_measures_are_means_over_the_judged_queries(db, dataset, capsys):
     # One query answered at rank 1, one not at all: every measure is (1 + 0) / 2.
     for measure in ("nDCG@10", "R@2", "R@5", "R@10", "R@100", "RR@10", "AP@100"):
         assert found["measures"][measure] == pytest.approx(0.5)
+    # Each leg found q1's document first as well; the only word of q2 stands in no judged document.
+    assert {leg: values["RR@10"] for leg, values in found["legs"].items()} == {"dense": 0.5, "fulltext": 0.5}
     assert {"total", "dense", "fulltext", "assemble"} <= set(found["latency_ms"])
     assert set(found["latency_ms"]["total"]) == {"p50", "p95", "p99"}
 

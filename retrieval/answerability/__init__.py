@@ -1,0 +1,1 @@
+"""How likely the packed passages answer the question: signals, fits, verdicts."""

@@ -1,0 +1,157 @@
+"""Logistic regression on named signals: a probability, and what each signal added to its log-odds. Pure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Signals = Mapping[str, float]
+
+_MOST_STEPS: Final = 100
+_MOST_HALVINGS: Final = 30
+#: A Newton step that lowers the loss by less than this is the last.
+_CONVERGED: Final = 1e-10
+#: Signals that vary less than this are left as they are, not blown up.
+_LEAST_SCALE: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticModel:
+    """Weights on standardised signals: log-odds = intercept + sum of weight x (value - mean) / scale.
+
+    An absent signal adds nothing, as if it had its mean; one without a weight is not read.
+    """
+
+    intercept: float
+    weights: Mapping[str, float]
+    means: Mapping[str, float]
+    scales: Mapping[str, float]
+
+    def contributions(self, signals: Signals) -> dict[str, float]:
+        """Return what each present signal adds to the log-odds, in the order of the weights."""
+        return {
+            name: weight * (signals[name] - self.means[name]) / self.scales[name]
+            for name, weight in self.weights.items()
+            if name in signals
+        }
+
+    def log_odds(self, signals: Signals) -> float:
+        """Return the intercept and all contributions together."""
+        return self.intercept + math.fsum(self.contributions(signals).values())
+
+    def probability(self, signals: Signals) -> float:
+        """Return the log-odds as a probability, 0 to 1."""
+        return logistic(self.log_odds(signals))
+
+
+def logistic(log_odds: float) -> float:
+    """Return 1 / (1 + exp(-log_odds)), without overflow at either end."""
+    if log_odds >= 0:
+        return 1 / (1 + math.exp(-log_odds))
+    odds = math.exp(log_odds)
+    return odds / (1 + odds)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One judged question's signals."""
+
+    signals: Signals
+    #: Whether its passages held the answer.
+    answerable: bool
+    #: How much it counts.
+    weight: float = 1.0
+
+
+def fit(samples: Sequence[Sample], *, ridge: float, prior: LogisticModel) -> LogisticModel:
+    """Return the weights with the least penalised log-loss on the samples, found by Newton's method (IRLS).
+
+    The loss is the weighted sum of log-losses plus ridge / 2 times the squared distance of the weights from the
+    prior's; the intercept is free. Means and scales are the prior's, so that few samples stay near it. Expects
+    samples of both kinds.
+    """
+    names = list(prior.weights)
+    matrix = _standardised(samples, prior, names)
+    labels = np.array([sample.answerable for sample in samples], dtype=np.float64)
+    counts = np.array([sample.weight for sample in samples], dtype=np.float64)
+    centre = np.array([0.0, *prior.weights.values()])
+    penalty = np.array([0.0, *(ridge for _ in names)])
+    found = _newton(_Loss(matrix, labels, counts, centre, penalty), start=np.array([prior.intercept, *centre[1:]]))
+    weights = dict(zip(names, map(float, found[1:]), strict=True))
+    return LogisticModel(float(found[0]), weights, prior.means, prior.scales)
+
+
+def uninformed(samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel:
+    """Return a prior that knows nothing: weights of 0, with the samples' own means and standard deviations.
+
+    Both are over the samples that have the signal; one that no sample has gets mean 0 and scale 1.
+    """
+    means, scales = dict[str, float](), dict[str, float]()
+    for name in names:
+        held = [sample for sample in samples if name in sample.signals]
+        values = np.array([sample.signals[name] for sample in held])
+        counts = np.array([sample.weight for sample in held])
+        mean = float(np.average(values, weights=counts)) if held else 0.0
+        spread = math.sqrt(float(np.average((values - mean) ** 2, weights=counts))) if held else 1.0
+        means[name], scales[name] = mean, spread if spread >= _LEAST_SCALE else 1.0
+    return LogisticModel(0.0, dict.fromkeys(names, 0.0), means, scales)
+
+
+def _standardised(samples: Sequence[Sample], model: LogisticModel, names: Sequence[str]) -> Floats:
+    """Return a row per sample: 1 for the intercept, then its standardised signals, 0 where one is absent."""
+    rows = [
+        [
+            1.0,
+            *(
+                (sample.signals[name] - model.means[name]) / model.scales[name] if name in sample.signals else 0.0
+                for name in names
+            ),
+        ]
+        for sample in samples
+    ]
+    return np.array(rows, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """The penalised log-loss of a fit."""
+
+    matrix: Floats
+    labels: Floats
+    counts: Floats
+    centre: Floats
+    penalty: Floats
+
+    def value(self, weights: Floats) -> float:
+        log_odds = self.matrix @ weights
+        # log(1 + exp(z)) - y z is the log-loss of a log-odds z.
+        losses = np.logaddexp(0.0, log_odds) - self.labels * log_odds
+        return float(self.counts @ losses + 0.5 * self.penalty @ (weights - self.centre) ** 2)
+
+    def step(self, weights: Floats) -> Floats:
+        """Return Newton's step: the inverse Hessian times the gradient."""
+        shares = 0.5 * (1 + np.tanh(0.5 * (self.matrix @ weights)))
+        gradient = self.matrix.T @ (self.counts * (shares - self.labels)) + self.penalty * (weights - self.centre)
+        curvature = self.counts * shares * (1 - shares)
+        hessian = (self.matrix.T * curvature) @ self.matrix + np.diag(self.penalty)
+        return np.asarray(np.linalg.lstsq(hessian, gradient, rcond=None)[0], dtype=np.float64)
+
+
+def _newton(loss: _Loss, *, start: Floats) -> Floats:
+    """Return the weights at the loss's minimum; a step that overshoots is halved."""
+    weights, value = start, loss.value(start)
+    for _ in range(_MOST_STEPS):
+        step, share = loss.step(weights), 1.0
+        for _ in range(_MOST_HALVINGS):
+            if loss.value(weights - share * step) <= value:
+                break
+            share /= 2
+        weights = weights - share * step
+        gained, value = value - loss.value(weights), loss.value(weights)
+        if gained < _CONVERGED:
+            break
+    return weights

@@ -1,0 +1,129 @@
+"""The fits that make a confidence of signals: the shipped ones, and those of an installation's own questions. Pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Self
+
+from retrieval.answerability.logistic import LogisticModel, Sample, Signals, fit, uninformed
+
+#: Signals that take the encoder's time.
+SENTENCE_COSINE: Final = "sentence_cosine"
+#: Signals of a reranker, one for each type of its scores.
+RERANK: Final = "rerank_"
+#: What both fits read. Other signals are shown, and were found to add nothing beside these.
+_SHARED: Final = (
+    "coverage_sentence",
+    "sentence_lead",
+    "cosine_lead",
+    "entity_coverage",
+    "number_coverage",
+    "leg_agreement",
+    "denial_unmatched",
+)
+#: The best sentences' cosine takes the place of the passages'.
+WITH_SENTENCES: Final = (*_SHARED, SENTENCE_COSINE)
+WITHOUT_SENTENCES: Final = (*_SHARED, "cosine_best")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerabilityModel:
+    """Two fits on the same questions, so that a search without time for sentence cosines has a confidence of its own.
+
+    Neither reads the missing signal as if it were an average one.
+    """
+
+    with_sentences: LogisticModel
+    without_sentences: LogisticModel
+    #: Whether it was fitted on judged questions of this installation.
+    is_calibrated: bool = False
+    #: The type of the final scores that it was fitted under; empty for any.
+    score_type: str = ""
+
+    def for_signals(self, signals: Signals) -> LogisticModel:
+        """Return the fit that reads what was computed."""
+        return self.with_sentences if SENTENCE_COSINE in signals else self.without_sentences
+
+    def confidence(self, signals: Signals) -> float:
+        """Return the probability that the passages hold the answer, 0 to 1."""
+        return self.for_signals(signals).probability(signals)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads, less what only the shipped model's file says."""
+        return {
+            "score_type": self.score_type,
+            "with_sentences": _model_json(self.with_sentences),
+            "without_sentences": _model_json(self.without_sentences),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, is_calibrated: bool) -> Self:
+        """Return a stored model. Raises KeyError or TypeError for one that is not whole."""
+        return cls(
+            _model(data["with_sentences"]),
+            _model(data["without_sentences"]),
+            is_calibrated,
+            data.get("score_type", ""),
+        )
+
+
+@cache
+def shipped() -> AnswerabilityModel:
+    """Return the model that comes with CoreCube; `shipped.json` says what it was fitted on."""
+    text = (files("retrieval.answerability") / "shipped.json").read_text(encoding="utf-8")
+    return AnswerabilityModel.from_json(json.loads(text), is_calibrated=False)
+
+
+def fitted(
+    samples: Sequence[Sample], *, ridge: float, prior: AnswerabilityModel, score_type: str = ""
+) -> AnswerabilityModel:
+    """Return both fits on the samples, drawn towards the prior's weights. Expects samples of both kinds.
+
+    A reranker's signal that the prior does not know is taken in, drawn towards no weight.
+    """
+    return AnswerabilityModel(
+        fit(samples, ridge=ridge, prior=_with_rerank(prior.with_sentences, samples)),
+        fit(samples, ridge=ridge, prior=_with_rerank(prior.without_sentences, samples)),
+        is_calibrated=True,
+        score_type=score_type,
+    )
+
+
+def fitted_from_nothing(samples: Sequence[Sample], *, ridge: float) -> AnswerabilityModel:
+    """Return both fits on the samples alone, as the shipped model was made."""
+    return AnswerabilityModel(
+        fit(samples, ridge=ridge, prior=uninformed(samples, WITH_SENTENCES)),
+        fit(samples, ridge=ridge, prior=uninformed(samples, WITHOUT_SENTENCES)),
+    )
+
+
+def _with_rerank(prior: LogisticModel, samples: Sequence[Sample]) -> LogisticModel:
+    found = {name for sample in samples for name in sample.signals if name.startswith(RERANK)}
+    own = uninformed(samples, sorted(found - prior.weights.keys()))
+    return LogisticModel(
+        prior.intercept,
+        {**prior.weights, **own.weights},
+        {**prior.means, **own.means},
+        {**prior.scales, **own.scales},
+    )
+
+
+def _model(data: Mapping[str, Any]) -> LogisticModel:
+    weights = dict(data["weights"])
+    return LogisticModel(
+        float(data["intercept"]),
+        weights,
+        {name: float(data["means"][name]) for name in weights},
+        {name: float(data["scales"][name]) for name in weights},
+    )
+
+
+def _model_json(model: LogisticModel) -> dict[str, Any]:
+    return {
+        "intercept": model.intercept,
+        "weights": dict(model.weights),
+        "means": dict(model.means),
+        "scales": dict(model.scales),
+    }

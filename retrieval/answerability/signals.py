@@ -1,0 +1,211 @@
+"""Reading a finished search for what speaks for an answer in its passages: raw signals, never RRF. Pure.
+
+A signal that cannot be computed is absent: a question without a name has no `entity_coverage`.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, pstdev
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.answerability.model import RERANK, SENTENCE_COSINE
+from retrieval.answerability.question import Entity, denial, denials, entities, numbers
+from retrieval.generate.units import split_units
+from retrieval.generate.words import TermFinder, stemmer
+from retrieval.types import Passage, QueryTerms, Ranking, ScoreType, Vector
+
+#: Passages whose sentences are read: those that cover most of the question.
+_READ: Final = 3
+#: Sentences that the best one is compared with.
+_RIVALS: Final = 5
+#: Places of each leg that are compared.
+_TOP: Final = 10
+#: With fewer other hits than this a leg says nothing about how far its best stands out.
+_LEAST_OTHERS: Final = 10
+_LEAST_SPREAD: Final = 1e-6
+
+Lexemes = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, list item, table row or piece of code of a passage, and the share of the question's idf it holds."""
+
+    text: str
+    #: "Title > Heading", the line that its chunk was embedded under.
+    place: str
+    #: By itself, 0 to 1.
+    own: float
+    #: Together with the sentence before it, to which its pronouns may refer.
+    with_previous: float
+    #: Together with its document's title and headings.
+    with_title: float
+
+    @property
+    def embedded_text(self) -> str:
+        """What the encoder reads: "Ask a week ahead." has no subject without its place."""
+        return f"{self.place}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the signals are read from."""
+
+    #: The question without search syntax.
+    question: str
+    terms: QueryTerms
+    rankings: Mapping[str, Ranking]
+    passages: tuple[Passage, ...]
+    #: The text search configuration that a passage was indexed with.
+    language_of: Callable[[Passage], str]
+
+    @property
+    def language(self) -> str:
+        """The first passage's text search configuration, in which the question is taken to be; expects a passage."""
+        return self.language_of(self.passages[0])
+
+    @property
+    def total(self) -> float:
+        """The idf of all terms together."""
+        return math.fsum(term.idf for term in self.terms.terms)
+
+    def share(self, lexemes: Iterable[str]) -> float:
+        """Return the share of the question's idf that some of its lexemes have, 0 to 1; expects a total above 0."""
+        held = frozenset(lexemes)
+        return math.fsum(term.idf for term in self.terms.terms if term.lexeme in held) / self.total
+
+    def held(self) -> list[Lexemes]:
+        """Return the lexemes of the question that each passage holds, as PostgreSQL matched them."""
+        return [frozenset(match.lexeme for match in passage.hit.matches) for passage in self.passages]
+
+
+def read_signals(evidence: Evidence, sentences: Sequence[Sentence]) -> dict[str, float]:
+    """Return every signal but the sentences' cosine, by name. Shares and coverages lie between 0 and 1."""
+    return {
+        **_coverage(evidence),
+        **_sentences(evidence, sentences),
+        **_cosines(evidence),
+        **_named(evidence),
+        **_agreement(evidence.rankings),
+        **_rerank(evidence.passages),
+    }
+
+
+def best_sentences(evidence: Evidence) -> tuple[Sentence, ...]:
+    """Return the sentences of the three passages that cover most of the question, best (with its title) first."""
+    if not evidence.total:
+        return ()
+    held = evidence.held()
+    order = sorted(range(len(held)), key=lambda place: (-evidence.share(held[place]), place))
+    found = (it for place in order[:_READ] for it in _of_passage(evidence.passages[place], evidence))
+    return tuple(sorted(found, key=lambda sentence: -sentence.with_title))
+
+
+def sentence_cosine(vectors: NDArray[np.float32], question: Vector) -> dict[str, float]:
+    """Return the best cosine of some sentences' unit vectors, shape (n, dim), with the question's; nothing for none."""
+    return {SENTENCE_COSINE: float((vectors @ question).max())} if len(vectors) else {}
+
+
+def _of_passage(passage: Passage, evidence: Evidence) -> list[Sentence]:
+    chunk = passage.hit.chunk
+    finder = TermFinder(evidence.terms.terms, stemmer(evidence.language_of(passage)))
+    place = " > ".join((chunk.title, *chunk.heading_path))
+    above = finder.found(place)
+    texts = [unit.text for unit in split_units(chunk.text)]
+    held = [finder.found(text) for text in texts]
+    return [
+        Sentence(text, place, evidence.share(own), evidence.share(own | before), evidence.share(own | above))
+        for text, own, before in zip(texts, held, (frozenset[str](), *held), strict=False)
+    ]
+
+
+def _coverage(evidence: Evidence) -> dict[str, float]:
+    """Return how much of the question's idf its passages hold; nothing for a question without a searchable term."""
+    if not evidence.total or not evidence.passages:
+        return {}
+    held = evidence.held()
+    best_fulltext = max(passage.hit.signals.get("fulltext", 0.0) for passage in evidence.passages)
+    return {
+        "coverage_passage": max(map(evidence.share, held)),
+        "coverage_context": evidence.share(frozenset[str]().union(*held)),
+        "fulltext_share": best_fulltext / evidence.total,
+        "unknown_share": evidence.share(it.lexeme for it in evidence.terms.terms if not it.document_frequency),
+    }
+
+
+def _sentences(evidence: Evidence, sentences: Sequence[Sentence]) -> dict[str, float]:
+    """Return the best sentence's coverage, how far it is above the next five, and whether a denial is missing in it."""
+    if not sentences:
+        return {}
+    best, *others = sorted(sentences, key=lambda sentence: -sentence.own)
+    words = denials(evidence.language)
+    denies = denial(evidence.question, words) and not denial(best.text, words)
+    rivals = [sentence.own for sentence in others[:_RIVALS]]
+    return {
+        "coverage_sentence": max(sentence.with_previous for sentence in sentences),
+        "sentence_lead": best.own - fmean(rivals) if rivals else 0.0,
+        "denial_unmatched": float(denies),
+    }
+
+
+def _cosines(evidence: Evidence) -> dict[str, float]:
+    """Return the passages' best cosine, and how far the vector leg's best stands above the rest of its ranking.
+
+    The second is in standard deviations of the rest.
+    """
+    found = [passage.hit.signals["cosine"] for passage in evidence.passages if "cosine" in passage.hit.signals]
+    ranking = [hit.score for hit in evidence.rankings.get("dense", ())]
+    return {**({"cosine_best": max(found)} if found else {}), **_lead(ranking)}
+
+
+def _lead(scores: Sequence[float]) -> dict[str, float]:
+    if len(scores) <= _LEAST_OTHERS:
+        return {}
+    best, others = scores[0], scores[1:]
+    return {"cosine_lead": (best - fmean(others)) / max(pstdev(others), _LEAST_SPREAD)}
+
+
+def _named(evidence: Evidence) -> dict[str, float]:
+    """Return how many of the question's names the first passage holds, and of its numbers the best one for them."""
+    known = frozenset(term.lexeme for term in evidence.terms.terms)
+    held = evidence.held()
+    named = entities(evidence.question, known=known, stem=stemmer(evidence.language)) if held else ()
+    counted = tuple(frozenset({number}) for number in sorted(numbers(known)))
+    return {**_held_of("entity_coverage", named, held[:1]), **_held_of("number_coverage", counted, held)}
+
+
+def _held_of(signal: str, wanted: Sequence[Entity], held: Sequence[Lexemes]) -> dict[str, float]:
+    """Return the mean share of each wanted thing's lexemes, in the passage where it is highest."""
+    if not wanted or not held:
+        return {}
+    return {signal: max(fmean(len(it & passage) / len(it) for it in wanted) for passage in held)}
+
+
+def _agreement(rankings: Mapping[str, Ranking]) -> dict[str, float]:
+    """Return how far the two legs agree: shared places among their top 10, and each one's best hit in the other.
+
+    The second is the mean of two reciprocal ranks, 0 for a best hit that the other leg does not have.
+    """
+    dense, fulltext = (tuple(hit.chunk_id for hit in rankings.get(leg, ())) for leg in ("dense", "fulltext"))
+    if not dense or not fulltext:
+        return {}
+    shared = len(frozenset(dense[:_TOP]) & frozenset(fulltext[:_TOP]))
+    ranks = (_reciprocal(dense[0], fulltext), _reciprocal(fulltext[0], dense))
+    return {"leg_overlap": shared / _TOP, "leg_agreement": fmean(ranks)}
+
+
+def _reciprocal(wanted: object, ranking: Sequence[object]) -> float:
+    return 1 / (ranking.index(wanted) + 1) if wanted in ranking else 0.0
+
+
+def _rerank(passages: Sequence[Passage]) -> dict[str, float]:
+    """Return the best score of the reranker under its type's name; nothing where none was at work."""
+    best: dict[ScoreType, float] = {}
+    for hit in (passage.hit for passage in passages):
+        if "rerank" in hit.signals:
+            best[hit.score_type] = max(best.get(hit.score_type, -math.inf), hit.signals["rerank"])
+    return {f"{RERANK}{score_type}": score for score_type, score in best.items()}

@@ -1,0 +1,98 @@
+"""The words and forms of boilerplate, in the languages that web pages mostly come in: data, free of Django."""
+
+import re
+from importlib.resources import files
+from typing import Final
+
+
+def _entries(name: str) -> frozenset[str]:
+    """Return the lines of a word list, without its comments."""
+    text = (files("retrieval.boilerplate") / f"{name}.txt").read_text(encoding="utf-8")
+    return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+#: What menus call their entries. One alone proves nothing; several side by side make a menu.
+MENU_WORDS: Final = _entries("menu_words")
+#: What stands alone on a line of a page's frame and nowhere else.
+FRAME_LINES: Final = _entries("frame_lines")
+#: What manuals put above and below a page, several on one line: "Prev Up Home Next".
+PAGER_WORDS: Final = _entries("pager_words")
+#: Where a trail of breadcrumbs starts.
+TRAIL_STARTS: Final = frozenset({"home", "homepage", "startseite", "accueil", "inicio"})
+
+#: "Accounting ........ 12", "1.2 Scope . . . . . 7": how a line of a printed table of contents ends.
+CONTENTS_END: Final = re.compile(
+    r"\w.{0,3}(?:\.{4,}|(?:\s\.){4,}|\u2026{2,}|_{6,})\s*(?:[A-Z]-)?(?:\d{1,4}|[ivxlc]{1,7})$"
+)
+#: A longer line is no line of a printed table of contents.
+MOST_CONTENTS_CHARACTERS: Final = 200
+
+#: A whole line that only says which page this is, and how long such a line may be.
+PAGE_LINE: Final = re.compile(
+    r"[-\u2013\u2014\s]*(?:page|seite|página|pagina|p\.)\s*\d{1,4}(?:\s*(?:/|of|von|sur|de|di|van)\s*\d{1,4})?"
+    r"[-\u2013\u2014\s]*|[-\u2013\u2014]\s*\d{1,4}\s*[-\u2013\u2014]",
+    re.IGNORECASE,
+)
+MOST_PAGE_CHARACTERS: Final = 40
+
+#: A line of this many words can be a copyright line; a longer one is prose that speaks of copyright.
+MOST_COPYRIGHT_WORDS: Final = 25
+COPYRIGHT: Final = re.compile(
+    r"^\W*(?:copyright\b|©|\(c\)\s*(?:copyright\b|\d{4})).*?(?:\b(?:19|20)\d\d\b|\breserved\b)"
+    r"|©\s*(?:19|20)\d\d|(?:19|20)\d\d\s*©",
+    re.IGNORECASE,
+)
+RIGHTS_RESERVED: Final = re.compile(
+    r"\ball rights? reserved\b|\balle rechte vorbehalten\b|\btous droits réservés\b"
+    r"|\b(?:todos los derechos reservados|reservados todos los derechos)\b|\btutti i diritti (?:sono )?riservati\b"
+    r"|\balle rechten voorbehouden\b|\btodos os direitos reservados\b",
+    re.IGNORECASE,
+)
+MADE_WITH: Final = re.compile(
+    r"\W*(?:proudly powered by\b|(?:powered by|(?:built|created|made|generated) (?:with|using|by)|erstellt mit|"
+    r"propulsé par|con la tecnología de)\s+(?:wordpress|drupal|joomla|typo3|sphinx|mkdocs|docusaurus|jekyll|hugo|"
+    r"doxygen|javadoc|gitbook|hexo|ghost|squarespace|wix|shopify|confluence|mediawiki|blogger|read the docs)\b)",
+    re.IGNORECASE,
+)
+#: A longer line says more than what made the page.
+MOST_MADE_WITH_CHARACTERS: Final = 80
+
+#: A cookie banner says that cookies are used, and asks for something. A page about cookies does only the first.
+COOKIES_USED: Final = re.compile(
+    r"\b(?:use|uses|using) (?:\w+ ){0,3}cookies\b|\bcookies help us\b"
+    r"|\b(?:verwendet|verwenden|nutzt|nutzen|setzt|setzen) (?:\w+ ){0,2}cookies\b"
+    r"|\b(?:utilise|utilisons|utilisent) (?:\w+ ){0,2}cookies\b"
+    r"|\b(?:utiliza|utilizamos|usa|usamos|utilizza|utilizziamo|gebruikt|gebruiken) (?:\w+ ){0,2}cookies\b",
+    re.IGNORECASE,
+)
+COOKIES_ASKED: Final = re.compile(
+    r"\bby (?:continuing|clicking|using|browsing|accepting)\b|\byou (?:accept|agree|consent)\b|\baccept all\b"
+    r"|\bwenn sie (?:weiter|fortfahren)|\bdurch die (?:weitere )?nutzung\b|\bstimmen sie\b|\bmit klick auf\b"
+    r"|\bindem sie\b|\ben (?:poursuivant|continuant|cliquant|utilisant)\b|\bvous acceptez\b"
+    r"|\bal (?:continuar|navegar|hacer clic|utilizar)\b|\bsi (?:continúa|continua|sigue)\b"
+    r"|\b(?:acepta|aceptas|accetti|accetta)\b|\bgaat u akkoord\b",
+    re.IGNORECASE,
+)
+
+#: A disclaimer under an e-mail is no shorter than this.
+FEWEST_DISCLAIMER_CHARACTERS: Final = 60
+#: One of these stands in every match of MAIL_SELF; looking for them first is many times faster.
+MAIL_HINTS: Final = (
+    "mail", "message", "communication", "transmission", "nachricht", "courriel", "courrier", "mensaje", "correo",
+)  # fmt: skip
+#: What such a disclaimer calls the e-mail, and whom it is for.
+MAIL_SELF: Final = re.compile(
+    r"\bth(?:is|e) (?:information (?:contained )?in this )?(?:e-?mail|message|communication|transmission)\b"
+    r"|\bdiese (?:e-?mail|nachricht)\b|\bce (?:message|courriel|courrier électronique|mail|e-?mail)\b"
+    r"|\beste (?:mensaje|correo)\b",
+    re.IGNORECASE,
+)
+MAIL_DISCLAIMED: Final = re.compile(
+    r"\bintended (?:solely|only|exclusively)\b|\bnot the (?:intended|named) (?:recipient|addressee)\b"
+    r"|\breceived (?:this|it) (?:\S+ )?(?:in error|by mistake)\b"
+    r"|\bnicht der (?:richtige|beabsichtigte|vorgesehene) (?:adressat|empfänger)\b|\birrtümlich erhalten\b"
+    r"|\b(?:à l'intention exclusive|exclusivement destiné|destinés? exclusivement)\b"
+    r"|\breçu (?:\S+ ){0,3}par erreur\b|\bdirigid[oa] exclusivamente\b|\buso exclusivo\b"
+    r"|\brecibido (?:\S+ ){0,3}por error\b",
+    re.IGNORECASE,
+)

@@ -1,0 +1,86 @@
+"""Which answerability model judges the searches of a preset: the installation's own, or the shipped one."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.db import transaction
+
+from corecube import audit
+from corecube.models import User
+from retrieval.answerability.model import AnswerabilityModel
+from retrieval.encoders import Encoder
+from retrieval.models import Calibration
+
+logger = logging.getLogger(__name__)
+
+_STORED: Final = "calibration.stored"
+_RESET: Final = "calibration.reset"
+
+
+def encoder_identity(encoder: Encoder) -> str:
+    """Return what tells an embedding model and its weights from others."""
+    return f"{encoder.name} ({encoder.weights})"
+
+
+def active_models(encoder: Encoder) -> dict[str, AnswerabilityModel]:
+    """Return the calibrated models by preset: those that were fitted on this encoder's signals.
+
+    One that cannot be read is logged and left out, so that searches go on with the shipped model.
+    """
+    rows = Calibration.objects.filter(is_active=True, encoder=encoder_identity(encoder))
+    read = ((row.preset, _model(row)) for row in rows)
+    return {preset: model for preset, model in read if model is not None}
+
+
+def active_calibration(preset: str) -> Calibration | None:
+    """Return the preset's active calibration, whatever encoder it was fitted on; None where there is none."""
+    return Calibration.objects.filter(preset=preset, is_active=True).first()
+
+
+def store(
+    model: AnswerabilityModel,
+    *,
+    preset: str,
+    encoder: Encoder,
+    figures: Mapping[str, Any],
+    source: str,
+    actor: User | None,
+) -> Calibration:
+    """Store a fit as the preset's active calibration; the one before it stays as history."""
+    with transaction.atomic():
+        _retire(preset)
+        row = Calibration.objects.create(
+            preset=preset,
+            encoder=encoder_identity(encoder),
+            coefficients=model.to_json(),
+            figures=dict(figures),
+            source=source,
+            created_by=actor,
+        )
+        told = {name: figures[name] for name in ("auroc", "ece", "answerable", "not_answerable") if name in figures}
+        audit.record(_STORED, actor=actor, subject=preset, calibration=row.pk, **told)
+    return row
+
+
+def reset(preset: str, *, actor: User | None) -> bool:
+    """Go back to the shipped model; return whether there was a calibration to leave."""
+    with transaction.atomic():
+        retired = _retire(preset)
+        if retired:
+            audit.record(_RESET, actor=actor, subject=preset)
+    return retired
+
+
+def _retire(preset: str) -> bool:
+    # The rows are locked in one order, so that two calibrations at once wait for each other.
+    active = Calibration.objects.select_for_update().filter(preset=preset, is_active=True).order_by("pk")
+    return bool(Calibration.objects.filter(pk__in=[row.pk for row in active]).update(is_active=False))
+
+
+def _model(row: Calibration) -> AnswerabilityModel | None:
+    try:
+        return AnswerabilityModel.from_json(row.coefficients, is_calibrated=True)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        logger.exception("calibration.unreadable id=%s preset=%s", row.pk, row.preset)
+        return None

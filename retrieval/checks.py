@@ -1,0 +1,22 @@
+"""What `manage.py check` says of the engine's models."""
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Warning, register  # noqa: A004 -- Django's name
+
+from retrieval.encoders.manifest import read_cross_encoder_manifest
+from retrieval.errors import EncoderError
+from retrieval.reranking import model_directory
+
+
+@register()
+def check_reranker(**_: Any) -> list[CheckMessage]:  # noqa: ANN401 -- Django's signature
+    """Warn of a reranking model that is configured and not there; searches go on without it."""
+    directory = model_directory()
+    if directory is None:
+        return []
+    try:
+        read_cross_encoder_manifest(directory)
+    except EncoderError as error:
+        return [Warning(f"Searches are not reranked: {error}", id="retrieval.W001")]
+    return []

@@ -1,0 +1,97 @@
+"""The numbers that a search runs with: the preset's defaults, its live version or draft, the request's overrides."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from retrieval.config import PresetConfig
+from retrieval.errors import UnknownVersionError
+from retrieval.models import PresetVersion
+from retrieval.presets import Preset
+from retrieval.types import Note, Span
+
+logger = logging.getLogger(__name__)
+
+#: The number of the defaults that a preset is shipped with, which serve while no version is live.
+SHIPPED: Final = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """A preset's numbers for one search, and where they come from."""
+
+    config: PresetConfig = field(default_factory=PresetConfig)
+    #: The preset's version; 0 for the shipped defaults.
+    number: int = SHIPPED
+    is_draft: bool = False
+    #: What the request set, by dotted name, and what stood there before.
+    overrides: Mapping[str, float] = field(default_factory=dict)
+    overridden: Mapping[str, float] = field(default_factory=dict)
+    #: Why stored values do not fit this release; their defaults serve in their place.
+    unfit: Mapping[str, str] = field(default_factory=dict)
+
+    def span(self) -> tuple[Span, ...]:
+        """Return the trace's first span, or nothing where the live version serves as it was stored."""
+        notes = tuple(self._notes())
+        return (Span("configure", 0.0, 0, 0, notes=notes),) if notes else ()
+
+    def trace_json(self) -> dict[str, object]:
+        """Return what a stored trace says of it."""
+        return {"version": self.number, "is_draft": self.is_draft, "overrides": dict(self.overrides)}
+
+    def _notes(self) -> Iterator[Note]:
+        if self.is_draft:
+            yield Note("draft", f"Ran with the draft, version {self.number}.")
+        if self.unfit:
+            text = f"Version {self.number} has values that do not fit: {_listed(self.unfit)}."
+            yield Note("config_unfit", text, degraded=True)
+        if self.overrides:
+            now = self.overrides
+            changes = {name: f"to {now[name]:g} instead of {before:g}" for name, before in self.overridden.items()}
+            yield Note("overridden", f"The request set {_listed(changes)}.")
+
+
+def configuration_of(
+    preset: Preset, *, overrides: Mapping[str, object] | None = None, draft: bool = False
+) -> Configuration:
+    """Return the numbers that a search with the preset runs with, read by one query, so that a promotion holds at once.
+
+    Raises UnknownVersionError when there is no draft to run with, and OverridesError.
+    """
+    status = PresetVersion.Status.DRAFT if draft else PresetVersion.Status.LIVE
+    stored = PresetVersion.objects.filter(preset=preset.name, status=status).values_list("number", "values").first()
+    if stored is None and draft:
+        raise UnknownVersionError("This preset has no draft.")
+    number, values = stored or (SHIPPED, {})
+    config, unfit = fitted(preset, number, values)
+    before = config.values()
+    changed = config.with_overrides(overrides) if overrides else config
+    used = {name: changed.values()[name] for name in overrides or ()}
+    return Configuration(
+        config=changed,
+        number=number,
+        is_draft=draft,
+        overrides=used,
+        overridden={name: before[name] for name in used},
+        unfit=unfit,
+    )
+
+
+def fitted(preset: Preset, number: int, values: Mapping[str, object]) -> tuple[PresetConfig, Mapping[str, str]]:
+    """Return the config of stored values, and what is wrong with those that do not fit, by dotted name."""
+    return _fitted(preset.name, number, preset.defaults, json.dumps(values, sort_keys=True))
+
+
+@lru_cache(maxsize=64)
+def _fitted(name: str, number: int, defaults: PresetConfig, stored: str) -> tuple[PresetConfig, Mapping[str, str]]:
+    config, unfit = defaults.fitted(json.loads(stored))
+    if unfit:
+        logger.warning("preset.unfit preset=%s version=%d tunables=%s", name, number, ",".join(unfit))
+    return config, unfit
+
+
+def _listed(clauses: Mapping[str, str]) -> str:
+    return "; ".join(f"{name} {clause}" for name, clause in clauses.items())

@@ -1,0 +1,72 @@
+"""Leaving a service alone for a while after it failed several times in a row."""
+
+from collections.abc import Callable
+from threading import Lock
+from time import monotonic
+from typing import Final, TypeVar
+
+from retrieval.errors import RerankBreakerOpenError
+
+_FAILURES: Final = 3
+_OPEN_SECONDS: Final = 30.0
+
+_T = TypeVar("_T")
+
+
+class CircuitBreaker:
+    """Counts failures in a row; after `failures` of them it is open and lets no call through for `open_seconds`.
+
+    Then one call may try: its success closes the breaker, its failure opens it again. A call of which nothing is
+    heard any more is followed by another one after the same time. Safe to share between threads.
+    """
+
+    def __init__(
+        self,
+        *,
+        failures: int = _FAILURES,
+        open_seconds: float = _OPEN_SECONDS,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._most = failures
+        self._open_seconds = open_seconds
+        self._clock = clock
+        self._lock = Lock()
+        self._failures = 0
+        self._opened_at: float | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last thing known of the service is that it fails."""
+        return self._opened_at is not None
+
+    def call(self, work: Callable[[], _T]) -> _T:
+        """Return what the work returns, whose every exception is a failure; raise RerankBreakerOpenError at once."""
+        self._admit()
+        try:
+            result = work()
+        except Exception:
+            self._fail()
+            raise
+        self._succeed()
+        return result
+
+    def _admit(self) -> None:
+        with self._lock:
+            if self._opened_at is None:
+                return
+            now = self._clock()
+            if now - self._opened_at < self._open_seconds:
+                raise RerankBreakerOpenError
+            # Whoever comes while this call tries the service waits as after a failure.
+            self._opened_at = now
+
+    def _fail(self) -> None:
+        with self._lock:
+            self._failures += 1
+            if self._failures >= self._most:
+                self._opened_at = self._clock()
+
+    def _succeed(self) -> None:
+        with self._lock:
+            self._failures = 0
+            self._opened_at = None

@@ -1,0 +1,102 @@
+"""A reranker behind HTTP."""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from corecube.errors import ConfigError
+from retrieval.encoders.bounded_http import BoundedClient
+from retrieval.encoders.breaker import CircuitBreaker
+from retrieval.encoders.rerank_services import SERVICE_KINDS, ServiceKind
+from retrieval.errors import RerankError
+from retrieval.types import ScoreType
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankService:
+    """Which service is asked. Raises ConfigError when something that its kind needs is missing."""
+
+    #: A key of `SERVICE_KINDS`.
+    kind: str
+    #: The address that requests go to, its path included; empty for the provider's own.
+    url: str = ""
+    model: str = ""
+    api_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        if self.kind not in SERVICE_KINDS:
+            raise ConfigError(f"The kind of the reranking service must be one of {', '.join(SERVICE_KINDS)}.")
+        if not self.address:
+            raise ConfigError(f"A reranking service of the kind {self.kind} needs its address.")
+        if self.shape.names_model and not self.model:
+            raise ConfigError(f"A reranking service of the kind {self.kind} needs the name of a model.")
+
+    @property
+    def shape(self) -> ServiceKind:
+        """How the service is asked."""
+        return SERVICE_KINDS[self.kind]
+
+    @property
+    def address(self) -> str:
+        """Where requests go."""
+        return self.url or self.shape.address
+
+
+class RemoteReranker:
+    """Asks a service for relevance scores. Safe to call from several threads.
+
+    After three failures in a row the service is left alone for half a minute, so that a dead one does not cost every
+    search its time.
+    """
+
+    score_type = ScoreType.RELEVANCE
+    blend_weight: float | None = None
+
+    def __init__(self, service: RerankService, *, breaker: CircuitBreaker | None = None) -> None:
+        self._service = service
+        self._breaker = breaker or CircuitBreaker()
+        headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
+        self._client = BoundedClient(headers)
+
+    @property
+    def name(self) -> str:
+        """The model's name, or the kind of a service that has only one."""
+        return self._service.model or self._service.kind
+
+    @property
+    def problem(self) -> str:
+        """What stands against asking it right now."""
+        return "The reranking service failed several times in a row." if self._breaker.is_open else ""
+
+    def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
+        """Return the service's relevance of each text, -1 to 1 and mostly from 0, in input order.
+
+        Raises RerankBreakerOpenError while the service is left alone, RerankTimeoutError after `timeout_seconds`,
+        RerankError when it fails or answers nonsense.
+        """
+        body = json.dumps(self._service.shape.request(query, texts, model=self._service.model)).encode()
+        return self._breaker.call(lambda: self._ask(body, count=len(texts), timeout_seconds=timeout_seconds))
+
+    def close(self) -> None:
+        """End its connections."""
+        self._client.close()
+
+    def _ask(self, body: bytes, *, count: int, timeout_seconds: float) -> list[float]:
+        try:
+            content = self._client.post(self._service.address, body, timeout_seconds=timeout_seconds)
+            return self._service.shape.scores(_parsed(content), count=count)
+        except RerankError as error:
+            logger.warning("rerank.failed kind=%s code=%s reason=%s", self._service.kind, error.code, error)
+            raise
+
+
+def _parsed(content: bytes) -> object:
+    try:
+        parsed: object = json.loads(content)
+    except (ValueError, RecursionError):
+        # Without its cause, whose message repeats what was received.
+        raise RerankError("The reranking service answered garbage: it is no JSON.") from None
+    return parsed

@@ -1,0 +1,152 @@
+"""How far the confidence tells questions apart that have an answer from those that have none. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from retrieval.answerability.logistic import Sample, Signals
+from retrieval.answerability.model import AnswerabilityModel, fitted_from_nothing
+from retrieval.evaluate.calibration import (
+    Bin,
+    Floats,
+    Interval,
+    auroc,
+    bootstrap,
+    calibration_error,
+    folds,
+    reliability,
+)
+
+
+class Condition(StrEnum):
+    """Where a question's answer is."""
+
+    ANSWERABLE = "answerable"
+    #: Everything is there, and the question asks for what it does not say.
+    ADVERSARIAL = "adversarial"
+    #: Only the judged passages are missing; their topic is there.
+    PASSAGE_REMOVED = "passage_removed"
+    #: Everything under the judged passages' title is missing.
+    ARTICLE_REMOVED = "article_removed"
+    #: The question belongs to another collection.
+    OTHER_DOMAIN = "other_domain"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one question under one condition looked like."""
+
+    condition: Condition
+    #: Questions of one group are about one thing and must not be parted between fitting and measuring.
+    group: str
+    signals: Signals
+
+
+FOLDS: Final = 5
+RIDGE: Final = 30.0
+#: How much of a fit's weight the questions of a condition have together. Half have an answer; of the others those
+#: that an installation meets most, about something that its documents do not quite say, count most.
+SHARES: Final = {
+    Condition.ANSWERABLE: 0.5,
+    Condition.PASSAGE_REMOVED: 0.2,
+    Condition.ADVERSARIAL: 0.2,
+    Condition.ARTICLE_REMOVED: 0.06,
+    Condition.OTHER_DOMAIN: 0.04,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One condition against the answerable questions."""
+
+    condition: Condition
+    questions: int
+    auroc: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of one kind of fit."""
+
+    rows: tuple[Row, ...]
+    #: Expected calibration error over all conditions, with fitting and measuring on different questions.
+    error: Interval
+    bins: tuple[Bin, ...]
+
+
+def weighted(measured: Sequence[Measured]) -> list[Sample]:
+    """Return the samples of a fit: each condition has its share, whatever its number of questions.
+
+    Where conditions are missing, the answerable questions and the others still have half of the weight each.
+    """
+    counts = {condition: sum(it.condition is condition for it in measured) for condition in Condition}
+    others = sum(SHARES[it] for it in Condition if counts[it] and it is not Condition.ANSWERABLE)
+    shares = {it: 0.5 if it is Condition.ANSWERABLE else 0.5 * SHARES[it] / others for it in Condition if counts[it]}
+    weights = {it: len(measured) * share / counts[it] for it, share in shares.items()}
+    return [Sample(it.signals, it.condition is Condition.ANSWERABLE, weights[it.condition]) for it in measured]
+
+
+def out_of_fold(measured: Sequence[Measured], groups: Sequence[str], *, quick: bool) -> Floats:
+    """Return each question's confidence by a fit on the folds that its group is not in.
+
+    `quick` leaves the sentences' cosine out.
+    """
+    samples, fold = weighted(measured), folds(groups, FOLDS)
+    confidences = np.zeros(len(measured))
+    for number in range(FOLDS):
+        taught = [sample for sample, own in zip(samples, fold, strict=True) if own != number and sample.signals]
+        model = fitted_from_nothing(taught, ridge=RIDGE)
+        for place in np.flatnonzero(fold == number).tolist():
+            confidences[place] = _confidence(model, measured[place], quick=quick)
+    return confidences
+
+
+def figures(measured: Sequence[Measured], confidences: Floats) -> Figures:
+    """Return the figures of some confidences."""
+    answerable = np.array([it.condition is Condition.ANSWERABLE for it in measured])
+    weights = np.array([sample.weight for sample in weighted(measured)])
+    return Figures(
+        rows=tuple(
+            _row(measured, confidences, condition)
+            for condition in Condition
+            if condition is not Condition.ANSWERABLE and any(it.condition is condition for it in measured)
+        ),
+        error=bootstrap(
+            lambda places: calibration_error(confidences[places], answerable[places], weights[places]), answerable
+        ),
+        bins=reliability(confidences, answerable, weights),
+    )
+
+
+def alone(measured: Sequence[Measured]) -> tuple[Row, ...]:
+    """Return each condition told from the answerable questions by a fit on these two alone, on other groups."""
+    found: list[Row] = []
+    for condition in Condition:
+        both = [it for it in measured if it.condition in {condition, Condition.ANSWERABLE}]
+        if condition is not Condition.ANSWERABLE and len({it.condition for it in both}) > 1:
+            found.extend(figures(both, out_of_fold(both, [it.group for it in both], quick=False)).rows)
+    return tuple(found)
+
+
+def judged_by(model: AnswerabilityModel, measured: Sequence[Measured]) -> Figures:
+    """Return the figures of a finished model on questions that it was not fitted on."""
+    return figures(measured, np.array([_confidence(model, it, quick=False) for it in measured]))
+
+
+def _row(measured: Sequence[Measured], confidences: Floats, condition: Condition) -> Row:
+    both = np.array([it.condition in {condition, Condition.ANSWERABLE} for it in measured])
+    answerable = np.array([it.condition is Condition.ANSWERABLE for it in measured])[both]
+    taken = confidences[both]
+    area = bootstrap(lambda places: auroc(taken[places], answerable[places]), answerable)
+    return Row(condition, int((~answerable).sum()), area)
+
+
+def _confidence(model: AnswerabilityModel, question: Measured, *, quick: bool) -> float:
+    """Return a question's confidence; 0 where nothing was found."""
+    if not question.signals:
+        return 0.0
+    fit = model.without_sentences if quick else model.for_signals(question.signals)
+    return fit.probability(question.signals)

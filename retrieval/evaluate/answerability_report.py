@@ -1,0 +1,130 @@
+"""The figures of answerability as JSON and as a table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from retrieval.answerability.model import fitted_from_nothing, shipped
+from retrieval.evaluate.answerability import Survey, survey
+from retrieval.evaluate.answerability_figures import (
+    RIDGE,
+    Condition,
+    Figures,
+    alone,
+    figures,
+    judged_by,
+    out_of_fold,
+    weighted,
+)
+from retrieval.evaluate.datasets import load_dataset
+from retrieval.evaluate.scattered import remove
+
+Json = dict[str, Any]
+
+#: What is told, in the order of the table.
+_PARTS: Final = {
+    "unseen_topics": "fitted on other topics",
+    "same_topics": "fitted on other questions of the same topics",
+    "without_sentences": "fitted on other topics, without sentence cosines",
+    "alone": "fitted on other topics, each condition by itself",
+    "shipped": "the shipped model",
+    "unseen_collection": "fitted here, measured on the unseen collection",
+}
+
+
+def measure(directory: Path, others: Sequence[Path], unseen: Path | None, *, how: Survey, keep: bool) -> Json:
+    """Return the figures on a collection by fits on its other topics, and the model fitted on all of it.
+
+    With `unseen` also those of that model on another collection. Unless `keep`, the collections leave the store.
+    """
+    dataset, foreign = load_dataset(directory), [load_dataset(other) for other in others]
+    result = survey(dataset, foreign, how)
+    measured = result.measured
+    topics, single = [it.group for it in measured], [str(place) for place in range(len(measured))]
+    model = fitted_from_nothing([it for it in weighted(measured) if it.signals], ridge=RIDGE)
+    told: Json = {
+        "collection": dataset.name,
+        "others": [it.name for it in foreign],
+        "answerable": sum(it.condition is Condition.ANSWERABLE for it in measured),
+        "missed_by_the_search": result.missed,
+        "unseen_topics": _json(figures(measured, out_of_fold(measured, topics, quick=False))),
+        "same_topics": _json(figures(measured, out_of_fold(measured, single, quick=False))),
+        "without_sentences": _json(figures(measured, out_of_fold(measured, topics, quick=True))),
+        "alone": {"rows": [asdict(row) for row in alone(measured)]},
+        "shipped": _json(judged_by(shipped(), measured)),
+        "model": model.to_json(),
+    }
+    if not keep:
+        remove(result.corpus)
+    if unseen is not None:
+        new = survey(load_dataset(unseen), [], how)
+        told["unseen_collection"] = {"collection": unseen.resolve().name, **_json(judged_by(model, new.measured))}
+        if not keep:
+            remove(new.corpus)
+    return told
+
+
+def table(told: Mapping[str, Any]) -> str:
+    """Return the figures as text."""
+    missed = f"{told['missed_by_the_search']} more whose passages the search missed"
+    lines = [
+        f"{told['collection']}: {told['answerable']} questions answered by their passages ({missed})",
+        "",
+        f"  {'AUROC against those':<24}{'questions':>10}  {'95 % interval':>24}",
+    ]
+    for name, title in _PARTS.items():
+        if name in told:
+            lines += ["", f"  {title}", *_rows(told[name])]
+    lines += ["", "  confidence   answerable   questions", *map(_bin, told["unseen_topics"]["bins"])]
+    return "\n".join(lines)
+
+
+def calibration(figures: Mapping[str, Any], *, stored: bool) -> str:
+    """Return a fit's figures as text."""
+    before = figures["shipped"]
+    counts = f"{figures['answerable']} answerable and {figures['not_answerable']} not answerable questions"
+    lines = [
+        f"{counts} ({figures['left_out']} left out: they found nothing, or were scored otherwise)",
+        "",
+        f"  {'':<12} {'AUROC':>8} {'ECE':>8}",
+        f"  {'shipped':<12} {before['auroc']:>8.3f} {before['ece']:>8.3f}",
+        f"  {'calibrated':<12} {figures['auroc']:>8.3f} {figures['ece']:>8.3f}   cross-validated",
+        "",
+        "  confidence   answerable   questions",
+        *map(_bin, figures["bins"]),
+        "",
+        "Stored: searches use it from now on." if stored else "Nothing was stored.",
+    ]
+    return "\n".join(lines)
+
+
+def stored_calibration(facts: Mapping[str, Any], *, in_use: bool) -> str:
+    """Return a stored calibration as text."""
+    use = "in use" if in_use else "not used: it was fitted on another embedding model's signals"
+    return (
+        f"Calibrated on {facts['source']} at {facts['at']}, {facts['encoder']}: {use}\n"
+        f"{facts['answerable']} answerable and {facts['not_answerable']} not answerable questions,"
+        f" AUROC {facts['auroc']:.3f}, ECE {facts['ece']:.3f}"
+    )
+
+
+def _json(figures: Figures) -> Json:
+    return asdict(figures)
+
+
+def _rows(part: Mapping[str, Any]) -> list[str]:
+    rows = [
+        f"  {row['condition'].replace('_', ' '):<24}{row['questions']:>10}  {_interval(row['auroc'])}"
+        for row in part["rows"]
+    ]
+    error = [f"  {'calibration error':<24}{'':>10}  {_interval(part['error'])}"] if "error" in part else []
+    return rows + error
+
+
+def _interval(value: Mapping[str, float]) -> str:
+    return f"{value['value']:>8.3f} [{value['low']:.3f}, {value['high']:.3f}]"
+
+
+def _bin(row: Mapping[str, float]) -> str:
+    return f"  {row['confidence']:>10.3f} {row['answerable']:>12.3f} {row['count']:>11}"

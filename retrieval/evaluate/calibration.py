@@ -1,0 +1,110 @@
+"""How well a confidence tells answerable questions from others, and how far it means what it says. Pure."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.bool_]
+
+BINS: Final = 10
+_RESAMPLES: Final = 1000
+_SEED: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """The questions whose confidence lies between two bounds."""
+
+    low: float
+    high: float
+    count: int
+    #: Mean confidence, and share of the questions that were answerable.
+    confidence: float
+    answerable: float
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure with the bounds of its 95 % bootstrap interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def auroc(confidences: Floats, answerable: Labels) -> float:
+    """Return how often an answerable question has a higher confidence than another, ties counting half.
+
+    The area under the ROC curve by the Mann-Whitney U statistic. Expects questions of both kinds.
+    """
+    order = np.argsort(confidences, kind="stable")
+    _, inverse, counts = np.unique(confidences[order], return_inverse=True, return_counts=True)
+    # Equal values share the mean of their ranks.
+    last = np.cumsum(counts)
+    ranks = (last - (counts - 1) / 2)[inverse]
+    positive = answerable[order]
+    held, others = int(positive.sum()), int((~positive).sum())
+    return float((ranks[positive].sum() - held * (held + 1) / 2) / (held * others))
+
+
+def reliability(confidences: Floats, answerable: Labels, weights: Floats | None = None) -> tuple[Bin, ...]:
+    """Return the bins of equal width that hold a question; 1 belongs to the last."""
+    weights = np.ones(len(confidences)) if weights is None else weights
+    places = np.minimum((confidences * BINS).astype(int), BINS - 1)
+    return tuple(
+        Bin(
+            low=place / BINS,
+            high=(place + 1) / BINS,
+            count=int((places == place).sum()),
+            confidence=float(np.average(confidences[places == place], weights=weights[places == place])),
+            answerable=float(np.average(answerable[places == place], weights=weights[places == place])),
+        )
+        for place in range(BINS)
+        if (places == place).any()
+    )
+
+
+def calibration_error(confidences: Floats, answerable: Labels, weights: Floats | None = None) -> float:
+    """Return the expected calibration error: the mean over questions of their bin's |confidence - answerable|.
+
+    Ten bins of equal width. Naeini, Cooper and Hauskrecht, AAAI 2015.
+    """
+    weights = np.ones(len(confidences)) if weights is None else weights
+    places = np.minimum((confidences * BINS).astype(int), BINS - 1)
+    gaps = np.bincount(places, weights * (confidences - answerable), minlength=BINS)
+    return float(np.abs(gaps).sum() / weights.sum())
+
+
+def bootstrap(figure: Callable[[NDArray[np.intp]], float], answerable: Labels) -> Interval:
+    """Return a figure over all questions, and its interval over samples drawn again within each kind.
+
+    `figure` is given the places of the questions to take.
+    """
+    random = np.random.default_rng(_SEED)
+    kinds = [np.flatnonzero(answerable), np.flatnonzero(~answerable)]
+    drawn = [
+        figure(np.concatenate([random.choice(places, len(places)) for places in kinds if len(places)]))
+        for _ in range(_RESAMPLES)
+    ]
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Interval(figure(np.arange(len(answerable))), float(low), float(high))
+
+
+def folds(groups: Sequence[Hashable], count: int) -> NDArray[np.intp]:
+    """Return each question's fold, 0 to `count` - 1: a group stands in one fold, and folds are about equal.
+
+    Groups are dealt out largest first, each to the fold that has least; equal ones in the order of their first member.
+    """
+    sizes: dict[Hashable, int] = {}
+    for group in groups:
+        sizes[group] = sizes.get(group, 0) + 1
+    filled = [0] * count
+    fold_of: dict[Hashable, int] = {}
+    for group, size in sorted(sizes.items(), key=lambda item: -item[1]):
+        fold_of[group] = filled.index(min(filled))
+        filled[fold_of[group]] += size
+    return np.array([fold_of[group] for group in groups])

@@ -1,0 +1,62 @@
+"""Reading an installation's own judged questions."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corecube.errors import InvalidRequestError
+from retrieval.evaluate.datasets import load_dataset, read_lines
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A question, and whether the documents that its asker may see answer it."""
+
+    text: str
+    answerable: bool
+    #: Who asks; empty for whoever the run is for.
+    user: str = ""
+
+
+def read_questions(path: Path) -> tuple[JudgedQuestion, ...]:
+    """Return the questions of a JSON-lines file or of a judged collection in the BEIR layout, in order.
+
+    A line is `{"question": ..., "answerable": true or false, "user": ...}`, the user optional. In a collection a
+    query with a judgment above 0 is answerable. Raises InvalidRequestError naming what is missing or malformed.
+    """
+    if path.is_dir():
+        return tuple(_of_collection(path))
+    if not path.is_file():
+        raise InvalidRequestError(f"There is no file or folder {path}.")
+    return tuple(_of_lines(path))
+
+
+def _of_lines(path: Path) -> Iterator[JudgedQuestion]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield _question(line, f"{path.name}, line {number}")
+
+
+def _question(line: str, place: str) -> JudgedQuestion:
+    try:
+        row: Any = json.loads(line)
+        question = JudgedQuestion(row["question"], row["answerable"], row.get("user", ""))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidRequestError(f"{place}: expected an object with question and answerable.") from error
+    if not (isinstance(question.text, str) and question.text.strip()):
+        raise InvalidRequestError(f"{place}: question must be a text.")
+    if not isinstance(question.answerable, bool):
+        raise InvalidRequestError(f"{place}: answerable must be true or false.")
+    if not isinstance(question.user, str):
+        raise InvalidRequestError(f"{place}: user must be a username.")
+    return question
+
+
+def _of_collection(directory: Path) -> Iterator[JudgedQuestion]:
+    qrels = load_dataset(directory).qrels
+    for row in read_lines(directory / "queries.jsonl"):
+        if str(row.get("text", "")).strip():
+            yield JudgedQuestion(str(row["text"]), any(grade > 0 for grade in qrels.get(row["_id"], {}).values()))

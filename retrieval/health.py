@@ -1,0 +1,59 @@
+"""/healthz and /readyz, for whatever starts and watches the process. They tell states and never why."""
+
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from corecube.health import require_database
+from retrieval import runtime
+
+logger = logging.getLogger(__name__)
+
+
+class State(StrEnum):
+    """How a part of the installation is."""
+
+    OK = "ok"
+    #: Searches go on without it.
+    DEGRADED = "degraded"
+    FAILED = "failed"
+
+
+@require_safe
+@never_cache
+def healthz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's signature
+    """Say that the process answers; asks for nothing else."""
+    return JsonResponse({"status": State.OK})
+
+
+@require_safe
+@never_cache
+def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's signature
+    """Say whether searches can be served: 200, also when something is degraded, or 503."""
+    parts = {"database": _required(require_database), "model": _required(runtime.encoder), "reranker": _reranker()}
+    status = next((state for state in (State.FAILED, State.DEGRADED) if state in parts.values()), State.OK)
+    return JsonResponse({"status": status, "parts": parts}, status=503 if status is State.FAILED else 200)
+
+
+def _required(use: Callable[[], object]) -> State:
+    """Return whether a part that no search can do without can be used."""
+    try:
+        use()
+    except Exception as error:  # noqa: BLE001 -- a part that fails in any way has failed
+        logger.warning("ready.failed error=%s reason=%s", type(error).__name__, error)
+        return State.FAILED
+    return State.OK
+
+
+def _reranker() -> State:
+    """Return whether the reranker can be used as far as is known; nothing is missing where none is configured."""
+    try:
+        reranker = runtime.reranker()
+    except Exception as error:  # noqa: BLE001 -- a search falls back, whatever it is
+        logger.warning("ready.degraded error=%s reason=%s", type(error).__name__, error)
+        return State.DEGRADED
+    return State.DEGRADED if reranker is not None and reranker.problem else State.OK

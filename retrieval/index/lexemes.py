@@ -1,0 +1,72 @@
+"""From the rows of `analyze.sql` to the query's terms, and tsqueries made of lexemes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from retrieval.ranking import idf
+from retrieval.types import QueryTerms, Term
+
+_OR: Final = " OR "
+
+
+def query_terms(rows: Sequence[Mapping[str, Any]], *, operators: str) -> QueryTerms:
+    """Return the terms of all languages, rarest first, and the tsquery that demands them.
+
+    Each language reads the whole query, so the tsquery asks for what one of them demands.
+    """
+    size = next(row["chunks"] for row in rows if not row["lexeme"])
+    found = [row for row in rows if row["lexeme"]]
+    terms = _terms(found, size)
+    by_language: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in found:
+        by_language[row["language"]].append(row)
+    rarest = {_all(rows): min(row["chunks"] for row in rows) for rows in by_language.values()}
+    at_most = min(sum(rarest.values()), size)
+    if not operators:
+        return QueryTerms(terms, size, _any(rarest), at_most=at_most)
+    as_written = {rows[0]["as_written"] for rows in by_language.values() if rows[0]["is_indexable"]}
+    if _OR in operators:
+        at_most = min(sum(term.document_frequency for term in terms), size)
+    return QueryTerms(terms, size, _any(as_written), has_operators=True, at_most=at_most)
+
+
+def any_of(terms: Iterable[Term]) -> str:
+    """Return the tsquery that is met by any of the terms."""
+    return " | ".join(quoted(term.lexeme) for term in terms)
+
+
+def quoted(lexeme: str) -> str:
+    """Return a lexeme as a tsquery of itself."""
+    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _terms(rows: Iterable[Mapping[str, Any]], size: int) -> tuple[Term, ...]:
+    """Return one term for each lexeme, rarest first, without readings of a word that only another language has."""
+    places: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["lexeme"]] = row["chunks"]
+        places[row["lexeme"]] = min(row["place"], places.get(row["lexeme"], row["place"]))
+    readings: dict[int, list[str]] = defaultdict(list)
+    for lexeme, place in places.items():
+        readings[place].append(lexeme)
+    kept = (lexeme for lexemes in readings.values() for lexeme in _known(lexemes, counts))
+    terms = (Term(lexeme, counts[lexeme], idf(counts[lexeme], size), places[lexeme]) for lexeme in kept)
+    return tuple(sorted(terms, key=lambda term: (term.document_frequency, term.lexeme)))
+
+
+def _known(lexemes: Sequence[str], counts: Mapping[str, int]) -> list[str]:
+    """Return the readings of one word that stand in scope; if none does, the first."""
+    return [lexeme for lexeme in lexemes if counts[lexeme]] or [min(lexemes)]
+
+
+def _all(rows: Iterable[Mapping[str, Any]]) -> str:
+    return " & ".join(quoted(row["lexeme"]) for row in rows)
+
+
+def _any(tsqueries: Iterable[str]) -> str:
+    """Return the tsquery that is met by any of several."""
+    alternatives = sorted(tsqueries)
+    return alternatives[0] if len(alternatives) == 1 else " | ".join(f"({it})" for it in alternatives)

@@ -1,0 +1,110 @@
+"""`manage.py calibrate`: fit the answerability model on the installation's own questions, or measure it."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from corecube.access import Principal, user_named
+from corecube.errors import CoreCubeError
+from retrieval import calibrations, runtime
+from retrieval.evaluate import answerability_report as report
+from retrieval.evaluate.answerability import Survey
+from retrieval.evaluate.calibration_fit import calibrated, observe
+from retrieval.evaluate.calibration_questions import read_questions
+from retrieval.presets import DEFAULT_PRESET, preset_named
+
+
+class Command(BaseCommand):
+    """Fit, show, reset or measure the confidence of answerability."""
+
+    help = (
+        "Fit the confidence of answerability on judged questions: a file of JSON lines"
+        ' {"question": ..., "answerable": true|false, "user": ...}, or a judged collection in the BEIR layout.'
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("questions", type=Path, nargs="?", help="judged questions")
+        parser.add_argument("--preset", default=DEFAULT_PRESET)
+        parser.add_argument("--as", dest="user", default="", help="who asks the questions that name no user")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        only = parser.add_mutually_exclusive_group()
+        only.add_argument("--dry-run", action="store_true", help="fit and print, but store nothing")
+        only.add_argument("--show", action="store_true", help="print the calibration in use")
+        only.add_argument("--reset", action="store_true", help="go back to the shipped model")
+        only.add_argument("--measure", type=Path, metavar="DIR", help="measure on a judged collection instead")
+        measuring = parser.add_argument_group("with --measure")
+        measuring.add_argument("--other", type=Path, nargs="*", default=[], metavar="DIR", help="foreign questions")
+        measuring.add_argument("--unseen", type=Path, metavar="DIR", help="another collection, not fitted on")
+        measuring.add_argument("--questions-each", type=int, default=700, metavar="N", help="at most, of each kind")
+        measuring.add_argument("--keep", action="store_true", help="leave the collections in the store")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            preset_named(options["preset"])
+            if options["show"]:
+                self._show(options)
+            elif options["reset"]:
+                self._reset(options)
+            elif options["measure"]:
+                self._measure(options)
+            else:
+                self._calibrate(options)
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+
+    def _calibrate(self, options: dict[str, Any]) -> None:
+        if options["questions"] is None:
+            raise CommandError("Name a file of judged questions, or --show, --reset or --measure DIR.")
+        preset: str = options["preset"]
+        questions = read_questions(options["questions"])
+        user = user_named(options["user"]) if options["user"] else None
+        with self._bar("questions") as bar:
+            observed = observe(
+                questions, preset=preset, principal=Principal(user) if user else None, progress=bar.update
+            )
+        fit = calibrated(observed, asked=len(questions))
+        if not options["dry_run"]:
+            calibrations.store(
+                fit.model,
+                preset=preset,
+                encoder=runtime.encoder(),
+                figures=fit.figures,
+                source=options["questions"].name,
+                actor=user,
+            )
+        self._print(fit.figures, report.calibration(fit.figures, stored=not options["dry_run"]), options)
+
+    def _show(self, options: dict[str, Any]) -> None:
+        row = calibrations.active_calibration(options["preset"])
+        if row is None:
+            self._print(None, "No calibration: the shipped model judges, and says that it is not calibrated.", options)
+            return
+        facts = {"source": row.source, "encoder": row.encoder, "at": row.created_at.isoformat(), **row.figures}
+        in_use = row.encoder == calibrations.encoder_identity(runtime.encoder())
+        self._print({**facts, "in_use": in_use}, report.stored_calibration(facts, in_use=in_use), options)
+
+    def _reset(self, options: dict[str, Any]) -> None:
+        was = calibrations.reset(options["preset"], actor=None)
+        self._print({"reset": was}, "The shipped model judges again." if was else "There was no calibration.", options)
+
+    def _measure(self, options: dict[str, Any]) -> None:
+        with self._bar("steps") as bar:
+            how = Survey(preset=options["preset"], most_questions=options["questions_each"], progress=bar.update)
+            result = report.measure(
+                options["measure"], options["other"], options["unseen"], how=how, keep=options["keep"]
+            )
+        self._print(result, report.table(result), options)
+
+    def _print(self, facts: object, text: str, options: dict[str, Any]) -> None:
+        self.stdout.write(json.dumps(facts) if options["json"] else text)
+
+    @contextmanager
+    def _bar(self, unit: str) -> Iterator[Any]:
+        with tqdm(unit=f" {unit}", disable=None, file=self.stderr, leave=False) as bar:
+            yield bar

@@ -1,0 +1,52 @@
+"""`manage.py quality`: what the quality filter would drop, lowest first."""
+
+from argparse import ArgumentParser
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError
+
+from corecube.models import Connection
+from retrieval.quality_preview import LowChunk, QualityPreview, live_least, preview
+
+_DEFAULT_LIMIT: Final = 20
+
+
+class Command(BaseCommand):
+    """Print how many chunks of each connection lie below a threshold, and the lowest of them."""
+
+    help = "Show what the quality filter would drop, connection by connection, the lowest first."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--connection", metavar="SLUG", help="only this one (default: all)")
+        parser.add_argument(
+            "--least", type=float, metavar="X", help="threshold from 0 to 1 (default: the one that searches use)"
+        )
+        parser.add_argument(
+            "--limit", type=int, default=_DEFAULT_LIMIT, metavar="N", help="chunks listed for each (default: 20)"
+        )
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        least = live_least() if options["least"] is None else options["least"]
+        if not 0 <= least <= 1:
+            raise CommandError("--least is from 0 to 1.")
+        if options["limit"] < 0:
+            raise CommandError("--limit is 0 or more.")
+        for connection in _connections(options["connection"]):
+            self.stdout.write(_report(preview(connection, least=least, limit=options["limit"])))
+
+
+def _connections(slug: str | None) -> list[Connection]:
+    found = list(Connection.objects.filter(slug=slug) if slug else Connection.objects.order_by("slug"))
+    if slug and not found:
+        raise CommandError(f"There is no connection {slug!r}.")
+    return found
+
+
+def _report(found: QualityPreview) -> str:
+    head = f"{found.slug}: {found.dropped} of {found.chunks} chunks below {found.least:g}"
+    return "\n".join([head, *map(_line, found.lowest)])
+
+
+def _line(chunk: LowChunk) -> str:
+    parts = ", ".join(f"{name} {share:.2f}" for name, share in chunk.parts.items())
+    return f"  {chunk.quality:.2f}  {chunk.title} #{chunk.ordinal} ({parts}): {chunk.beginning}"

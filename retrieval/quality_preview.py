@@ -1,0 +1,70 @@
+"""What the quality filter would drop, connection by connection: for admins, before they choose a threshold."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.db.models import QuerySet, Sum
+
+from corecube.models import Connection
+from retrieval.configuration import configuration_of
+from retrieval.models import Chunk, TermFrequency
+from retrieval.presets import DEFAULT_PRESET, preset_named
+
+_SHOWN_CHARACTERS: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class LowChunk:
+    """A chunk that the filter would drop."""
+
+    document_id: UUID
+    ordinal: int
+    title: str
+    quality: float
+    #: What took from the quality, the heaviest part first.
+    parts: Mapping[str, float]
+    #: The first 80 characters of the text, on one line.
+    beginning: str
+
+
+@dataclass(frozen=True, slots=True)
+class QualityPreview:
+    """How much of a connection the filter would drop."""
+
+    slug: str
+    least: float
+    dropped: int
+    chunks: int
+    #: The lowest first.
+    lowest: tuple[LowChunk, ...]
+
+
+def live_least() -> float:
+    """Return the threshold that searches drop below now."""
+    return configuration_of(preset_named(DEFAULT_PRESET)).config.quality.least
+
+
+def preview(connection: Connection, *, least: float, limit: int) -> QualityPreview:
+    """Return what a threshold (0 to 1) would drop of a connection, with the `limit` lowest chunks.
+
+    The chunks hold text: show them only to who may read the connection.
+    """
+    low = Chunk.objects.filter(connection_id=connection.pk, quality__lt=least)
+    counted = TermFrequency.objects.filter(lexeme="", connection_id=connection.pk)
+    return QualityPreview(
+        slug=connection.slug,
+        least=least,
+        dropped=low.count(),
+        # The empty lexeme counts chunks, so that millions of them need not be counted one by one.
+        chunks=counted.aggregate(sum=Sum("chunks"))["sum"] or 0,
+        lowest=tuple(_lowest(low.order_by("quality", "document_id", "ordinal")[:limit])) if limit else (),
+    )
+
+
+def _lowest(chunks: QuerySet[Chunk]) -> Iterator[LowChunk]:
+    for chunk in chunks.select_related("document").defer("search"):
+        parts = sorted(chunk.quality_parts.items(), key=lambda part: (-part[1], part[0]))
+        beginning = " ".join(chunk.text[: 2 * _SHOWN_CHARACTERS].split())[:_SHOWN_CHARACTERS]
+        yield LowChunk(chunk.document_id, chunk.ordinal, chunk.document.title, chunk.quality, dict(parts), beginning)

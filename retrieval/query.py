@@ -1,0 +1,135 @@
+"""Reading what was asked: the part that retrieval reads, its search syntax, and the same without it. No Django.
+
+The syntax is the one of web searches: "a phrase" in quotes, -word or -"a phrase" for what must be absent, and OR.
+A minus before a number or inside a word is part of it, a quote without its partner is none, and OR counts in capitals.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from retrieval.types import Query
+
+#: Shares of the limit that a cut may give up to end at a word.
+_CUT_AT_MOST: Final = 5
+_JOINERS: Final = frozenset("\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
+_SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
+#: Quotes as phones and word processors write them.
+_CURLY: Final = str.maketrans(dict.fromkeys("\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}„", '"'))
+_TOKEN: Final = re.compile(r'(?<!\S)(?P<minus>-?)"(?P<phrase>[^"]*)"(?!\w)|(?<!\S)-(?P<excluded>[^\W\d][^\s"]*)|\S+')
+_WORD: Final = re.compile(r"\w")
+_MINUS_WORD: Final = re.compile(r"^-(?=[^\W\d])")
+_OR: Final = "OR"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A word or phrase of a query, or an OR between two of them."""
+
+    text: str
+    is_phrase: bool = False
+    is_excluded: bool = False
+
+    @property
+    def is_or(self) -> bool:
+        """Whether it joins its neighbours."""
+        return self.text == _OR and not self.is_phrase
+
+    @property
+    def words(self) -> list[str]:
+        """The words without anything that would read as syntax."""
+        bare = (_MINUS_WORD.sub("", word) for word in self.text.replace('"', " ").split())
+        return [word for word in bare if word != _OR]
+
+
+def read_query(text: str, *, characters: int) -> Query:
+    """Return the query with the part of at most `characters` that retrieval reads, and that part without syntax.
+
+    A query that only says what must be absent excludes nothing: its words are searched for. Never raises.
+    """
+    read = cut(text, characters)
+    clauses = _joined(list(_clauses(read.translate(_CURLY))))
+    wanted = [clause for clause in clauses if not clause.is_excluded and not clause.is_or]
+    if not _has_words(wanted):
+        wanted = [clause for clause in clauses if not clause.is_or]
+        return Query(text, read, _plain(wanted) if any(it.is_excluded for it in wanted) else read)
+    if not any(clause.is_phrase or clause.is_excluded or clause.is_or for clause in clauses):
+        return Query(text, read, read)
+    return Query(text, read, _plain(wanted), " ".join(map(_written, clauses)))
+
+
+def cut(text: str, characters: int) -> str:
+    """Return the beginning of a text, at most so many characters, ended after a word where one ends near the limit.
+
+    A letter is never parted from its accents, nor a joined emoji taken apart.
+    """
+    if len(text) <= characters:
+        return text
+    end = characters
+    while end > 0 and (_extends(text[end]) or text[end - 1] in _JOINERS):
+        end -= 1
+    beginning = text[: end or characters]
+    if not text[end].isspace():
+        *before, _ = re.split(r"(?=\s)", beginning)
+        shorter = "".join(before)
+        if len(shorter) >= characters - characters // _CUT_AT_MOST:
+            beginning = shorter
+    return beginning.rstrip()
+
+
+def _extends(character: str) -> bool:
+    """Return whether a character belongs to the one before it."""
+    is_mark = unicodedata.category(character).startswith("M")
+    return is_mark or character in _JOINERS or ord(character) in _SKIN_TONES
+
+
+def _clauses(text: str) -> Iterator[Clause]:
+    """Yield the clauses in order; a quote without its partner is left out of its word."""
+    for token in _TOKEN.finditer(text):
+        phrase, excluded = token["phrase"], token["excluded"]
+        if phrase is not None:
+            # Without a word in it a pair of quotes says nothing.
+            has_word = _WORD.search(phrase) is not None
+            yield Clause(phrase, is_phrase=has_word, is_excluded=has_word and bool(token["minus"]))
+        elif excluded is not None:
+            yield Clause(excluded, is_excluded=True)
+        else:
+            yield Clause(token.group())
+
+
+def _joined(clauses: Sequence[Clause]) -> list[Clause]:
+    """Return the clauses without an OR that has nothing to join before or after it."""
+    joined: list[Clause] = []
+    for place, clause in enumerate(clauses):
+        if not clause.is_or or _may_join(joined[-1:], clauses[place + 1 :]):
+            joined.append(clause)
+    return joined
+
+
+def _may_join(before: Sequence[Clause], after: Sequence[Clause]) -> bool:
+    following = [clause for clause in after if not clause.is_or]
+    return bool(before) and not before[0].is_or and _has_words(before) and _has_words(following[:1])
+
+
+def _has_words(clauses: Sequence[Clause]) -> bool:
+    return any(_WORD.search(word) for clause in clauses for word in clause.words)
+
+
+def _plain(clauses: Sequence[Clause]) -> str:
+    return " ".join(word for clause in clauses for word in clause.words)
+
+
+def _written(clause: Clause) -> str:
+    """Return a clause so that `websearch_to_tsquery` reads it as it is meant."""
+    if clause.is_or:
+        return _OR
+    text = clause.text.replace('"', " ")
+    minus = "-" if clause.is_excluded else ""
+    # It takes every minus before a word for an operator, and a small "or" for an OR; not so inside quotes.
+    return f'{minus}"{text}"' if minus or clause.is_phrase or _is_misread(text) else text
+
+
+def _is_misread(text: str) -> bool:
+    return text.startswith("-") or text.lower() == "or"

@@ -1,0 +1,109 @@
+"""Fingerprints of texts whose distance tells how alike the texts are, and the words that they are made of. Pure.
+
+Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002, over sets of three words in a row.
+"""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Shingles = NDArray[np.uint64]
+
+BITS: Final = 64
+#: Words in a row that make one feature.
+_SHINGLE_WORDS: Final = 3
+#: A shorter text has too few features for a distance to mean anything.
+_FEWEST_WORDS: Final = 8
+#: A number with its sign, a sign of measure or money, one character of a script without spaces, a word ("C++" too).
+_WORD: Final = re.compile(
+    "(?<!\\w)[-+\u2212]?\\d+(?:[.,:]\\d+)*|[%\u2030\u00b0\u20ac$\u00a3\u00a5]"
+    "|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
+    "|[^\\W\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+[+#]*"
+)
+#: Odd constants of 64 bits, with about as many ones as zeros (splitmix64 and its kin).
+_FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+_CACHED_WORDS: Final = 50_000
+#: Standard deviations by which the distance of a pair may exceed what is expected of it.
+_DEVIATIONS: Final = 2.5
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text as written, numbers with their sign; the signs that only punctuate are left out."""
+    return _WORD.findall(text)
+
+
+def simhash(text: str) -> int:
+    """Return the signed 64-bit fingerprint of a text's words, the same in every process; 0 for a text without words.
+
+    Case and punctuation do not count. A text of fewer than eight words gets a hash that only equal words share.
+    """
+    words = [word.casefold() for word in words_of(text)]
+    if not words:
+        return 0
+    if len(words) < _FEWEST_WORDS:
+        return _signed(_digest(" ".join(words)))
+    bits = np.unpackbits(shingles(words).astype("<u8").view(np.uint8).reshape(-1, BITS // 8), axis=1)
+    ones = bits.sum(axis=0, dtype=np.int64)
+    return int(np.packbits(2 * ones > len(bits)).view("<i8")[0]) or 1
+
+
+def shingles(words: Sequence[str]) -> Shingles:
+    """Return the hashes of every three words in a row, each once, in ascending order; fewer words make one."""
+    count = max(1, len(words) - _SHINGLE_WORDS + 1)
+    hashes = np.array([_hash(word) for word in words], dtype=np.uint64)
+    mixed = np.zeros(count, dtype=np.uint64)
+    for place, factor in zip(range(min(_SHINGLE_WORDS, len(words))), _FACTORS, strict=False):
+        mixed = (mixed ^ hashes[place : place + count]) * factor
+        mixed ^= mixed >> np.uint64(29)
+    return np.unique(mixed)
+
+
+def jaccard(one: Shingles, other: Shingles) -> float:
+    """Return the share of two sets' members that both hold, 0 to 1."""
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    return shared / (len(one) + len(other) - shared)
+
+
+def hamming_limit(least_similarity: float) -> int:
+    """Return the distance within which nearly all pairs lie whose Jaccard similarity is at least this.
+
+    Each bit differs with probability acos(c) / pi, where c = 2 J / (1 + J) is the cosine of two sets of one size
+    (Charikar 2002, section 3); the limit is that mean of 64 bits and 2.5 standard deviations.
+    """
+    share = math.acos(min(1.0, 2 * least_similarity / (1 + least_similarity))) / math.pi
+    return math.floor(BITS * share + _DEVIATIONS * math.sqrt(BITS * share * (1 - share)))
+
+
+def close_pairs(fingerprints: Sequence[int], limit: int, label: Callable[[int], int]) -> list[tuple[int, int]]:
+    """Return the pairs of places, the smaller first, whose fingerprints differ in at most `limit` bits.
+
+    The labels of the two places must be equal, too; only those of places that are close to another are asked for.
+    A fingerprint of 0 is close to none.
+    """
+    values = np.array(fingerprints, dtype=np.int64).view(np.uint64)
+    close = np.bitwise_count(values[:, None] ^ values[None, :]) <= limit
+    close = np.triu(close, 1) & (values != 0)[:, None] & (values != 0)[None, :]
+    involved = np.flatnonzero(close.any(axis=0) | close.any(axis=1))
+    labels = np.zeros(len(values), dtype=np.int64)
+    labels[involved] = [label(int(place)) for place in involved]
+    close &= labels[:, None] == labels[None, :]
+    return [(int(one), int(other)) for one, other in np.argwhere(close)]
+
+
+@lru_cache(_CACHED_WORDS)
+def _hash(word: str) -> int:
+    return _digest(word)
+
+
+def _digest(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _signed(value: int) -> int:
+    return value - 2**BITS if value >= 2 ** (BITS - 1) else value or 1

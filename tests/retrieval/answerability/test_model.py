@@ -1,0 +1,72 @@
+"""The two fits, and the one that is shipped."""
+
+import json
+
+import pytest
+
+from retrieval.answerability.logistic import LogisticModel, Sample
+from retrieval.answerability.model import (
+    WITH_SENTENCES,
+    WITHOUT_SENTENCES,
+    AnswerabilityModel,
+    fitted,
+    fitted_from_nothing,
+    shipped,
+)
+
+ONE = LogisticModel(1.0, {"cosine_best": 1.0}, {"cosine_best": 0.5}, {"cosine_best": 0.1})
+OTHER = LogisticModel(-1.0, {"cosine_best": 1.0}, {"cosine_best": 0.5}, {"cosine_best": 0.1})
+
+
+def test_a_search_without_sentence_cosines_is_judged_by_its_own_fit():
+    model = AnswerabilityModel(ONE, OTHER)
+    assert model.for_signals({"sentence_cosine": 0.1}) is ONE
+    assert model.for_signals({"cosine_best": 0.1}) is OTHER
+
+
+def test_a_model_survives_being_stored():
+    model = AnswerabilityModel(ONE, OTHER, is_calibrated=True, score_type="logit")
+    assert AnswerabilityModel.from_json(json.loads(json.dumps(model.to_json())), is_calibrated=True) == model
+
+
+@pytest.mark.parametrize("data", [{}, {"with_sentences": {}}, {"with_sentences": None, "without_sentences": None}])
+def test_a_model_that_is_not_whole_is_refused(data):
+    with pytest.raises((KeyError, TypeError)):
+        AnswerabilityModel.from_json(data, is_calibrated=True)
+
+
+def test_the_shipped_model_reads_what_it_should_in_the_direction_it_should():
+    model = shipped()
+    assert tuple(model.with_sentences.weights) == WITH_SENTENCES
+    assert tuple(model.without_sentences.weights) == WITHOUT_SENTENCES
+    assert not model.is_calibrated
+    for fit in (model.with_sentences, model.without_sentences):
+        assert [name for name, weight in fit.weights.items() if weight <= 0] == ["denial_unmatched"]
+
+
+def test_more_evidence_never_lowers_the_shipped_confidence():
+    weak = dict.fromkeys(WITHOUT_SENTENCES, 0.2)
+    for name in WITHOUT_SENTENCES:
+        gained = shipped().confidence({**weak, name: 0.4}) - shipped().confidence(weak)
+        assert gained < 0 if name == "denial_unmatched" else gained > 0
+
+
+def samples(count, **more):
+    """Return questions of which those with a high rerank score are answerable."""
+    return [
+        Sample({"cosine_best": 0.7, "rerank_logit": 3.0 if n % 2 else -3.0, **more}, answerable=bool(n % 2))
+        for n in range(count)
+    ]
+
+
+def test_a_rerankers_score_is_taken_in_where_there_is_one():
+    model = fitted(samples(100), ridge=1.0, prior=shipped(), score_type="logit")
+    assert model.is_calibrated
+    assert model.without_sentences.weights["rerank_logit"] > 1
+    assert model.confidence({"cosine_best": 0.7, "rerank_logit": 3.0}) > 0.9
+    assert "rerank_logit" not in shipped().without_sentences.weights
+
+
+def test_a_fit_from_nothing_has_means_of_its_own():
+    model = fitted_from_nothing(samples(20, coverage_sentence=0.25), ridge=1.0)
+    assert model.with_sentences.means["coverage_sentence"] == 0.25

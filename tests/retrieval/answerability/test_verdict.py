@@ -1,0 +1,100 @@
+"""Verdicts and their reasons."""
+
+from dataclasses import replace
+
+import pytest
+
+from corecube.scope import AccessScope
+from retrieval.answerability.logistic import LogisticModel
+from retrieval.answerability.model import AnswerabilityModel
+from retrieval.answerability.verdict import judge, nothing, verdict_of
+from retrieval.config import AnswerabilityConfig
+from retrieval.types import Drop, DropReason, QueryTerms, Term, Verdict
+from tests.retrieval.conftest import chunk_id, connection, scope
+
+#: Log-odds 4 (cosine - 0.5): 0.5 is a half.
+FIT = LogisticModel(0.0, {"cosine_best": 4.0}, {"cosine_best": 0.5}, {"cosine_best": 1.0})
+MODEL = AnswerabilityModel(FIT, FIT)
+CONFIG = AnswerabilityConfig(answerable_from=0.6, partial_from=0.3)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "verdict"),
+    [
+        (1.0, Verdict.ANSWERABLE),
+        (0.6, Verdict.ANSWERABLE),
+        (0.599, Verdict.PARTIAL),
+        (0.3, Verdict.PARTIAL),
+        (0.299, Verdict.NOT_ANSWERABLE),
+        (0.0, Verdict.NOT_ANSWERABLE),
+    ],
+)
+def test_a_bound_belongs_to_the_better_verdict(confidence, verdict):
+    assert verdict_of(confidence, CONFIG) is verdict
+
+
+def judged(state, **signals):
+    return judge(state, signals, model=MODEL, config=CONFIG)
+
+
+def test_an_answerable_question_has_no_reason(state):
+    found = judged(state, cosine_best=0.9)
+    # 4 x 0.4 = 1.6; 1 / (1 + e^-1.6) = 0.832.
+    assert found.confidence == pytest.approx(0.832, abs=5e-4)
+    assert (found.verdict, found.reason, found.explanation) == (Verdict.ANSWERABLE, "", "")
+    assert found.contributions == {"cosine_best": pytest.approx(1.6)}
+    assert not found.is_calibrated
+
+
+def test_a_weak_match_tells_its_numbers(state):
+    found = judged(state, cosine_best=0.25, coverage_passage=0.41, coverage_sentence=0.2)
+    assert (found.verdict, found.reason) == (Verdict.NOT_ANSWERABLE, "weak_match")
+    assert found.explanation == (
+        "Weighed by rarity, the best passage holds 41 % of the question's terms, the best sentence 20 %;"
+        " the best cosine is 0.25."
+    )
+
+
+def test_unknown_words_are_named_when_they_weigh_enough(state):
+    terms = QueryTerms((Term("zanzibar", 0, 5.0), Term("rollback", 3, 2.0)), 9)
+    asked = replace(state, terms=terms)
+    found = judged(asked, cosine_best=0.4, unknown_share=5 / 7)
+    assert (found.verdict, found.reason) == (Verdict.PARTIAL, "unknown_terms")
+    assert found.explanation == "Nothing in scope holds “zanzibar”."
+    assert judged(asked, cosine_best=0.4, unknown_share=0.1).reason == "weak_match"
+
+
+def test_many_unknown_words_are_counted(state):
+    terms = QueryTerms(tuple(Term(f"word{n}", 0, 1.0) for n in range(7)), 9)
+    found = judged(replace(state, terms=terms), unknown_share=1.0)
+    assert found.explanation.endswith("“word4” and 2 more.")
+
+
+def absent(state, *drops, **changes):
+    return nothing(replace(state, drops=drops, **changes), model=MODEL)
+
+
+def drop(number, reason):
+    return Drop(chunk_id(number), reason)
+
+
+def test_without_a_connection_in_scope_there_is_no_scope(state):
+    found = absent(state, scope=AccessScope("charlie", ()))
+    assert (found.reason, found.verdict, found.confidence) == ("no_scope", Verdict.NOT_ANSWERABLE, 0.0)
+
+
+def test_nothing_found_is_said_with_the_size_of_the_scope(state):
+    found = absent(state, terms=QueryTerms(corpus_size=12), scope=scope(connection()))
+    assert (found.reason, found.explanation) == ("nothing_found", "None of the 12 chunks in scope came near.")
+
+
+def test_hits_that_were_all_dropped_are_told_by_stage(state):
+    floor = [drop(n, DropReason.BELOW_FLOOR) for n in range(3)]
+    assert absent(state, *floor).reason == "below_floor"
+    both = absent(state, *floor, drop(4, DropReason.QUALITY))
+    assert (both.reason, both.explanation) == ("filtered", "All hits were dropped: 3 below floor, 1 quality.")
+
+
+def test_hits_outside_the_scope_are_as_if_never_found(state):
+    stopped, bare = absent(state, drop(1, DropReason.ACCESS)), absent(state)
+    assert stopped == bare

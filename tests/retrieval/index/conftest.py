@@ -1,0 +1,82 @@
+"""Scopes, and more rows than the shared world has."""
+
+from uuid import UUID
+
+import numpy as np
+import pytest
+from django.db import connection as database
+from django.utils import timezone
+from pgvector import HalfVector
+
+from corecube.access import scope_for
+from retrieval import runtime
+from retrieval.models import Document
+
+
+@pytest.fixture
+def unit(index):
+    """Return random unit vectors of the index's dimension, shape (count, dim)."""
+
+    def draw(seed, count=1):
+        vectors = np.random.default_rng(seed).standard_normal((count, index.dim))
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    return draw
+
+
+@pytest.fixture
+def index(world):
+    return runtime.active_index(runtime.encoder())
+
+
+@pytest.fixture
+def alice(world):
+    return scope_for(world.principal("alice"))
+
+
+@pytest.fixture
+def bob(world):
+    return scope_for(world.principal("bob"))
+
+
+@pytest.fixture
+def many(world, index, unit):
+    """Add 2,000 random vectors, half in the runbooks and half in the ledger, and return them."""
+    vectors = unit(7, 2000)
+    rows = [
+        (number, index.id, world.runbooks.pk if number % 2 else world.ledger.pk, HalfVector(vector).to_text())
+        for number, vector in enumerate(vectors)
+    ]
+    with database.cursor() as cursor:
+        cursor.executemany(
+            "INSERT INTO retrieval_embedding (document_id, ordinal, index_id, connection_id, vector)"
+            " VALUES (gen_random_uuid(), %s, %s, %s, %s::halfvec)",
+            rows,
+        )
+    return vectors
+
+
+@pytest.fixture
+def common(world):
+    """Add 64 documents with one chunk each, ids evenly spread, all with one word; every eighth has it in its title."""
+    Document.objects.bulk_create(
+        Document(
+            id=UUID(int=number << 122),
+            connection=world.runbooks,
+            external_id=f"common {number}",
+            source_type="text",
+            byte_size=0,
+            synced_at=timezone.now(),
+        )
+        for number in range(64)
+    )
+    with database.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO retrieval_chunk"
+            " (document_id, ordinal, connection_id, text, heading_path, token_count, content_hash, search)"
+            " SELECT (lpad(to_hex(number * 4), 2, '0') || repeat('0', 30))::uuid, 0, %s, '', '{}', 1, '',"
+            " setweight(to_tsvector('simple', CASE WHEN number %% 8 = 0 THEN 'common' ELSE 'other' END), 'A')"
+            " || setweight(to_tsvector('simple', 'common'), 'C')"
+            " FROM generate_series(0, 63) AS number",
+            [world.runbooks.pk],
+        )

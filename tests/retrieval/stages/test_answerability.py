@@ -1,0 +1,113 @@
+"""The stage: what it reads, what it spends, and which model judges."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retrieval.answerability.logistic import LogisticModel
+from retrieval.answerability.model import AnswerabilityModel, shipped
+from retrieval.config import AnswerabilityConfig
+from retrieval.errors import EncoderError
+from retrieval.stages import JudgeAnswerability
+from retrieval.testing import HashEncoder
+from retrieval.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
+from tests.retrieval.conftest import connection, hit, scope
+
+OWN = LogisticModel(9.0, {}, {}, {})
+#: A calibration that finds everything answerable.
+CALIBRATED = AnswerabilityModel(OWN, OWN, is_calibrated=True, score_type="blend")
+
+
+class CountingEncoder(HashEncoder):
+    """Remembers what it was given."""
+
+    def __init__(self):
+        super().__init__()
+        self.given = []
+
+    def encode_documents(self, texts):
+        self.given.append(list(texts))
+        return super().encode_documents(texts)
+
+
+class BrokenEncoder(HashEncoder):
+    def encode_documents(self, _texts):
+        raise EncoderError
+
+
+@pytest.fixture
+def searched(state):
+    """A finished search: two passages, the first of which holds the answer."""
+    first = hit(1, 0.9, text="Rollback takes four minutes. Ask first.", cosine=0.8, fulltext=2.0)
+    first = replace(first, matches=(TermMatch("rollback", 4.0, 2.0, "C"),))
+    passages = (Passage(1, first, "", 10), Passage(2, hit(2, 0.5, text="Elsewhere it rains.", cosine=0.4), "", 10))
+    return replace(
+        state,
+        scope=scope(connection()),
+        terms=QueryTerms((Term("rollback", 1, 4.0),), corpus_size=2),
+        vector=HashEncoder().encode_query("rollback takes four minutes"),
+        rankings={"dense": (first,), "fulltext": (first,)},
+        passages=passages,
+    )
+
+
+def stage(encoder=None, calibrated=None, **config):
+    return JudgeAnswerability(AnswerabilityConfig(**config), "english", encoder or HashEncoder(), calibrated)
+
+
+def test_it_judges_with_the_shipped_model_and_says_so(searched):
+    judged = stage()(searched).answerability
+    assert judged.confidence == shipped().confidence(judged.signals)
+    assert not judged.is_calibrated
+    assert judged.signals["coverage_passage"] == 1.0
+
+
+def test_the_best_sentences_are_encoded_and_no_more(searched):
+    encoder = CountingEncoder()
+    judged = stage(encoder, sentences=1)(searched).answerability
+    assert encoder.given == [["Title 1\nRollback takes four minutes."]]
+    expected = float(encoder.encode_documents(["Title 1\nRollback takes four minutes."])[0] @ searched.vector)
+    assert judged.signals["sentence_cosine"] == pytest.approx(expected)
+
+
+def test_none_are_encoded_when_none_are_wanted(searched):
+    encoder = CountingEncoder()
+    after = stage(encoder, sentences=0)(searched)
+    assert (encoder.given, after.notes) == ([], ())
+    assert "sentence_cosine" not in after.answerability.signals
+
+
+def test_none_are_encoded_when_time_is_short_and_the_other_fit_judges(searched, clock):
+    encoder, quick = CountingEncoder(), replace(OWN, intercept=-9.0)
+    clock.now = 0.9
+    after = stage(encoder, AnswerabilityModel(OWN, quick))(searched)
+    assert encoder.given == []
+    assert after.answerability.confidence < 0.01
+    assert [(note.code, note.degraded) for note in after.notes] == [("answerability_quick", True)]
+
+
+def test_an_encoder_that_fails_costs_only_its_signal(searched):
+    after = stage(BrokenEncoder())(searched)
+    assert "sentence_cosine" not in after.answerability.signals
+    assert [note.code for note in after.notes] == ["answerability_quick"]
+
+
+def test_a_calibration_judges_the_scores_that_it_was_fitted_on(searched):
+    judged = stage(calibrated=CALIBRATED)(searched).answerability
+    assert (judged.verdict, judged.is_calibrated) == (Verdict.ANSWERABLE, True)
+    other = stage(calibrated=replace(CALIBRATED, score_type=ScoreType.LOGIT.value))(searched).answerability
+    assert not other.is_calibrated
+    assert other.confidence == stage()(searched).answerability.confidence
+
+
+def test_without_a_passage_nothing_is_computed(state):
+    encoder = CountingEncoder()
+    after = stage(encoder)(replace(state, vector=np.zeros(64, np.float32)))
+    assert encoder.given == []
+    assert (after.answerability.verdict, after.answerability.reason) == (Verdict.NOT_ANSWERABLE, "nothing_found")
+
+
+def test_taking_the_answering_passage_away_lowers_the_confidence(searched):
+    without = replace(searched, passages=searched.passages[1:], rankings={})
+    assert stage()(without).answerability.confidence < stage()(searched).answerability.confidence

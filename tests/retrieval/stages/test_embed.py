@@ -1,0 +1,58 @@
+"""What is embedded of a query, and what is kept of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from retrieval import runtime
+from retrieval.query import read_query
+from retrieval.services import SearchRequest, search
+from retrieval.stages import Embed
+from retrieval.testing import HashEncoder
+
+
+def notes(world, name, text="rollback"):
+    outcome = search(SearchRequest(text=text), principal=world.principal(name))
+    return [note.code for span in outcome.trace if span.stage == "embed" for note in span.notes]
+
+
+@pytest.fixture
+def kept(settings):
+    settings.CORECUBE_QUERY_CACHE = 50
+    yield
+    runtime._query_cache.cache_clear()
+
+
+def test_the_vector_is_that_of_the_plain_text(state):
+    query = read_query('"drain the queue" -staging', characters=500)
+    vector = Embed(HashEncoder())(replace(state, query=query)).vector
+    assert np.array_equal(vector, HashEncoder().encode_query("drain the queue"))
+
+
+def test_a_query_asked_again_says_that_its_vector_was_kept(world, kept):
+    assert notes(world, "bob") == []
+    assert notes(world, "bob") == ["embed_cached"]
+    # Syntax makes no other text.
+    assert notes(world, "bob", "rollback -staging") == ["embed_cached"]
+
+
+def test_what_someone_else_asked_is_not_told(world, kept):
+    assert notes(world, "alice") == []
+    assert notes(world, "bob") == []
+
+
+def test_nothing_is_kept_when_the_setting_is_0(world):
+    assert notes(world, "bob") == notes(world, "bob") == []
+
+
+def test_who_measures_uses_no_kept_vector(world, kept):
+    assert runtime.resources().query_cache is not None
+    assert runtime.resources(runtime.encoder()).query_cache is None
+
+
+def test_a_kept_vector_finds_the_same(world, kept):
+    asked = SearchRequest(text="rollback staging")
+    first, again = (search(asked, principal=world.principal("bob")) for _ in range(2))
+    assert [hit.chunk_id for hit in first.hits] == [hit.chunk_id for hit in again.hits]
+    assert first.hits[0].signals["cosine"] == again.hits[0].signals["cosine"]
