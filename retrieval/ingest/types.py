@@ -26,8 +26,14 @@ class Block:
     level: int = 0
     #: First page (1-based) that the block stands on; None where the format has no pages.
     page: int | None = None
-    #: For a table: its header row, which is also the first line of `text`; repeated when the table is split.
+    #: What is repeated above a part of the block. For a table: its header row, which is also the first line of
+    #: `text`. For code and records, where it is not in `text`: the lines that open the class, the record's name.
     header: str = ""
+    #: Row or line (1-based, as people see it in their program) of the first line of `text` below `header`, one
+    #: row a line; None where the format has no rows or lines worth citing.
+    row: int | None = None
+    #: Names that the format itself puts the block under: class and method, the key above a record.
+    path: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class RawDocument:
 class Parser(Protocol):
     """Turns the bytes of one format into a parsed document."""
 
-    def __call__(self, raw: RawDocument) -> ParsedDocument:
+    def __call__(self, raw: RawDocument, /) -> ParsedDocument:
         """Return the document; raise IngestError for bytes that it cannot read."""
         ...
 
@@ -72,6 +78,9 @@ class ChunkDraft:
     token_count: int
     page_start: int | None = None
     page_end: int | None = None
+    #: First and last row (of the sheet that the heading path names) or line, 1-based and inclusive.
+    row_start: int | None = None
+    row_end: int | None = None
 
 
 class TokenCounter(Protocol):

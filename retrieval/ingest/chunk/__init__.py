@@ -3,8 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from retrieval.ingest.chunk.by_code import chunk_by_code
 from retrieval.ingest.chunk.by_heading import chunk_by_heading
+from retrieval.ingest.chunk.by_item import chunk_by_item
 from retrieval.ingest.chunk.by_paragraph import chunk_by_paragraph
+from retrieval.ingest.chunk.by_record import chunk_by_record
+from retrieval.ingest.chunk.by_table import chunk_by_table
 from retrieval.ingest.chunk.fixed import chunk_fixed
 from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.types import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter
@@ -14,9 +18,19 @@ __all__ = ["chunk"]
 Chunker = Callable[[ParsedDocument, TokenCounter, Room], tuple[ChunkDraft, ...]]
 
 _CHUNKERS: Final[Mapping[str, Chunker]] = {
+    "code": chunk_by_code,
+    "feed": chunk_by_item,
+    "json": chunk_by_record,
     "markdown": chunk_by_heading,
     "html": chunk_by_heading,
+    "notebook": chunk_by_heading,
+    "rst": chunk_by_heading,
     "docx": chunk_by_heading,
+    "pptx": chunk_by_heading,
+    "epub": chunk_by_heading,
+    "email": chunk_by_heading,
+    "excel": chunk_by_table,
+    "csv": chunk_by_table,
     "pdf": chunk_by_paragraph,
     "text": chunk_fixed,
 }

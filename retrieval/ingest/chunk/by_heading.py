@@ -20,10 +20,11 @@ def chunk_by_heading(document: ParsedDocument, counter: TokenCounter, room: Room
     path on the chunk.
     """
     root = outline(sources(document.blocks, counter, room), room)
-    return written(settled(list(_drafts(root, (), room)), room), room, document.title)
+    return written(settled(list(drafts_of(root, (), room)), room), room, document.title)
 
 
-def _drafts(section: Section, path: _Path, room: Room) -> Iterator[Draft]:
+def drafts_of(section: Section, path: _Path, room: Room) -> Iterator[Draft]:
+    """Yield the chunks in the making of a section that stands below the headings of `path`."""
     if len(section.children) == 1 and not section.body:
         yield from _drafts_of_unit(section.children[0], path, room)
     elif _tokens(section, room) <= room.target:
@@ -68,7 +69,7 @@ def _drafts_of_unit(unit: Section, path: _Path, room: Room) -> Iterator[Draft]:
         for packed in pack(pieces, room, balanced=True):
             yield Draft(path, packed.own, packed.repeated)
     elif unit.body or unit.children:
-        yield from _drafts(unit, (*path, unit.heading), room)
+        yield from drafts_of(unit, (*path, unit.heading), room)
     else:
         yield Draft(path, (unit.heading,))
 

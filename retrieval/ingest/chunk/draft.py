@@ -104,6 +104,7 @@ def _together(one: Draft, other: Draft) -> Draft:
 def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
     path = tuple(" ".join(heading.text.split()) for heading in draft.path)
     pages = [piece.source.block.page for piece in draft.pieces if piece.source.block.page is not None]
+    rows = [rows for piece in draft.pieces if (rows := piece.rows)]
     return ChunkDraft(
         ordinal=ordinal,
         text=_text(draft.pieces),
@@ -111,6 +112,8 @@ def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
         token_count=token_cost(draft.pieces, room.separator),
         page_start=min(pages, default=None),
         page_end=max(pages, default=None),
+        row_start=min((first for first, _ in rows), default=None),
+        row_end=max((last for _, last in rows), default=None),
     )
 
 

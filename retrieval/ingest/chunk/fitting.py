@@ -10,7 +10,7 @@ from retrieval.ingest.types import Block, BlockKind, TokenCounter
 
 _KEPT_WHOLE: Final = frozenset({BlockKind.TABLE, BlockKind.CODE})
 #: A header with more than this share of the target would leave no room for rows.
-_HEADER_SHARE: Final = 4
+_HEADER_SHARE: Final = 2
 
 
 def sources(blocks: Iterable[Block], counter: TokenCounter, room: Room) -> list[Source]:
@@ -41,20 +41,26 @@ def _tables_with_header(source: Source, header: Source, room: Room) -> Iterator[
     free = room.target - len(header.starts) - room.separator
     rows = [piece for piece in split(source, free) if piece.end > len(header.starts)]
     group: list[Piece] = []
+    number = source.block.row
     for row in rows:
         if group and row.end - group[0].first > free:
-            yield _table_part(group, header)
+            yield _table_part(group, header, number)
+            if number is not None:
+                number += sum(piece.text.count("\n") for piece in group)
             group = []
         group.append(row)
-    yield _table_part(group, header)
+    yield _table_part(group, header, number)
 
 
-def _table_part(rows: list[Piece], header: Source) -> Source:
-    """Return the rows below the header row as a table; the places of their tokens are moved, not counted again."""
+def _table_part(rows: list[Piece], header: Source, number: int | None) -> Source:
+    """Return the rows below the header row as a table whose first row has that number.
+
+    The places of their tokens are moved, not counted again.
+    """
     source = rows[0].source
     begin, end = source.position(rows[0].first), source.position(rows[-1].end)
     body = source.block.text[begin:end].rstrip()
     shift = len(header.block.text) + 1 - begin
     moved = [start + shift for start in source.starts[rows[0].first : rows[-1].end]]
-    block = replace(source.block, text=f"{header.block.text}\n{body}")
+    block = replace(source.block, text=f"{header.block.text}\n{body}", row=number)
     return Source(block, [*header.starts, *moved])

@@ -66,6 +66,19 @@ class Piece:
         """What kind of block the piece is from."""
         return self.source.block.kind
 
+    @property
+    def rows(self) -> tuple[int, int] | None:
+        """The numbers of the first and the last row or line, None for a header alone or where rows have no numbers."""
+        block = self.source.block
+        if block.row is None:
+            return None
+        begin = self.source.position(self.first)
+        text = self.text.rstrip()
+        # The header of a table is its first line and has no number.
+        first = block.row + block.text.count("\n", 0, begin) - bool(block.header)
+        last = first + text.count("\n")
+        return (max(first, block.row), last) if last >= block.row else None
+
 
 def is_continued(before: Piece, after: Piece) -> bool:
     """Return True when a piece goes on where the other ends, so that no blank line stands between them."""

@@ -26,6 +26,8 @@ def _parsed(found: Format, raw: RawDocument) -> ParsedDocument:
         return found.parse(raw)
     except IngestError:
         raise
+    except MemoryError as error:
+        raise IngestError("too_large", "The file needs more memory than it may have.") from error
     except Exception as error:
         # A library may fail in any way on a broken file, and one file must not stop a sync.
         raise IngestError("corrupt", "The file is damaged and cannot be read.") from error

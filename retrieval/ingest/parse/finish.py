@@ -26,12 +26,17 @@ _PROGRAM_PREFIX: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _GENERIC_STEMS: Final = frozenset({"index", "readme", "default"})
 
 
-def tidy(text: str) -> str:
+def cleaned(text: str) -> str:
     """Return `text` in NFC with plain line ends and spaces, free of what no store or reader can use."""
     text = _LINE_ENDS.sub("\n", text)
     if not text.isascii():
         text = _SURROGATES.sub("\ufffd", unicodedata.normalize("NFC", _WIDE_SPACES.sub(" ", text)))
-    return _MANY_BLANK_LINES.sub("\n\n", _UNWANTED.sub("", text)).strip("\n").rstrip()
+    return _UNWANTED.sub("", text)
+
+
+def tidy(text: str) -> str:
+    """Return `text` cleaned, with no more than one blank line in a row and none around it."""
+    return _MANY_BLANK_LINES.sub("\n\n", cleaned(text)).strip("\n").rstrip()
 
 
 def one_line(text: str) -> str:

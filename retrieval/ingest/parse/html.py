@@ -11,7 +11,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, one_line, tidy
-from retrieval.ingest.parse.html_main import main_content
+from retrieval.ingest.parse.html_main import drop_invisible, main_content
 from retrieval.ingest.parse.html_table import is_data_table, table_rows
 from retrieval.ingest.types import Block, ParsedDocument, RawDocument
 
@@ -55,11 +55,26 @@ def parse_html(raw: RawDocument) -> ParsedDocument:
     return finished(raw, source_type="html", blocks=blocks, metadata=metadata, property_title=title)
 
 
+def blocks_of_content(markup: str) -> list[Block]:
+    """Return the blocks of a piece of HTML from a stranger, without scripts and navigation; plain text is one."""
+    return _Reader().read(main_content(_page(f"<div>{markup}</div>"))) if markup.strip() else []
+
+
 def blocks_of_fragment(markup: str) -> list[Block]:
     """Return the blocks of a piece of HTML, as it stands inside Markdown."""
     if not _TAG.search(markup):
         return []
     return _Reader().read(_page(f"<div>{markup}</div>"))
+
+
+def blocks_of_page(content: bytes, charset: str = "") -> list[Block]:
+    """Return the blocks of all that a reader sees of a page: a chapter, a mail, where nothing is navigation.
+
+    `charset` is the one that the source names. Raises IngestError `empty`, `encoding`, `unsupported_type`.
+    """
+    page = _page(decode(content, charset or _declared_charset(content)))
+    drop_invisible(page)
+    return _Reader().read(page)
 
 
 def _page(markup: str) -> HtmlElement:

@@ -42,7 +42,7 @@ def main_content(page: HtmlElement) -> HtmlElement:
     `page` is changed. A page whose text is all navigation by these rules is returned whole, since
     a list of links is better than nothing.
     """
-    _drop_invisible(page)
+    drop_invisible(page)
     everything = _text_length(page)
     for element in _navigation(page):
         if element is not page and _text_length(element) <= _CONTENT_SHARE * everything:
@@ -53,7 +53,8 @@ def main_content(page: HtmlElement) -> HtmlElement:
     return content
 
 
-def _drop_invisible(page: HtmlElement) -> None:
+def drop_invisible(page: HtmlElement) -> None:
+    """Remove from `page` what no reader sees."""
     for element in list(page.iter(*_INVISIBLE)):
         _drop(element)
     for element in page.xpath("//*[@hidden or @aria-hidden='true' or @style]"):

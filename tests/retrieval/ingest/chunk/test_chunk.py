@@ -23,7 +23,7 @@ class Words:
 
 LINES = st.lists(st.sampled_from(["One two.", "three", "Four! Five", "six:", "seven eight nine. Ten"]), min_size=1)
 TEXTS = st.builds(lambda lines, sign: sign.join(lines), LINES, st.sampled_from([" ", "\n", "\n  "]))
-SOURCE_TYPES = st.sampled_from(["markdown", "html", "docx", "pdf", "text", "epub"])
+SOURCE_TYPES = st.sampled_from(["markdown", "html", "docx", "pdf", "text", "epub", "code", "json", "feed"])
 
 
 @st.composite

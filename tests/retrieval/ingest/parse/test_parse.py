@@ -7,6 +7,13 @@ from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.formats import TEXT
 from retrieval.ingest.types import RawDocument
 
+OFFICE_NAMES = ["a.xlsx", "a.xls", "a.ods", "a.pptx", "a.epub", "a.msg"]
+MARKUP_NAMES = ["a.md", "a.html", "a.txt", "a.rst"]
+DATA_NAMES = ["a.json", "a.ndjson", "a.ipynb", "a.xml"]
+CODE_NAMES = ["a.py", "a.ts", "a.go", "a.rs", "a.cpp", "a.sh", "a.sql", "a.php", "a.rb", "a.kt", "a.yaml", "a.lua"]
+TEXT_NAMES = ["a.csv", "a.eml", "a.rtf"]
+#: What the files of these names begin with, so that the parsers are reached.
+STARTS = [b"", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"{\\rtf1 ", b"Subject: x\n", b"a,b\n"]
 REASONS = {"empty", "unsupported_type", "corrupt", "encrypted", "no_text", "too_large", "encoding"}
 
 
@@ -19,7 +26,11 @@ REASONS = {"empty", "unsupported_type", "corrupt", "encrypted", "no_text", "too_
         ("page", "text/plain", "<!doctype HTML><p>x</p>", "html"),
         ("page", "", "<?xml version='1.0'?>\n<html><body><p>x</p></body></html>", "html"),
         ("LICENSE", "", "Permission is hereby granted", "text"),
-        ("settings.yml", "", "a: b", "text"),
+        ("settings.yml", "", "a: b", "code"),
+        ("Makefile", "", "all: x", "code"),
+        ("data", "application/json", "[1]", "json"),
+        ("a.ndjson", "", '{"a": 1}', "json"),
+        ("feed", "", "<rss><item><title>x</title></item></rss>", "feed"),
         ("a.markdown", "application/octet-stream", "x", "markdown"),
     ],
 )
@@ -48,10 +59,10 @@ def reason_of(name, content, media_type=""):
         ("a.md", b"---\ntitle: Only this\n---\n", "empty"),
         ("photo.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF\0", "unsupported_type"),
         ("a.txt", b"\x01\x02\x03\x04\0\0\0", "unsupported_type"),
-        ("letter.rtf", b"{\\rtf1 hello}", "unsupported_type"),
+        ("drawing.ps", b"%!PS-Adobe-3.0", "unsupported_type"),
         ("icon.svg", b"<svg xmlns='x'></svg>", "unsupported_type"),
         ("a.zip", b"PK\x05\x06" + b"\0" * 18, "unsupported_type"),
-        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "unsupported_type"),
+        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "corrupt"),
         (
             "new.docx",
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"),
@@ -59,8 +70,9 @@ def reason_of(name, content, media_type=""):
         ),
         ("a.docx", b"not an archive", "corrupt"),
         ("a.txt", b"x" * (TEXT.most_bytes + 1), "too_large"),
+        ("a.html", b"<p>text" * (7 * 1024**2), "too_large"),
     ],
-    ids=str,
+    ids=lambda value: str(value[:20]),
 )
 def test_what_cannot_be_read_has_a_reason(name, content, reason):
     assert reason_of(name, content) == reason
@@ -85,15 +97,22 @@ def read(name, content):
         return None, error.reason
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(["a.md", "a.html", "a.txt", "a.pdf", "a.docx", "a"]), st.binary(max_size=300))
+@settings(max_examples=100)
+@given(st.sampled_from([*MARKUP_NAMES, *DATA_NAMES, *CODE_NAMES, "a.pdf", "a.docx", "a"]), st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(name, content):
     document, reason = read(name, content)
     assert reason in REASONS if document is None else document.blocks and document.title
 
 
-@settings(max_examples=60)
-@given(st.sampled_from(["a.md", "a.html", "a.txt"]), st.text(max_size=300))
+@settings(max_examples=100)
+@given(st.sampled_from([*OFFICE_NAMES, *TEXT_NAMES]), st.sampled_from(STARTS), st.binary(max_size=600))
+def test_any_bytes_of_an_office_program_are_read_or_refused(name, start, content):
+    document, reason = read(name, start + content)
+    assert reason in REASONS if document is None else document.blocks and document.title
+
+
+@settings(max_examples=100)
+@given(st.sampled_from([*MARKUP_NAMES, *CODE_NAMES]), st.text(max_size=300))
 def test_any_text_is_read_or_refused(name, text):
     document, reason = read(name, text.encode(errors="replace"))
     assert reason in REASONS - {"corrupt"} if document is None else all(block.text.strip() for block in document.blocks)

@@ -1,0 +1,26 @@
+"""Chunks of a feed: each item by itself, however small, cut by its own headings when it is large."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count, pairwise
+
+from retrieval.ingest.chunk.by_heading import chunk_by_heading
+from retrieval.ingest.chunk.pack import Room
+from retrieval.ingest.types import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
+
+
+def chunk_by_item(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
+    """Return the chunks of each item in turn; an item starts at a heading of the topmost level."""
+    ordinals = count()
+    items = (replace(document, blocks=blocks) for blocks in _items(document.blocks))
+    drafts = (draft for item in items for draft in chunk_by_heading(item, counter, room))
+    return tuple(replace(draft, ordinal=next(ordinals)) for draft in drafts)
+
+
+def _items(blocks: tuple[Block, ...]) -> Iterator[tuple[Block, ...]]:
+    top = min((block.level for block in blocks if block.kind is BlockKind.HEADING), default=0)
+    starts = [place for place, block in enumerate(blocks) if block.kind is BlockKind.HEADING and block.level == top]
+    bounds = [0, *starts, len(blocks)]
+    for begin, end in pairwise(bounds):
+        if begin < end:
+            yield blocks[begin:end]

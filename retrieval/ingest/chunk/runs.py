@@ -1,0 +1,142 @@
+"""Runs of neighbouring pieces that become a chunk each, for formats that count lines or items."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+from typing import Final, TypeAlias
+
+from retrieval.ingest.chunk.pack import Room, token_cost
+from retrieval.ingest.chunk.spans import Piece, Source, is_continued
+from retrieval.ingest.types import ChunkDraft
+
+#: First and last line or item, from 1; None where the format does not count.
+Numbers: TypeAlias = tuple[int, int] | None
+
+#: A run under target / 4 is merged when the result fits the target, one under target / 8 also when it is
+#: larger by target / 8.
+_SMALL_SHARE: Final = 4
+_TINY_SHARE: Final = 8
+#: More names than these are no path any more.
+_MOST_NAMES: Final = 4
+_MOST_NAME_CHARACTERS: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The pieces of one chunk and what is repeated above them."""
+
+    pieces: tuple[Piece, ...]
+    header: Source | None = None
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names that all of the pieces stand under."""
+        paths = [piece.source.block.path for piece in self.pieces]
+        shared = takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
+        return tuple(names[0] for names in shared)
+
+    def tokens(self, room: Room) -> int:
+        """Return the tokens of the run's chunk."""
+        header = len(self.header.starts) + room.separator if self.header else 0
+        return header + token_cost(self.pieces, room.separator)
+
+    def within(self, most: int, room: Room) -> "Run":
+        """Return the run, without its header where that would make it larger than `most`."""
+        return self if self.tokens(room) <= most else Run(self.pieces)
+
+
+def merged(runs: Iterable[Run], room: Room) -> list[Run]:
+    """Return the runs with small ones put together with a neighbour."""
+    kept = list(runs)
+    position = 0
+    while position < len(kept):
+        first = _pair_to_merge(kept, position, room)
+        if first is None:
+            position += 1
+        else:
+            kept[first : first + 2] = [_together(kept[first], kept[first + 1])]
+            position = first
+    return kept
+
+
+def lines_of(piece: Piece) -> Numbers:
+    """Return the first and the last line of a piece of code, None where lines have no numbers."""
+    block = piece.source.block
+    if block.row is None:
+        return None
+    first = block.row + block.text.count("\n", 0, piece.source.position(piece.first))
+    return first, first + piece.text.rstrip().count("\n")
+
+
+def written(
+    runs: Iterable[Run], room: Room, *, numbers: Callable[[Piece], Numbers] = lines_of
+) -> tuple[ChunkDraft, ...]:
+    """Return the runs as chunks with ordinals from 0; those without any token are left out.
+
+    `numbers` tells the first and the last line or item of a piece.
+    """
+    full = (run.within(room.most, room) for run in runs if token_cost(run.pieces, room.separator))
+    return tuple(_written(run, ordinal, room, numbers) for ordinal, run in enumerate(full))
+
+
+def _written(run: Run, ordinal: int, room: Room, numbers: Callable[[Piece], Numbers]) -> ChunkDraft:
+    rows = [found for piece in run.pieces if (found := numbers(piece))]
+    return ChunkDraft(
+        ordinal=ordinal,
+        text=_text(run),
+        heading_path=_heading_path(run),
+        token_count=run.tokens(room),
+        row_start=min((first for first, _ in rows), default=None),
+        row_end=max((last for _, last in rows), default=None),
+    )
+
+
+def _pair_to_merge(runs: Sequence[Run], position: int, room: Room) -> int | None:
+    """Return where the pair starts that a small run should be merged in, None when none fits.
+
+    The neighbour that shares more of the path wins, then the smaller result, then the earlier one.
+    """
+    most = _most_merged(runs[position].tokens(room), room)
+    candidates = []
+    for first in (position - 1, position):
+        if most and first >= 0 and first + 1 < len(runs):
+            pair = _together(runs[first], runs[first + 1])
+            if pair.tokens(room) <= most:
+                candidates.append((-len(pair.path), pair.tokens(room), first))
+    return min(candidates)[2] if candidates else None
+
+
+def _most_merged(size: int, room: Room) -> int:
+    if size >= room.target // _SMALL_SHARE:
+        return 0
+    return room.target if size >= room.target // _TINY_SHARE else room.target + room.target // _TINY_SHARE
+
+
+def _together(one: Run, other: Run) -> Run:
+    return Run((*one.pieces, *other.pieces), one.header)
+
+
+def _heading_path(run: Run) -> tuple[str, ...]:
+    """Return the common path, and the names below it when they are few enough to be said."""
+    path = run.path
+    below = [piece.source.block.path[len(path)] for piece in run.pieces if len(piece.source.block.path) > len(path)]
+    names = list(dict.fromkeys(below))
+    joined = ", ".join(names)
+    is_short = 0 < len(names) <= _MOST_NAMES and len(joined) <= _MOST_NAME_CHARACTERS
+    return (*path, joined) if is_short else path
+
+
+def _text(run: Run) -> str:
+    text = f"{run.header.block.text}\n" if run.header else ""
+    text += run.pieces[0].text
+    for before, after in pairwise(run.pieces):
+        text += _joint(before, after) + after.text
+    return text.strip("\n").rstrip()
+
+
+def _joint(before: Piece, after: Piece) -> str:
+    """Return what stands between two pieces: nothing, a line end, or a blank line where the file has any."""
+    if is_continued(before, after):
+        return ""
+    ends, starts = lines_of(before), lines_of(after)
+    return "\n" if ends and starts and starts[0] == ends[1] + 1 else "\n\n"

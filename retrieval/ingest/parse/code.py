@@ -1,0 +1,103 @@
+"""Source code: functions and the parts of classes as blocks, each under the names that it stands under."""
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from tree_sitter import Node
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.code_blocks import CodeBlocks
+from retrieval.ingest.parse.code_languages import YAML, Language, language_of, parser_of
+from retrieval.ingest.parse.code_plain import read_keys, read_paragraphs
+from retrieval.ingest.parse.code_scopes import read_tree
+from retrieval.ingest.parse.decoding import charset_of, decode
+from retrieval.ingest.parse.finish import cleaned
+from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+
+#: A longer line is data or generated; the rest of it is left out.
+_MOST_LINE_CHARACTERS: Final = 2_000
+#: A tree takes some fifty times the room of its text; a larger file is generated and read without its grammar.
+_MOST_GRAMMAR_CHARACTERS: Final = 1_000_000
+#: With more of its bytes in errors, a file is not in the language that its name says.
+_MOST_ERRORS: Final = 0.3
+_WHOLE: Final = re.compile("statement$|definition$|declaration$|_item$")
+_GENERIC_NAMES: Final = frozenset({"__init__", "index", "mod", "main", "setup"})
+_CUT: Final = " …"
+
+
+def parse_code(raw: RawDocument) -> ParsedDocument:
+    """Return a file of source code, its lines unchanged but for those over 2,000 characters, which are cut.
+
+    Every block knows the line that it starts on. Raises IngestError `empty`.
+    """
+    lines, cut = _lines(decode(raw.content, charset_of(raw.media_type)))
+    language = language_of(raw.name)
+    blocks = _blocks(lines, language)
+    if not blocks:
+        raise IngestError("empty", "There is no text in the file.")
+    name = language.name if isinstance(language, Language) else language
+    facts = {"programming_language": name, "cut_lines": str(cut or "")}
+    return ParsedDocument(
+        title=_title(raw.name),
+        blocks=tuple(blocks),
+        source_type="code",
+        metadata={key: value for key, value in facts.items() if value},
+    )
+
+
+def _lines(text: str) -> tuple[list[str], int]:
+    """Return the lines of a text as editors count them, and how many of them were cut."""
+    lines = cleaned(text.replace("\f", " ").replace("\v", " ")).split("\n")
+    cut = 0
+    for number, line in enumerate(lines):
+        if len(line) > _MOST_LINE_CHARACTERS:
+            lines[number] = line[:_MOST_LINE_CHARACTERS] + _CUT
+            cut += 1
+    return lines, cut
+
+
+def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
+    blocks = CodeBlocks(lines)
+    root = _tree("\n".join(lines), language) if isinstance(language, Language) else None
+    if root:
+        read_tree(root, blocks)
+    elif language == YAML:
+        read_keys(blocks)
+    else:
+        read_paragraphs(blocks)
+    return blocks.found
+
+
+def _tree(text: str, language: Language) -> Node | None:
+    """Return the syntax tree of a text, None when it is too large or not in that language."""
+    if len(text) > _MOST_GRAMMAR_CHARACTERS:
+        return None
+    content = text.encode()
+    root = parser_of(language).parse(content).root_node
+    return root if _error_bytes(root) <= _MOST_ERRORS * len(content) else None
+
+
+def _error_bytes(root: Node) -> int:
+    """Return how much of a tree the grammar could not read; whole statements inside an error count as read."""
+    waiting, found = [root], 0
+    while waiting:
+        node = waiting.pop()
+        if node.is_error:
+            read = (part for part in node.named_children if _WHOLE.search(part.type) and not part.has_error)
+            found += _size(node) - sum(map(_size, read))
+        elif node.has_error:
+            waiting.extend(node.children)
+    return found
+
+
+def _size(node: Node) -> int:
+    return node.end_byte - node.start_byte
+
+
+def _title(name: str) -> str:
+    """Return the file's name, with its folder's where it says nothing by itself."""
+    path = PurePosixPath(name.replace("\\", "/"))
+    is_generic = path.stem in _GENERIC_NAMES and path.parent.name
+    return f"{path.parent.name}/{path.name}" if is_generic else path.name or "Untitled"

@@ -1,0 +1,100 @@
+"""Books (epub): the chapters in reading order."""
+
+import posixpath
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from io import BytesIO
+from typing import Final
+from urllib.parse import unquote
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.archive import checked_names
+from retrieval.ingest.parse.finish import finished
+from retrieval.ingest.parse.html import blocks_of_page
+from retrieval.ingest.parse.xml_facts import facts_in
+from retrieval.ingest.parse.xml_stream import Handlers, read_events
+from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+
+_CONTAINER: Final = "META-INF/container.xml"
+_RIGHTS: Final = "META-INF/encryption.xml"
+#: Fonts are obfuscated in books that anybody may read; this is what a locked chapter is marked with.
+_LOCKED: Final = b"xmlenc#aes"
+_PAGES: Final = frozenset({"application/xhtml+xml", "text/html"})
+_MOST_CHAPTERS: Final = 5000
+_DEEPEST_HEADING: Final = 6
+
+
+def parse_epub(raw: RawDocument) -> ParsedDocument:
+    """Return the document of a book: all that its spine lists but the table of contents.
+
+    Raises IngestError: `encrypted` (copy protection), `too_large`, `corrupt`, `empty`.
+    """
+    names = checked_names(raw.content)
+    if _CONTAINER not in names:
+        raise IngestError("corrupt", "The file is not an EPUB book.")
+    with zipfile.ZipFile(BytesIO(raw.content)) as archive:
+        if _RIGHTS in names and _LOCKED in archive.read(_RIGHTS):
+            raise IngestError("encrypted", "The book is protected against copying.")
+        package = _Package(_package_part(archive))
+        with archive.open(package.part) as stream:
+            read_events(stream, Handlers(start=package.start))
+        with archive.open(package.part) as stream:
+            facts = facts_in(stream)
+        blocks = [block for part in package.chapters() if part in names for block in _chapter(archive.read(part))]
+    title = facts.pop("title", "")
+    return finished(raw, source_type="epub", blocks=blocks, metadata=facts, explicit_title=title)
+
+
+class _Package:
+    """The list of a book's parts and the order to read them in."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        self._pages: dict[str, str] = {}
+        self._contents: set[str] = set()
+        self._spine: list[str] = []
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name == "item" and attributes.get("media-type") in _PAGES:
+            identity = attributes.get("id", "")
+            folder = posixpath.dirname(self.part)
+            self._pages[identity] = posixpath.normpath(posixpath.join(folder, unquote(attributes.get("href", ""))))
+            if "nav" in attributes.get("properties", "").split():
+                self._contents.add(identity)
+        elif name == "itemref" and len(self._spine) < _MOST_CHAPTERS:
+            self._spine.append(attributes.get("idref", ""))
+
+    def chapters(self) -> list[str]:
+        """Return the parts of the chapters in reading order, each once."""
+        order = dict.fromkeys(self._spine)
+        return [self._pages[identity] for identity in order if identity in self._pages.keys() - self._contents]
+
+
+def _package_part(archive: zipfile.ZipFile) -> str:
+    parts: list[str] = []
+
+    def start(name: str, attributes: Mapping[str, str]) -> None:
+        if name == "rootfile":
+            parts.append(attributes.get("full-path", ""))
+
+    with archive.open(_CONTAINER) as stream:
+        read_events(stream, Handlers(start=start))
+    if not parts:
+        raise IngestError("corrupt", "The book does not say where its parts are.")
+    return parts[0]
+
+
+def _chapter(content: bytes) -> Iterator[Block]:
+    """Yield a chapter's blocks; its headings stand one level below the book's title."""
+    if not content.strip():
+        return
+    try:
+        blocks = blocks_of_page(content)
+    except IngestError as error:
+        if error.reason == "empty":
+            return
+        raise
+    for block in blocks:
+        is_heading = block.kind is BlockKind.HEADING
+        yield replace(block, level=min(block.level + 1, _DEEPEST_HEADING)) if is_heading else block

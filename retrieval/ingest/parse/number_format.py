@@ -1,0 +1,182 @@
+"""Numbers as a spreadsheet shows them: number format codes (ECMA-376 part 1, section 18.8.30) applied to values."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+from typing import Final
+
+from retrieval.ingest.parse.number_dates import Clock, shown_date
+
+_GENERAL: Final = "General"
+_SHORT_DATE: Final = "yyyy-mm-dd"
+#: The codes that files name only by number. 14 and 27 to 58 follow the reader's country: ISO dates here.
+_BUILT_IN: Final = {
+    0: _GENERAL,
+    1: "0",
+    2: "0.00",
+    3: "#,##0",
+    4: "#,##0.00",
+    9: "0%",
+    10: "0.00%",
+    11: "0.00E+00",
+    14: _SHORT_DATE,
+    15: "d-mmm-yy",
+    16: "d-mmm",
+    17: "mmm-yy",
+    18: "h:mm AM/PM",
+    19: "h:mm:ss AM/PM",
+    20: "h:mm",
+    21: "h:mm:ss",
+    22: "m/d/yy h:mm",
+    37: "#,##0;(#,##0)",
+    38: "#,##0;(#,##0)",
+    39: "#,##0.00;(#,##0.00)",
+    40: "#,##0.00;(#,##0.00)",
+    41: '#,##0;(#,##0);"-"',
+    42: '"$"#,##0;("$"#,##0);"-"',
+    43: '#,##0.00;(#,##0.00);"-"',
+    44: '"$"#,##0.00;("$"#,##0.00);"-"',
+    45: "mm:ss",
+    46: "[h]:mm:ss",
+    47: "mm:ss",
+    48: "##0.0E+0",
+    **dict.fromkeys((*range(27, 37), *range(50, 59)), _SHORT_DATE),
+}
+_LONGEST_CODE: Final = 255
+_TOKEN: Final = re.compile(
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>[hms]+)\]|\[[^\]]*\]'
+    r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<exponent>E[+-]0+)|(?P<date>y+|m+|d+|h+|s+|e+)(?:\.0+)?"
+    r"|(?P<digit>[0#?])|(?P<sign>[.,%/;])|(?P<other>.)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LITERALS: Final = ("quoted", "escaped", "currency", "other")
+_ZERO, _NEGATIVE = 2, 1
+_MOST_DECIMALS: Final = 15
+#: From here on a value has more digits than a spreadsheet keeps, and is shown with an exponent.
+_LARGE: Final = 1e15
+
+_Token = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """One format code, ready to be applied."""
+
+    sections: tuple[tuple[_Token, ...], ...]
+    #: True when numbers are shown as dates or times.
+    is_date: bool
+    #: True when numbers are shown with the digits that they have.
+    is_plain: bool
+
+    def shown(self, value: float, clock: Clock) -> str:
+        """Return the value as people see it; full dates in ISO form, since their order differs by country."""
+        if self.is_date:
+            return shown_date(value, self.sections[0], clock) or plain(value)
+        if self.is_plain:
+            return plain(value)
+        section = self.sections[_section(value, len(self.sections))]
+        shown = _number(abs(value), section)
+        return f"-{shown}" if value < 0 and len(self.sections) <= _NEGATIVE and shown.strip("0.,%") else shown
+
+
+@lru_cache(maxsize=4096)
+def number_format(code: str) -> NumberFormat:
+    """Return the format of a code; one that is out of all proportion shows plain values."""
+    sections: list[list[_Token]] = [[]]
+    for found in _TOKEN.finditer(code if len(code) <= _LONGEST_CODE else _GENERAL):
+        kind = found.lastgroup
+        if kind == "sign" and found[0] == ";":
+            sections.append([])
+        elif kind:
+            sections[-1].append((kind, found[kind]))
+    first = [kind for kind, _ in sections[0]]
+    return NumberFormat(
+        tuple(map(tuple, sections)),
+        is_date="date" in first or "elapsed" in first,
+        is_plain=len(sections) == 1 and first in (["general"], []),
+    )
+
+
+def built_in(number: int) -> str:
+    """Return the code of a format that files name only by its number."""
+    return _BUILT_IN.get(number, _GENERAL)
+
+
+def plain(value: float) -> str:
+    """Return a number with the digits that it has, as far as a spreadsheet keeps them (15)."""
+    if value == int(value) and abs(value) < _LARGE:
+        return str(int(value))
+    return f"{value:.15g}"
+
+
+def _section(value: float, sections: int) -> int:
+    if value < 0 and sections > _NEGATIVE:
+        return _NEGATIVE
+    return _ZERO if value == 0 and sections > _ZERO else 0
+
+
+def _number(value: float, section: Sequence[_Token]) -> str:
+    """Return a value of 0 or more by one section of a format."""
+    places = [place for place, (kind, _) in enumerate(section) if kind in ("digit", "general")]
+    if not places and ("other", "@") in section:
+        return plain(value)
+    if not places:
+        return _literals(section).strip() if section else ""
+    before, pattern, after = section[: places[0]], section[places[0] : places[-1] + 1], section[places[-1] + 1 :]
+    signs = [text for kind, text in section if kind == "sign"]
+    if signs.count("/") or any(kind == "general" for kind, _ in pattern) or value >= _LARGE:
+        written = plain(value * 100 ** signs.count("%"))
+    else:
+        written = _by_pattern(value * 100 ** signs.count("%"), pattern, after)
+    return f"{_literals(before)}{written}{_literals(after)}".strip()
+
+
+def _by_pattern(value: float, pattern: Sequence[_Token], after: Sequence[_Token]) -> str:
+    exponent = next((text for kind, text in after if kind == "exponent"), "")
+    point = pattern.index(("sign", ".")) if ("sign", ".") in pattern else len(pattern)
+    decimals = [text for kind, text in pattern[point:] if kind == "digit"][:_MOST_DECIMALS]
+    if exponent:
+        return f"{value:.{len(decimals)}E}"
+    thousands = next((place for place, token in enumerate(after) if token != ("sign", ",")), len(after))
+    rounded = _rounded(value / 1000**thousands, len(decimals))
+    whole, _, fraction = f"{rounded:f}".partition(".")
+    kept = max((place for place, sign in enumerate(decimals, start=1) if sign == "0"), default=0)
+    fraction = fraction[:kept] + fraction[kept:].rstrip("0")
+    return _whole(whole, pattern[:point]) + (f".{fraction}" if fraction else "")
+
+
+def _rounded(value: float, decimals: int) -> Decimal:
+    """Return the value rounded half away from zero, as spreadsheets do."""
+    return Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+
+
+def _whole(digits: str, pattern: Sequence[_Token]) -> str:
+    zeros = sum(token == ("digit", "0") for token in pattern)
+    digits = "" if digits == "0" and not zeros else digits.zfill(zeros)
+    if ("sign", ",") in pattern:
+        return f"{int(digits or 0):,}".zfill(zeros) if digits else ""
+    if not any(kind in _LITERALS for kind, _ in pattern):
+        return digits
+    return _interspersed(digits, pattern)
+
+
+def _interspersed(digits: str, pattern: Sequence[_Token]) -> str:
+    """Return the digits with the signs that stand between them, such as 555-0100."""
+    shown: list[str] = []
+    left = len(digits)
+    first = next(place for place, (kind, _) in enumerate(pattern) if kind == "digit")
+    for place in range(len(pattern) - 1, -1, -1):
+        kind, text = pattern[place]
+        if kind == "digit":
+            begin = 0 if place == first else max(0, left - 1)
+            shown.append(digits[begin:left])
+            left = begin
+        elif kind in _LITERALS:
+            shown.append(text)
+    return "".join(reversed(shown))
+
+
+def _literals(tokens: Sequence[_Token]) -> str:
+    return "".join(text for kind, text in tokens if kind in _LITERALS or text == "%")

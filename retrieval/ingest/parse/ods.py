@@ -1,0 +1,140 @@
+"""OpenDocument spreadsheets (ods), read as a stream of events; cells as the file shows them."""
+
+import zipfile
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Final
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.archive import checked_names
+from retrieval.ingest.parse.finish import finished
+from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, Sheet, SheetBuilder, kind_of
+from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
+from retrieval.ingest.parse.xml_facts import facts_in
+from retrieval.ingest.parse.xml_stream import Handlers, read_events
+from retrieval.ingest.types import ParsedDocument, RawDocument
+
+_CONTENT: Final = "content.xml"
+_META: Final = "meta.xml"
+_MANIFEST: Final = "META-INF/manifest.xml"
+_CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
+_FIGURES: Final = frozenset({"float", "percentage", "currency"})
+_DATES: Final = frozenset({"date", "time"})
+#: Words that a reader does not see in the cell.
+_ASIDE: Final = frozenset({"annotation", "shapes", "tracked-changes"})
+_MOST_REPEATED: Final = 1_048_576
+
+
+def parse_ods(raw: RawDocument) -> ParsedDocument:
+    """Return the document of an OpenDocument spreadsheet, as `parse_xlsx` does.
+
+    Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`.
+    """
+    names = checked_names(raw.content)
+    if _CONTENT not in names:
+        raise IngestError("corrupt", "The file is not an OpenDocument spreadsheet.")
+    reader = _Reader()
+    with zipfile.ZipFile(BytesIO(raw.content)) as archive:
+        if _MANIFEST in names and b"encryption-data" in archive.read(_MANIFEST):
+            raise IngestError("encrypted", "The file is protected by a password.")
+        with archive.open(_CONTENT) as stream:
+            read_events(stream, Handlers(start=reader.start, end=reader.end, text=reader.text))
+        facts = {}
+        if _META in names:
+            with archive.open(_META) as stream:
+                facts = facts_in(stream)
+    title = facts.pop("title", "")
+    return finished(
+        raw,
+        source_type="excel",
+        blocks=blocks_of_sheets(reader.sheets),
+        metadata={**facts, **facts_of_sheets(reader.sheets)},
+        property_title=title,
+    )
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.sheets: list[Sheet] = []
+        self._budget = CellBudget()
+        self._builder: SheetBuilder | None = None
+        self._merges: list[Merge] = []
+        self._style = ""
+        self._hidden_styles: set[str] = set()
+        self._row = self._next_row = self._column = 0
+        self._row_cells: list[tuple[int, int, str, str]] = []
+        self._cell: Mapping[str, str] | None = None
+        self._lines: list[str] = []
+        self._aside = 0
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._aside += name in _ASIDE
+        if name == "style":
+            self._style = attributes.get("style:name", "")
+        elif name == "table-properties" and attributes.get("table:display") == "false":
+            self._hidden_styles.add(self._style)
+        elif name == "table":
+            is_hidden = attributes.get("table:style-name", "") in self._hidden_styles
+            self._builder = SheetBuilder(attributes.get("table:name", ""), self._budget, is_hidden=is_hidden)
+            self._merges, self._next_row = [], 1
+        elif name == "table-row":
+            self._row, self._column, self._row_cells = self._next_row, 0, []
+            self._next_row += _count(attributes, "table:number-rows-repeated")
+        elif name in _CELLS:
+            self._cell, self._lines = attributes, []
+        elif name in ("p", "h"):
+            self._lines.append("")
+        elif name == "s" and self._lines:
+            self._lines[-1] += " "
+
+    def text(self, text: str) -> None:
+        if self._cell is not None and self._lines and not self._aside:
+            self._lines[-1] += text
+
+    def end(self, name: str) -> None:
+        self._aside -= name in _ASIDE
+        if name in _CELLS and self._cell is not None:
+            self._finish_cell(self._cell)
+            self._cell = None
+        elif name == "table-row":
+            self._finish_row()
+        elif name == "table" and self._builder is not None:
+            self.sheets.append(self._builder.built(self._merges))
+            self._builder = None
+
+    def _finish_cell(self, cell: Mapping[str, str]) -> None:
+        repeated = _count(cell, "table:number-columns-repeated")
+        text, kind = _shown(cell, "\n".join(filter(None, self._lines)))
+        if text:
+            self._row_cells.append((self._column, repeated, text, kind))
+        down, right = (_count(cell, f"table:number-{name}-spanned") for name in ("rows", "columns"))
+        if down > 1 or right > 1:
+            merge = Merge(self._row, self._column, self._row + down - 1, self._column + right - 1)
+            self._merges.append(merge)
+        self._column += repeated
+
+    def _finish_row(self) -> None:
+        if not self._row_cells or self._builder is None:
+            return
+        for row in range(self._row, self._next_row):
+            for first, repeated, text, kind in self._row_cells:
+                for column in range(first, first + repeated):
+                    self._builder.add(row, column, text, kind)
+
+
+def _shown(cell: Mapping[str, str], text: str) -> tuple[str, str]:
+    """Return a cell's text and kind; a date without the name of a month in ISO form, as everywhere."""
+    kind = cell.get("office:value-type", "string")
+    if kind == "date" and not any(map(str.isalpha, text)):
+        return cell.get("office:date-value", text).replace("T", " "), DATE
+    if kind in _DATES:
+        return text, DATE
+    if kind in _FIGURES:
+        return text or cell.get("office:value", ""), NUMBER
+    return text, kind_of(text) if text else TEXT
+
+
+def _count(attributes: Mapping[str, str], name: str) -> int:
+    written = attributes.get(name, "1")
+    is_number = written.isascii() and written.isdecimal() and len(written) <= len(str(_MOST_REPEATED))
+    return min(max(int(written), 1), _MOST_REPEATED) if is_number else 1

@@ -1,0 +1,195 @@
+"""reStructuredText, also as Sphinx extends it: nothing is included, fetched or run."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from docutils import nodes
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Parser
+from docutils.utils import new_document
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.builder import BlockBuilder
+from retrieval.ingest.parse.decoding import charset_of, decode
+from retrieval.ingest.parse.finish import finished, tidy
+from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+
+_MOST_LINE_CHARACTERS: Final = 10_000
+_DEEPEST_LEVEL: Final = 6
+#: Directives inside directives that docutils does not know are followed so far.
+_MOST_NESTING: Final = 5
+#: A role that docutils does not know: what it marks, without the target behind it.
+_ROLE: Final = re.compile(r":[\w:+.-]+:`[~!]?([^`]*?)(?:\s*<[^<>`]*>)?`")
+_DIRECTIVE: Final = re.compile(r"\A\s*\.\. ([\w:+.-]+)::[ \t]*(.*(?:\n|\Z))", re.MULTILINE)
+_OPTION: Final = re.compile(r"^[ \t]*:[\w -]+:.*\n?", re.MULTILINE)
+#: Directives whose words are not for readers: lists of files, settings, what may not be read here.
+_SILENT: Final = frozenset({
+    "toctree", "contents", "include", "literalinclude", "raw", "index", "highlight", "currentmodule", "module",
+    "automodule", "autoclass", "autofunction", "automethod", "autosummary", "tabularcolumns", "meta", "default-role",
+    "py:currentmodule", "py:module", "image", "figure", "only", "csv-table",
+})  # fmt: skip
+_CODE: Final = frozenset({"code", "code-block", "sourcecode", "prompt", "ipython", "doctest", "testcode", "graphviz"})
+_VERSIONS: Final = frozenset({"versionadded", "versionchanged", "versionremoved", "deprecated"})
+
+
+def parse_rst(raw: RawDocument) -> ParsedDocument:
+    """Return the document of a reStructuredText file.
+
+    Raises IngestError `too_large` for a line of 10,000 characters or more.
+    """
+    text = tidy(decode(raw.content, charset_of(raw.media_type)))
+    if max(map(len, text.split("\n"))) >= _MOST_LINE_CHARACTERS:
+        raise IngestError("too_large", f"A line of the file has more than {_MOST_LINE_CHARACTERS} characters.")
+    return finished(raw, source_type="rst", blocks=_blocks(text, 0))
+
+
+def _blocks(text: str, nesting: int) -> list[Block]:
+    settings = get_default_settings(Parser)
+    settings.file_insertion_enabled = settings.raw_enabled = False
+    settings.report_level = settings.halt_level = 5
+    settings.warning_stream = ""
+    document = new_document("", settings)
+    Parser().parse(text, document)
+    return _Reader(nesting).read(document)
+
+
+class _Reader:
+    """Walks through the nodes; what stands inside a list item becomes lines of the list."""
+
+    def __init__(self, nesting: int) -> None:
+        self._builder = BlockBuilder()
+        self._nesting = nesting
+        self._level = 0
+        #: How deep in lists the walk is, and the marker that the next line gets.
+        self._depth = 0
+        self._marker = ""
+        self._handlers: Mapping[type[nodes.Node], Callable[..., None]] = {
+            nodes.section: self._section,
+            nodes.title: self._title,
+            nodes.paragraph: self._paragraph,
+            nodes.literal_block: self._code,
+            nodes.doctest_block: self._code,
+            nodes.math_block: self._code,
+            nodes.line_block: self._lines,
+            nodes.bullet_list: self._list,
+            nodes.enumerated_list: self._list,
+            nodes.definition_list_item: self._definition,
+            nodes.field: self._field,
+            nodes.option_list_item: self._field,
+            nodes.table: self._table,
+            nodes.system_message: self._unknown,
+            nodes.image: self._image,
+            nodes.comment: self._skip,
+            nodes.raw: self._skip,
+            nodes.target: self._skip,
+            nodes.substitution_definition: self._skip,
+        }
+
+    def read(self, document: nodes.document) -> list[Block]:
+        """Return the blocks of a document."""
+        self._children(document)
+        return self._builder.blocks()
+
+    def _visit(self, node: nodes.Node) -> None:
+        handler = self._handlers.get(type(node))
+        if handler:
+            handler(node)
+        elif isinstance(node, nodes.TextElement):
+            self._paragraph(node)
+        else:
+            self._children(node)
+
+    def _children(self, node: nodes.Node) -> None:
+        for child in node.children:
+            self._visit(child)
+
+    def _section(self, node: nodes.section) -> None:
+        self._level += 1
+        self._children(node)
+        self._level -= 1
+
+    def _title(self, node: nodes.title) -> None:
+        if isinstance(node.parent, nodes.section):
+            self._builder.heading(_text(node), min(self._level, _DEEPEST_LEVEL))
+        else:
+            self._paragraph(node)
+
+    def _paragraph(self, node: nodes.TextElement) -> None:
+        text = _text(node)
+        if self._depth:
+            self._builder.item(text, depth=self._depth - 1, marker=self._marker)
+            self._marker = ""
+        else:
+            self._builder.paragraph(text)
+
+    def _code(self, node: nodes.TextElement) -> None:
+        self._builder.code(node.astext())
+
+    def _lines(self, node: nodes.line_block) -> None:
+        self._builder.paragraph("\n".join(_text(line) for line in node.findall(nodes.line)))
+
+    def _list(self, node: nodes.Element) -> None:
+        self._depth += 1
+        start = node.get("start", 1) if isinstance(node, nodes.enumerated_list) else None
+        for place, item in enumerate(node.children):
+            self._marker = "-" if start is None else f"{start + place}."
+            self._children(item)
+        self._depth -= 1
+
+    def _definition(self, node: nodes.definition_list_item) -> None:
+        terms = ", ".join(_text(child) for child in node.children if not isinstance(child, nodes.definition))
+        self._depth += 1
+        self._builder.item(terms, depth=self._depth - 1, marker="-")
+        for child in node.children:
+            if isinstance(child, nodes.definition):
+                self._children(child)
+        self._depth -= 1
+
+    def _field(self, node: nodes.Element) -> None:
+        """Add a line "name: value"; a field without a value says nothing."""
+        name, value = (" ".join(_text(child).split()) for child in node.children[:2])
+        if value:
+            self._builder.paragraph(f"{name}: {value}")
+
+    def _table(self, node: nodes.table) -> None:
+        for title in node.findall(nodes.title):
+            self._builder.paragraph(_text(title))
+        rows = [[_text(entry) for entry in row.findall(nodes.entry)] for row in node.findall(nodes.row)]
+        self._builder.table(rows, has_header=next(node.findall(nodes.thead), None) is not None)
+
+    def _image(self, node: nodes.image) -> None:
+        self._builder.paragraph(str(node.get("alt", "")))
+
+    def _unknown(self, node: nodes.system_message) -> None:
+        """Read what stands in a directive that docutils does not know."""
+        for block in node.findall(nodes.literal_block):
+            found = _DIRECTIVE.match(block.astext())
+            if found and found[1] not in _SILENT and self._nesting < _MOST_NESTING:
+                content = _OPTION.sub("", _dedented(block.astext()[found.end() :]))
+                self._directive(found[1], found[2], content)
+
+    def _directive(self, name: str, argument: str, content: str) -> None:
+        if name in _CODE:
+            self._builder.code(content)
+            return
+        self._builder.paragraph(_plain(f"{name} {argument}" if name in _VERSIONS else argument))
+        self._builder.extend(_blocks(content, self._nesting + 1))
+
+    def _skip(self, _: nodes.Node) -> None:
+        """Leave out what the node holds."""
+
+
+def _text(node: nodes.Node) -> str:
+    return _plain(node.astext())
+
+
+def _plain(text: str) -> str:
+    """Return text with what the unknown roles in it mark."""
+    return _ROLE.sub(r"\1", text)
+
+
+def _dedented(text: str) -> str:
+    lines = text.split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join(line[margin:] for line in lines)

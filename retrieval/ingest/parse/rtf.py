@@ -1,0 +1,40 @@
+"""Rich text (rtf): its paragraphs."""
+
+import re
+from typing import Final
+
+from striprtf.striprtf import rtf_to_text
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.finish import finished, tidy
+from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+
+_START: Final = b"{\\rtf"
+_CODE_PAGE: Final = re.compile(rb"\\ansicpg(\d{3,5})\b")
+_SNIFFED_BYTES: Final = 1024
+
+
+def parse_rtf(raw: RawDocument) -> ParsedDocument:
+    """Return the paragraphs of a rich text file; pictures and other objects are left out.
+
+    Raises IngestError: `corrupt`, `empty`.
+    """
+    content = raw.content.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not content.startswith(_START):
+        raise IngestError("corrupt", "The file is not rich text.")
+    encoding = _code_page(content)
+    text = rtf_to_text(content.decode("latin-1"), encoding, "replace")  # type: ignore[no-untyped-call] # bare library
+    paragraphs = tidy(text).split("\n")
+    blocks = (Block(BlockKind.PARAGRAPH, paragraph) for paragraph in paragraphs)
+    return finished(raw, source_type="rtf", blocks=blocks)
+
+
+def _code_page(content: bytes) -> str:
+    """Return the code page that the file names, Windows-1252 when Python does not know it."""
+    found = _CODE_PAGE.search(content[:_SNIFFED_BYTES])
+    name = f"cp{int(found[1])}" if found else "cp1252"
+    try:
+        b"".decode(name)
+    except LookupError:
+        return "cp1252"
+    return name

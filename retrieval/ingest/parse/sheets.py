@@ -1,0 +1,161 @@
+"""Sheets to blocks: a heading per sheet, tables with their header, labels with their values, notes."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from retrieval.ingest.parse.finish import one_line
+from retrieval.ingest.parse.grid import TEXT, Row, Sheet
+from retrieval.ingest.parse.headers import Header, are_pairs, continued, header_of, header_rows, title_rows
+from retrieval.ingest.parse.regions import columns_of, regions
+from retrieval.ingest.types import Block, BlockKind
+
+#: Level 1 would make the first sheet's name the document's title.
+_SHEET_LEVEL: Final = 2
+_REGION_LEVEL: Final = 3
+_LONGEST_TITLE: Final = 120
+#: A block of more rows is cut, so that the cost of a block stays bounded.
+_MOST_ROWS: Final = 1000
+#: A wider header is cut into groups of columns, each beside the first column, so that rows repeat with their header.
+_WIDEST_HEADER: Final = 400
+_LONGEST_NAME: Final = 160
+
+
+def blocks_of_sheets(sheets: Iterable[Sheet]) -> Iterator[Block]:
+    """Yield what the sheets hold, each filled one below a heading with its name."""
+    for sheet in sheets:
+        if sheet.rows and sheet.name:
+            yield Block(BlockKind.HEADING, one_line(sheet.name), level=_SHEET_LEVEL)
+        if sheet.rows:
+            yield from _SheetReader(sheet).blocks()
+
+
+def facts_of_sheets(sheets: Sequence[Sheet]) -> dict[str, str]:
+    """Return the names of the sheets, and of those among them that people do not see at first."""
+    return {
+        "sheets": ", ".join(sheet.name for sheet in sheets),
+        "hidden_sheets": ", ".join(sheet.name for sheet in sheets if sheet.is_hidden),
+    }
+
+
+class _SheetReader:
+    """Goes through the regions of one sheet and remembers the last header, which further regions may share."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._header: Header | None = None
+
+    def blocks(self) -> Iterator[Block]:
+        found = list(regions(self._sheet.rows))
+        for rows, following in zip(found, [*found[1:], []], strict=True):
+            if len(rows) == 1 and len(rows[0].columns) == 1:
+                yield from self._alone(rows[0], following)
+            else:
+                yield from self._region(rows)
+
+    def _alone(self, row: Row, following: Sequence[Row]) -> Iterator[Block]:
+        """Yield a lone text as the heading of what follows, anything else as it is."""
+        yield from self._titles([row], columns_of(following)[0]) if following else _lines([row])
+
+    def _region(self, rows: Sequence[Row]) -> Iterator[Block]:
+        titles = title_rows(rows)
+        body = rows[titles:]
+        count = header_rows(self._sheet, body)
+        columns = columns_of(body)
+        yield from self._titles(rows[:titles], columns[0])
+        if count:
+            self._header = header_of(self._sheet, body, count)
+            yield from _table(self._header, body[count:])
+        elif self._header is not None and (shared := continued(self._header, body)):
+            yield from _table(shared, body)
+        elif len(columns) == 1 or are_pairs(body):
+            yield from _lines(body)
+        else:
+            yield from _table(Header(tuple(columns), ("",) * len(columns)), body)
+
+    def _titles(self, rows: Sequence[Row], first_column: int) -> Iterator[Block]:
+        """Yield the texts above a region, the first as its heading unless it stands over some columns only."""
+        if not rows:
+            return
+        text = one_line(rows[0].texts[0])
+        if rows[0].kinds[0] == TEXT and len(text) <= _LONGEST_TITLE and rows[0].columns[0] <= first_column + 1:
+            yield Block(BlockKind.HEADING, text, level=_REGION_LEVEL, row=rows[0].number)
+            rows = rows[1:]
+        yield from _lines(rows)
+
+
+def _lines(rows: Sequence[Row]) -> Iterator[Block]:
+    """Yield rows of one or two cells as lines: a text, or a label and its value."""
+    for start in range(0, len(rows), _MOST_ROWS):
+        part = rows[start : start + _MOST_ROWS]
+        yield Block(BlockKind.LIST, "\n".join(map(_line, part)), row=part[0].number)
+
+
+def _line(row: Row) -> str:
+    texts = [one_line(text) for text in row.texts]
+    return texts[0] if len(texts) == 1 else f"{texts[0].rstrip(' :')}: {texts[1]}"
+
+
+def _with_one_label(header: Header, rows: Sequence[Row]) -> tuple[Header, list[Row]]:
+    """Return the table with its first column and the unnamed ones after it, steps of an outline, put together."""
+    steps = 1
+    while steps < len(header.columns) and not header.names[steps] and header.columns[steps] not in header.figures:
+        steps += 1
+    if steps == 1 or steps == len(header.columns):
+        return header, list(rows)
+    first, last = header.columns[0], header.columns[steps - 1]
+    names = (header.names[0], *header.names[steps:])
+    return Header((first, *header.columns[steps:]), names), [_put_together(row, first, last) for row in rows]
+
+
+def _put_together(row: Row, first: int, last: int) -> Row:
+    labels = row.between(first, last)
+    rest = row.between(last + 1, row.columns[-1])
+    if labels.columns:
+        rest.insert(first, " ".join(labels.texts), labels.kinds[0])
+    return rest
+
+
+def _table(header: Header, rows: Sequence[Row]) -> Iterator[Block]:
+    header, rows = _with_one_label(header, rows)
+    groups = list(_groups(header))
+    if any(len(name) > _LONGEST_NAME for name in header.names):
+        yield Block(BlockKind.LIST, "\n".join(f"- {one_line(name)}" for name in header.names if name))
+    for start in range(0, len(rows), _MOST_ROWS):
+        part = rows[start : start + _MOST_ROWS]
+        for group in groups:
+            yield _table_block(group, part)
+
+
+def _groups(header: Header) -> Iterator[Header]:
+    """Yield the columns of a wide table in groups that start with its first column."""
+    group: list[int] = []
+    width = 0
+    for place, name in enumerate(header.names):
+        size = min(len(name), _LONGEST_NAME) + len(" | ")
+        if len(group) > 1 and width + size > _WIDEST_HEADER:
+            yield _group(header, group)
+            group, width = [0], min(len(header.names[0]), _LONGEST_NAME)
+        group.append(place)
+        width += size
+    yield _group(header, group)
+
+
+def _group(header: Header, places: Sequence[int]) -> Header:
+    return Header(
+        tuple(header.columns[place] for place in places),
+        tuple(_shortened(one_line(header.names[place])) for place in places),
+    )
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+
+
+def _table_block(header: Header, rows: Sequence[Row]) -> Block:
+    names = _joined(header.names) if any(header.names) else ""
+    lines = [_joined([one_line(row.text_at(column)) for column in header.columns]) for row in rows]
+    return Block(BlockKind.TABLE, "\n".join([names, *lines] if names else lines), header=names, row=rows[0].number)
+
+
+def _joined(cells: Sequence[str]) -> str:
+    return " | ".join(cells).rstrip(" |") if any(cells) else "|"
