@@ -1,33 +1,64 @@
-"""Connectors: each reads one kind of source. A new kind is one module and one line here."""
+"""Connectors: each reads one kind of source. A new kind is one module or package and one line here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from corecube.connectors.folder import FolderConnector
-from corecube.connectors.types import Connector, ItemError, ItemProblem, SourceItem
-from corecube.connectors.upload import upload_connector
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from corecube.connectors.setup import SourceSetup
+from corecube.connectors.state import state_folder
+from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, ProbedConnector, SourceItem
+from corecube.connectors.upload import upload_folder
 from corecube.errors import ConfigError
 from corecube.models import Connection
+from corecube.secrets import unseal
 
-CONNECTORS: Final[Mapping[str, Callable[[Connection], Connector]]] = {
-    "folder": FolderConnector.for_connection,
-    "upload": upload_connector,
+#: Where each kind's connector is; imported when it is needed, since some bring large libraries.
+CONNECTORS: Final[Mapping[str, str]] = {
+    "folder": "corecube.connectors.folder.FolderConnector",
+    "upload": "corecube.connectors.upload.UploadConnector",
+    "git": "corecube.connectors.git.GitConnector",
+    "web": "corecube.connectors.web.WebConnector",
+    "s3": "corecube.connectors.s3.S3Connector",
+    "confluence": "corecube.connectors.confluence.ConfluenceConnector",
 }
 
 
-def connector_for(connection: Connection) -> Connector:
-    """Return the connector that reads a connection; raise ConfigError when its kind or config is wrong."""
+def connector_for(connection: Connection, secrets: Mapping[str, str] | None = None) -> ProbedConnector:
+    """Return the connector that reads a connection; raise ConfigError when its kind, config or secrets are wrong.
+
+    `secrets` stand in for those that the connection has stored.
+    """
     if connection.kind not in CONNECTORS:
         message = f"There is no connector of kind {connection.kind!r}; there are: {', '.join(CONNECTORS)}."
         raise ConfigError(message)
     if not isinstance(connection.config, dict):
         raise ConfigError("The config must be a JSON object.")
-    return CONNECTORS[connection.kind](connection)
+    setup = SourceSetup(
+        config=connection.config,
+        secrets=unseal(getattr(connection, "sealed_secrets", "")) if secrets is None else secrets,
+        state=state_folder(connection),
+        uploads=upload_folder(connection),
+        max_bytes=settings.CORECUBE_MAX_FILE_BYTES,
+    )
+    connector: ProbedConnector = import_string(CONNECTORS[connection.kind]).from_setup(setup)
+    return connector
 
 
-def checked_config(kind: str, config: Mapping[str, Any]) -> None:
-    """Raise ConfigError when a connection with this kind and config could not be read."""
-    connector_for(Connection(kind=kind, slug="unsaved", config=dict(config))).check()
+def checked_config(kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> None:
+    """Raise ConfigError when a connection with this kind, config and secrets could not be read."""
+    connector_for(Connection(kind=kind, slug="unsaved", config=dict(config)), secrets).check()
 
 
-__all__ = ["CONNECTORS", "Connector", "ItemError", "ItemProblem", "SourceItem", "checked_config", "connector_for"]
+__all__ = [
+    "CONNECTORS",
+    "Capability",
+    "Connector",
+    "ItemError",
+    "ItemProblem",
+    "ProbedConnector",
+    "SourceItem",
+    "checked_config",
+    "connector_for",
+]

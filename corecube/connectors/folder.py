@@ -6,15 +6,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Self, TypeAlias
+from typing import IO, Any, Self, TypeAlias
 
-from django.conf import settings
+from pydantic import ConfigDict
 
-from corecube.connectors.types import ItemError, ItemProblem, SourceItem
+from corecube.connectors.globs import EVERYTHING, Globs
+from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
+from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
-from corecube.models import Connection
 
 _Found: TypeAlias = os.DirEntry[str] | ItemProblem
+
+
+class FolderConfig(SourceConfig):
+    """Which folder."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    path: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +36,28 @@ class FolderConnector:
 
     root: Path
     max_bytes: int
+    globs: Globs = EVERYTHING
 
     @classmethod
-    def for_connection(cls, connection: Connection) -> Self:
+    def from_setup(cls, setup: SourceSetup) -> Self:
         """Return the connector of a connection whose config holds `path`; raise ConfigError without one."""
-        path = connection.config.get("path")
-        if not isinstance(path, str) or not path:
+        config = setup.read(FolderConfig)
+        if not isinstance(config.path, str) or not config.path:
             raise ConfigError("A folder connection needs a path.")
         try:
-            root = Path(path).expanduser().absolute()
+            root = Path(config.path).expanduser().absolute()
         except RuntimeError as error:
-            raise ConfigError(f"There is no such user's home folder: {path}.") from error
-        return cls(root, settings.CORECUBE_MAX_FILE_BYTES)
+            raise ConfigError(f"There is no such user's home folder: {config.path}.") from error
+        return cls(root, setup.limit(config.max_bytes), config.globs())
+
+    def preflight(self) -> Iterator[Capability]:
+        """Yield whether the root can be read."""
+        try:
+            self.check()
+        except ConfigError as error:
+            yield Capability.failed("read", str(error))
+        else:
+            yield Capability.passed("read", "It can be listed and read.")
 
     def check(self) -> None:
         """Raise ConfigError when the root is missing or cannot be listed."""
@@ -57,7 +76,7 @@ class FolderConnector:
         try:
             with self._open(Path(item.locator)) as file:
                 if (size := os.fstat(file.fileno()).st_size) > self.max_bytes:
-                    raise _too_large(size, self.max_bytes)
+                    raise too_large(size, self.max_bytes)
                 return file.read()
         except OSError as error:
             raise ItemError("unreadable", f"The file cannot be read: {error.strerror}.") from error
@@ -98,12 +117,18 @@ class FolderConnector:
         # A stack instead of recursion: a tree may be deeper than Python's calls.
         while waiting:
             found = waiting.pop()
-            if isinstance(found, ItemProblem):
-                yield found
-            elif _is_folder(found):
+            if not isinstance(found, ItemProblem) and _is_folder(found):
                 waiting += self._folder(Path(found.path))
-            else:
-                yield self._entry(found)
+                continue
+            result = found if isinstance(found, ItemProblem) else self._entry(found)
+            if self._wants(result):
+                yield result
+
+    def _wants(self, found: SourceItem | ItemProblem) -> bool:
+        """Return whether the patterns take something in; what hides others is told unless it is excluded itself."""
+        if isinstance(found, ItemProblem) and found.covers_subtree:
+            return not self.globs.excludes(found.external_id)
+        return self.globs.want(found.external_id)
 
     def _folder(self, folder: Path) -> "list[_Found]":
         """Return what a folder holds, last first, or the one problem of a folder that cannot be listed."""
@@ -141,7 +166,7 @@ class FolderConnector:
     def _file(self, path: Path, name: str) -> SourceItem | ItemProblem:
         facts = path.stat()
         if facts.st_size > self.max_bytes:
-            error = _too_large(facts.st_size, self.max_bytes)
+            error = too_large(facts.st_size, self.max_bytes)
             return ItemProblem(name, error.reason, str(error))
         return SourceItem(
             external_id=name,
@@ -179,7 +204,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _text(path: Path | str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def _too_large(size: int, most: int) -> ItemError:
-    return ItemError("too_large", f"The file has {size / 2**20:.1f} MB; the most is {most / 2**20:.1f} MB.")

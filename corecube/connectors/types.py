@@ -1,11 +1,11 @@
 """What every connector gives: items with stable names, and their bytes."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
-from corecube.errors import CoreCubeError
+from corecube.errors import ConfigError, CoreCubeError
 
 
 class ItemError(CoreCubeError):
@@ -33,6 +33,11 @@ class SourceItem:
     locator: str
     modified_at: datetime | None
     media_type: str = ""
+    #: Changes whenever the bytes or the facts do (blob id, ETag, page version), so that an item whose version is
+    #: known need not be read. Empty where only reading tells.
+    version: str = ""
+    #: What the source says of the item beside its bytes: author, labels, ancestors ...
+    facts: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +52,70 @@ class ItemProblem:
     covers_subtree: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """One thing that a source must allow, and whether it does."""
+
+    #: reach, authenticate, list or read.
+    name: str
+    ok: bool
+    #: What was found, or why it failed; it holds no secret.
+    message: str
+
+    @classmethod
+    def passed(cls, name: str, message: str) -> Self:
+        """Return a capability that is there."""
+        return cls(name, ok=True, message=message)
+
+    @classmethod
+    def failed(cls, name: str, message: str) -> Self:
+        """Return a capability that is missing."""
+        return cls(name, ok=False, message=message)
+
+
+def require(capabilities: Iterable[Capability]) -> None:
+    """Try capabilities in order; raise ConfigError with the message of the first that is missing."""
+    for capability in capabilities:
+        if not capability.ok:
+            raise ConfigError(capability.message)
+
+
 class Connector(Protocol):
-    """Reads one source."""
+    """Reads one source.
+
+    What `items` yields is all that the source holds: what is missing from it is gone. A source that cannot be
+    listed to its end therefore raises, and never ends early. `read` needs nothing but the item, so that another
+    process than the one that listed it may call it.
+    """
 
     def check(self) -> None:
         """Raise ConfigError when the source cannot be reached as configured."""
         ...
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
-        """Yield what the source holds, in a stable order; a bad item is yielded as a problem, never raised."""
+        """Yield what the source holds, in a stable order; a bad item is yielded as a problem, never raised.
+
+        Costs as little as the source allows: no item's bytes are fetched only to list it. Raises ConfigError or
+        UnavailableError where the listing cannot be had as a whole.
+        """
         ...
 
     def read(self, item: SourceItem) -> bytes:
         """Return an item's bytes; raise ItemError."""
+        ...
+
+
+class ProbedConnector(Connector, Protocol):
+    """A connector that can say, before anything is stored, what a source allows."""
+
+    def preflight(self) -> Iterator[Capability]:
+        """Yield the capabilities in the order in which they are needed; it ends with the first that is missing."""
+        ...
+
+
+class IncrementalConnector(ProbedConnector, Protocol):
+    """A connector that can tell what changed without listing everything."""
+
+    def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem]:
+        """Yield at least the items that were made or changed since then; deletions only `items` shows."""
         ...

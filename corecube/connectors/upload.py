@@ -6,11 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO, Final, Self
 
 from django.conf import settings
 
-from corecube.connectors.folder import FolderConnector
+from corecube.connectors.folder import FolderConfig, FolderConnector
+from corecube.connectors.setup import SourceSetup
 from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.models import Connection
 
@@ -32,6 +33,12 @@ def upload_folder(connection: Connection) -> Path:
 class UploadConnector(FolderConnector):
     """Reads the uploads of a connection. Before the first one there is no folder, and nothing to read."""
 
+    @classmethod
+    def from_setup(cls, setup: SourceSetup) -> Self:
+        """Return the connector of a connection's uploads; raise ConfigError."""
+        config = setup.read(FolderConfig)
+        return cls(setup.uploads, setup.limit(config.max_bytes), config.globs())
+
     def check(self) -> None:
         """Raise ConfigError when the uploads cannot be listed."""
         if self.root.exists():
@@ -41,11 +48,6 @@ class UploadConnector(FolderConnector):
         """Yield the uploads."""
         if self.root.exists():
             yield from super().items()
-
-
-def upload_connector(connection: Connection) -> UploadConnector:
-    """Return the connector of a connection's uploads."""
-    return UploadConnector(upload_folder(connection), settings.CORECUBE_MAX_FILE_BYTES)
 
 
 def remove_uploads(folder: Path) -> None:

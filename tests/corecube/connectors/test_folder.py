@@ -5,6 +5,7 @@ import pytest
 
 from corecube.connectors import ItemError, ItemProblem, SourceItem, checked_config, connector_for
 from corecube.connectors.folder import FolderConnector
+from corecube.connectors.globs import Globs
 from corecube.errors import ConfigError
 from corecube.models import Connection
 
@@ -255,3 +256,25 @@ def test_a_file_swapped_for_a_link_loop_or_a_folder_is_refused(root):
     for item in items:
         with pytest.raises(ItemError):
             source.read(item)
+
+
+def test_patterns_choose_the_files_and_never_hide_what_could_not_be_listed(root, deepen):
+    (root / "b").mkdir()
+    for name in ("a.md", "a.txt", "b/c.md", "b/d.txt"):
+        (root / name).write_text("x")
+    (root / "link.txt").symlink_to(root / "nowhere")
+    source = FolderConnector(root, 1000, Globs(include=("*.md",), exclude=("/b/",)))
+    assert [it.external_id for it in source.items()] == ["a.md"]
+    deepen(2500)
+    assert [it.covers_subtree for it in source.items() if isinstance(it, ItemProblem)] == [True]
+
+
+def test_a_connection_can_have_a_smaller_limit_of_its_own(root):
+    (root / "a.md").write_text("x" * 11)
+    (problem,) = connector_for(Connection(kind="folder", config={"path": str(root), "max_bytes": 10})).items()
+    assert problem.reason == "too_large"
+
+
+def test_the_preflight_says_whether_the_root_can_be_read(root):
+    assert [(it.name, it.ok) for it in connector(root).preflight()] == [("read", True)]
+    assert [(it.name, it.ok) for it in connector(root / "missing").preflight()] == [("read", False)]

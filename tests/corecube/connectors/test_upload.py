@@ -3,19 +3,19 @@ import io
 import pytest
 
 from corecube.connectors import ItemError, checked_config, connector_for
-from corecube.connectors.upload import remove_uploads, save_upload, upload_connector, upload_folder
+from corecube.connectors.upload import remove_uploads, save_upload, upload_folder
 from corecube.models import Compartment, Connection
 
 CONNECTION = Connection(pk=7, slug="inbox", kind="upload")
 
 
 def files():
-    return [item.external_id for item in upload_connector(CONNECTION).items()]
+    return [item.external_id for item in connector_for(CONNECTION).items()]
 
 
 def test_an_upload_is_listed_and_read_back():
     save_upload(CONNECTION, name="plan.md", content=io.BytesIO(b"# Plan"))
-    source = upload_connector(CONNECTION)
+    source = connector_for(CONNECTION)
     (item,) = source.items()
     assert (item.external_id, source.read(item)) == ("plan.md", b"# Plan")
 
@@ -48,7 +48,7 @@ def test_an_upload_over_the_limit_is_refused_and_leaves_nothing(settings):
 
 
 def test_before_the_first_upload_there_is_nothing_and_no_folder(settings):
-    upload_connector(CONNECTION).check()
+    connector_for(CONNECTION).check()
     checked_config("upload", {})
     assert files() == []
     assert not settings.CORECUBE_UPLOADS_DIR.exists()

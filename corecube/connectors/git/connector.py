@@ -1,0 +1,202 @@
+"""Lists the files of a branch and reads them from its copy."""
+
+import base64
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Self
+from urllib.parse import quote, unquote, urlsplit
+
+from dulwich.client import GitClient, LocalGitClient
+from dulwich.object_store import MaxTreeDepthExceeded
+from dulwich.objects import S_ISGITLINK, Blob, Commit, ObjectID, TreeEntry
+from dulwich.repo import Repo
+from pydantic import Field
+
+from corecube.connectors.git.dates import Dates
+from corecube.connectors.git.mirror import Mirror, Remote
+from corecube.connectors.git.transport import GuardedGitClient, Meter
+from corecube.connectors.globs import Globs
+from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
+from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
+from corecube.connectors.urls import checked_url
+from corecube.errors import ConfigError, CoreCubeError, UnavailableError
+
+_LFS: Final = b"version https://git-lfs.github.com/spec/"
+_LFS_BYTES: Final = 1024
+_BRANCH: Final = re.compile(r"(?!.*(\.\.|//|@\{|\.lock$))[^\x00-\x20~^:?*\[\\\x7f/.-][^\x00-\x20~^:?*\[\\\x7f]*")
+#: Where hosts that many use show a file.
+_LINKS: Final = {
+    "github.com": "/blob/{branch}/{path}",
+    "gitlab.com": "/-/blob/{branch}/{path}",
+    "codeberg.org": "/src/branch/{branch}/{path}",
+    "bitbucket.org": "/src/{branch}/{path}",
+}
+
+
+class GitConfig(SourceConfig):
+    """Which branch of which repository."""
+
+    url: str = Field(description="https://host/path.git, or file:///path of a repository on this machine.")
+    branch: str = Field("", max_length=250, description="Empty is the repository's own main branch.")
+    user: str = Field("", max_length=200, description="User that the token belongs to, where the host asks for one.")
+    link: str = Field("", max_length=500, description="Where people open a file: https://…/{branch}/{path}, {commit}.")
+    history: bool = Field(default=False, description="Fetch the history too, for the date of each file's last change.")
+    max_repository_bytes: int = Field(2 * 2**30, ge=1, description="Most that one fetch may bring.")
+    timeout_seconds: float = Field(600.0, gt=0, le=86_400, description="Longest time of one fetch.")
+
+
+@dataclass(frozen=True)
+class GitConnector:
+    """Reads the files of a branch's newest commit. Hidden files and folders are left out, links are not followed."""
+
+    mirror: Mirror
+    dates: Dates | None
+    globs: Globs
+    max_bytes: int
+    #: Template of a file's address.
+    link: str
+
+    @classmethod
+    def from_setup(cls, setup: SourceSetup) -> Self:
+        """Return the connector of a connection, with the secret `token` where it has one; raise ConfigError."""
+        config = setup.read(GitConfig)
+        if config.branch and not _BRANCH.fullmatch(config.branch):
+            raise ConfigError(f"This is no name of a branch: {config.branch!r}.")
+        most = setup.limit(config.max_bytes)
+        meter = Meter(config.max_repository_bytes)
+        client, path = _client(config, setup.secret("token"), meter)
+        remote = Remote(client, path, config.branch, meter, config.timeout_seconds, most)
+        mirror = Mirror(setup.state / ("history" if config.history else "newest"), remote, config.history)
+        dates = Dates(setup.state / "dates.json") if config.history else None
+        return cls(mirror, dates, config.globs(), most, _link(config))
+
+    def preflight(self) -> Iterator[Capability]:
+        """Yield reach and authenticate, which git asks in one, and list."""
+        try:
+            branch, _ = self.mirror.remote.head()
+        except UnavailableError as error:
+            yield Capability.failed("reach", str(error))
+        except ConfigError as error:
+            yield Capability.passed("reach", "The server answers.")
+            refused = "refuses" in str(error)
+            if not refused:
+                yield Capability.passed("authenticate", "The server lets us in.")
+            yield Capability.failed("authenticate" if refused else "list", str(error))
+        except ItemError as error:
+            yield Capability.failed("reach", str(error))
+        else:
+            yield Capability.passed("reach", "The server answers.")
+            yield Capability.passed("authenticate", "The server lets us in.")
+            yield Capability.passed("list", f"The branch {branch} is there.")
+
+    def check(self) -> None:
+        """Raise ConfigError when the branch cannot be read as configured."""
+        require(self.preflight())
+
+    def items(self) -> Iterator[SourceItem | ItemProblem]:
+        """Fetch what changed and yield the branch's files in git's order.
+
+        Raises ConfigError and UnavailableError when the branch cannot be fetched.
+        """
+        try:
+            branch, commit = self.mirror.update()
+        except ItemError as error:
+            raise UnavailableError(str(error)) from error
+        with self.mirror.repo() as repo:
+            entries = self._entries(repo, commit)
+            dates = self._dates(repo, commit, entries)
+            for entry in entries:
+                path = _text(entry.path)
+                if _is_visible(path) and self.globs.want(path):
+                    link = self._address(path, branch, commit)
+                    yield _problem(entry, path) or _item(entry, path, link, dates.get(entry.path))
+
+    def read(self, item: SourceItem) -> bytes:
+        """Return a file's bytes; raise ItemError for one that is too large, kept elsewhere or gone."""
+        blob = self.mirror.blob(item.locator)
+        if blob is None:
+            blob = self._fetched(item.locator)
+        if (size := blob.raw_length()) > self.max_bytes:
+            raise too_large(size, self.max_bytes)
+        content = blob.as_raw_string()
+        if size < _LFS_BYTES and content.startswith(_LFS):
+            raise ItemError("lfs_pointer", "The file itself is kept in Git LFS, which is not read.")
+        return content
+
+    def _fetched(self, blob_id: str) -> Blob:
+        """Return a blob that the copy does not have, as on another machine than the one that listed it."""
+        try:
+            self.mirror.update()
+        except CoreCubeError as error:
+            raise ItemError("unreadable", f"The file cannot be fetched. {error}") from error
+        if blob := self.mirror.blob(blob_id):
+            return blob
+        raise ItemError("too_large", "The server left the file out, as too large, or it has changed since.")
+
+    def _entries(self, repo: Repo, commit: ObjectID) -> list[TreeEntry]:
+        found = repo[commit]
+        try:
+            return list(repo.object_store.iter_tree_contents(found.tree)) if isinstance(found, Commit) else []
+        except MaxTreeDepthExceeded as error:
+            raise UnavailableError("The repository's folders lie too deep in each other.") from error
+        except (KeyError, ValueError) as error:
+            self.mirror.remove()
+            raise UnavailableError("The repository's copy is damaged; the next sync makes a new one.") from error
+
+    def _dates(self, repo: Repo, commit: ObjectID, entries: list[TreeEntry]) -> Mapping[bytes, datetime]:
+        if self.dates is None:
+            return {}
+        return self.dates.of(repo, commit, {entry.path: entry.sha for entry in entries if stat.S_ISREG(entry.mode)})
+
+    def _address(self, path: str, branch: str, commit: ObjectID) -> str:
+        parts = {"branch": branch, "commit": commit.decode(), "path": path}
+        return re.sub(r"\{(branch|commit|path)\}", lambda found: quote(parts[found[1]], safe="/"), self.link)
+
+
+def _client(config: GitConfig, token: str, meter: Meter) -> tuple[GitClient, bytes]:
+    """Return the client for an address and what it calls the repository; raise ConfigError."""
+    parts = urlsplit(config.url)
+    if parts.scheme == "file" and not parts.netloc:
+        return LocalGitClient(quiet=True), os.fsencode(unquote(parts.path))
+    try:
+        url = checked_url(config.url)
+    except ItemError as error:
+        raise ConfigError(f"The url must begin with https:// or file://. {error}") from error
+    pair = f"{config.user or 'x-access-token'}:{token}"
+    basic = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return GuardedGitClient(url, credentials={"Authorization": basic} if token else {}, meter=meter), b""
+
+
+def _link(config: GitConfig) -> str:
+    """Return the template of a file's address, empty for none; raise ConfigError."""
+    if config.link and urlsplit(config.link).scheme not in {"http", "https"}:
+        raise ConfigError("The link must begin with https://.")
+    parts = urlsplit(config.url)
+    shown = _LINKS.get(parts.hostname or "", "")
+    return config.link or (f"https://{parts.hostname}{parts.path.removesuffix('.git')}{shown}" if shown else "")
+
+
+def _problem(entry: TreeEntry, path: str) -> ItemProblem | None:
+    """Return why an entry is no file, or None for a file."""
+    if S_ISGITLINK(entry.mode):
+        return ItemProblem(path, "submodule", "A submodule is another repository; give it a connection of its own.")
+    if stat.S_ISLNK(entry.mode):
+        return ItemProblem(path, "symlink", "A link is not followed.")
+    return None
+
+
+def _item(entry: TreeEntry, path: str, link: str, modified_at: datetime | None) -> SourceItem:
+    blob = entry.sha.decode()
+    return SourceItem(path, path, link, blob, modified_at, version=blob)
+
+
+def _is_visible(path: str) -> bool:
+    return not any(part.startswith(".") for part in path.split("/"))
+
+
+def _text(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")

@@ -1,0 +1,170 @@
+"""Lists the pages of web sites by a crawl, and reads them."""
+
+import hashlib
+import mimetypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, IPvAnyNetwork
+
+from corecube.connectors.addresses import AddressGuard
+from corecube.connectors.globs import Globs
+from corecube.connectors.http import Ask, HttpClient, HttpLimits
+from corecube.connectors.setup import SourceConfig, SourceSetup
+from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
+from corecube.connectors.web.crawl import Crawl, CrawlPlan
+from corecube.connectors.web.links import Frontiers, host_prefix, normalised, path_of, prefix_of
+from corecube.connectors.web.page import HTML_TYPES
+from corecube.connectors.web.robots import Robots
+from corecube.connectors.web.store import CrawlStore, Page
+from corecube.errors import ConfigError
+
+_OK: Final = 200
+_OFFICE: Final = "application/vnd.openxmlformats-officedocument"
+_MEDIA_TYPES: Final = (
+    "text/html",
+    "application/xhtml+xml",
+    "text/plain",
+    "text/markdown",
+    "application/pdf",
+    f"{_OFFICE}.wordprocessingml.document",
+    f"{_OFFICE}.presentationml.presentation",
+    f"{_OFFICE}.spreadsheetml.sheet",
+)
+
+
+class WebConfig(SourceConfig):
+    """Where a crawl begins and how far it goes."""
+
+    start: tuple[str, ...] = Field(min_length=1, max_length=100, description="Addresses that the crawl begins with.")
+    prefixes: tuple[str, ...] = Field(
+        (), max_length=100, description="Addresses below which it stays; none is all of the start pages' hosts."
+    )
+    sitemaps: tuple[str, ...] = Field((), max_length=100, description="Sitemaps to read beside those of robots.txt.")
+    use_sitemaps: bool = Field(default=True, description="Read the sitemaps that robots.txt names.")
+    follow_links: bool = True
+    max_pages: int = Field(1000, ge=1, le=100_000, description="Addresses that one crawl asks for at most.")
+    max_depth: int = Field(10, ge=0, le=100, description="Links between a start page and the farthest page.")
+    delay_seconds: float = Field(0.5, ge=0, le=60, description="Wait between two pages; robots.txt may ask for more.")
+    media_types: tuple[str, ...] = Field(_MEDIA_TYPES, min_length=1, max_length=100)
+    private_networks: tuple[IPvAnyNetwork, ...] = Field(
+        (), max_length=50, description="Private networks that it may reach, such as 10.20.0.0/16."
+    )
+
+
+@dataclass(frozen=True)
+class WebConnector:
+    """Crawls politely: robots.txt, nofollow and noindex are obeyed, only what changed is sent again."""
+
+    plan: CrawlPlan
+    prefixes: tuple[str, ...]
+    client: HttpClient
+    store: CrawlStore
+    globs: Globs
+
+    @classmethod
+    def from_setup(cls, setup: SourceSetup) -> Self:
+        """Return the connector of a connection; raise ConfigError."""
+        config = setup.read(WebConfig)
+        plan = CrawlPlan(
+            start=_addresses("start", config.start),
+            sitemaps=_addresses("sitemaps", config.sitemaps),
+            use_sitemaps=config.use_sitemaps,
+            follow_links=config.follow_links,
+            max_pages=config.max_pages,
+            max_depth=config.max_depth,
+            delay_seconds=config.delay_seconds,
+            media_types=frozenset(it.strip().lower() for it in config.media_types),
+        )
+        prefixes = tuple(prefix_of(it) for it in _addresses("prefixes", config.prefixes))
+        prefixes = prefixes or tuple(dict.fromkeys(host_prefix(it) for it in plan.start))
+        client = HttpClient(HttpLimits(max_bytes=setup.limit(config.max_bytes)), AddressGuard(config.private_networks))
+        key = hashlib.sha256(repr((prefixes, sorted(plan.media_types))).encode()).hexdigest()[:16]
+        return cls(plan, prefixes, client, CrawlStore(setup.state, key), config.globs())
+
+    def preflight(self) -> Iterator[Capability]:
+        """Yield, of the first start page, reach, list (may robots visit it) and read."""
+        with self.client.impatient() as client:
+            yield from _probed(self.plan.start[0], client)
+
+    def check(self) -> None:
+        """Raise ConfigError when the first start page cannot be visited."""
+        require(self.preflight())
+
+    def items(self) -> Iterator[SourceItem | ItemProblem]:
+        """Crawl and yield the pages, the nearest to the start first.
+
+        A page that is gone (404, 410), that asks not to be indexed or that robots.txt forbids is not yielded; one
+        that fails is a problem. Raises UnavailableError and ConfigError when the site cannot be crawled.
+        """
+        with self.store:
+            crawl = Crawl(
+                self.plan, self.client, Robots(self.client.get), self.store, Frontiers(self.prefixes), self.globs
+            )
+            for found in crawl.run():
+                yield found if isinstance(found, ItemProblem) else _item(found)
+
+    def read(self, item: SourceItem) -> bytes:
+        """Return a page's bytes, as the crawl got them or asked for again; raise ItemError."""
+        kept = self.store.body(item.version)
+        if kept is not None:
+            return kept
+        answer = self.client.get(item.locator, Ask(follow=False))
+        if answer.status != _OK:
+            raise ItemError("unavailable", f"The server answers with status {answer.status}.")
+        return answer.body
+
+
+def _probed(url: str, client: HttpClient) -> Iterator[Capability]:
+    robots = Robots(client.get)
+    allowed = robots.allows(url)
+    try:
+        status = client.get(url, Ask(wants=lambda *_: False)).status if allowed or robots.unreadable else _OK
+    except ItemError as error:
+        yield Capability.failed("reach", f"{url}: {error}")
+        return
+    if robots.unreadable:
+        yield Capability.failed("reach", f"The site's robots.txt cannot be read; {url} is answered with {status}.")
+        return
+    yield Capability.passed("reach", "The site answers.")
+    if not allowed:
+        yield Capability.failed("list", f"The site's robots.txt does not allow {url}.")
+        return
+    yield Capability.passed("list", "The site's robots.txt allows the start page.")
+    if status == _OK:
+        yield Capability.passed("read", "The start page is there.")
+    else:
+        yield Capability.failed("read", f"{url} is answered with status {status}.")
+
+
+def _addresses(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(normalised(value) for value in values)
+    except ItemError as error:
+        raise ConfigError(f"The config is not right. {name}: {error}") from error
+
+
+def _item(page: Page) -> SourceItem:
+    return SourceItem(
+        external_id=page.url,
+        name=_name(page),
+        uri=page.url,
+        locator=page.url,
+        modified_at=page.modified_at,
+        media_type=page.media_type,
+        version=page.digest,
+    )
+
+
+def _name(page: Page) -> str:
+    """Return the last part of the path, with a suffix that fits what the page is."""
+    kind = page.media_type.partition(";")[0].strip().lower()
+    name = PurePosixPath(path_of(page.url).partition("?")[0]).name or urlsplit(page.url).netloc
+    suffix = PurePosixPath(name).suffix.lower()
+    if kind in HTML_TYPES:
+        return name if suffix in {".html", ".htm", ".xhtml"} else f"{name}.html"
+    fitting = mimetypes.guess_all_extensions(kind)
+    return name if not fitting or suffix in fitting or kind == "text/plain" else f"{name}{fitting[0]}"

@@ -1,0 +1,131 @@
+"""What a crawl remembers for the next one: validators and links by page, and bodies until they are read."""
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Self
+
+_SCHEMA: Final = "CREATE TABLE IF NOT EXISTS page (url TEXT PRIMARY KEY, crawl INTEGER NOT NULL, facts TEXT NOT NULL)"
+#: Pages after which what is remembered is made lasting.
+_COMMIT_EVERY: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page as it was answered last."""
+
+    url: str
+    etag: str = ""
+    last_modified: str = ""
+    #: SHA-256 of the body.
+    digest: str
+    #: Content type with its parameters.
+    media_type: str
+    modified_at: datetime | None = None
+    index: bool = True
+    canonical: str = ""
+    links: tuple[str, ...] = ()
+
+
+class CrawlStore:
+    """Keeps pages in a file. A crawl is opened, written to and closed; a lost store costs one full crawl."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        """Keep pages below a folder. What was remembered under another key, of another plan, is of no use."""
+        self._folder = folder
+        self._path = folder / f"pages-{key}.sqlite"
+        self._bodies = folder / "bodies"
+        self._database: sqlite3.Connection | None = None
+        self._crawl = 0
+        self._written = 0
+
+    def __enter__(self) -> Self:
+        """Begin a crawl: open the store, made anew if it is damaged, and drop the last crawl's bodies."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self._bodies, ignore_errors=True)
+        self._bodies.mkdir()
+        for other in set(self._folder.glob("pages-*")) - {self._path}:
+            other.unlink()
+        try:
+            self._open()
+        except sqlite3.DatabaseError:
+            self._path.unlink()
+            self._open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Keep what was learnt, also by a crawl that broke off."""
+        if self._database is not None:
+            self._database.commit()
+            self._database.close()
+            self._database = None
+
+    def page(self, url: str) -> Page | None:
+        """Return a page as it was remembered, None for an unknown one."""
+        row = self._run("SELECT facts FROM page WHERE url = ?", url).fetchone()
+        return _loaded(row[0]) if row else None
+
+    def keep(self, page: Page, content: bytes) -> None:
+        """Remember a page; its body is kept on disk until the next crawl begins."""
+        self._body(page.digest).write_bytes(content)
+        self.touch(page)
+
+    def touch(self, page: Page) -> None:
+        """Remember a page whose body did not change."""
+        facts = {name: getattr(page, name) for name in Page.__slots__}
+        text = json.dumps({**facts, "modified_at": page.modified_at and page.modified_at.isoformat()})
+        self._run("INSERT OR REPLACE INTO page VALUES (?, ?, ?)", page.url, self._crawl, text)
+        self._written += 1
+        if self._written % _COMMIT_EVERY == 0:
+            self._opened().commit()
+
+    def unvisited(self) -> Iterator[str]:
+        """Yield the addresses that earlier crawls knew and this one did not come to, in order."""
+        rows = self._run("SELECT url FROM page WHERE crawl < ? ORDER BY url", self._crawl).fetchall()
+        yield from (row[0] for row in rows)
+
+    def forget_unvisited(self) -> None:
+        """Drop what this crawl did not come to."""
+        self._run("DELETE FROM page WHERE crawl < ?", self._crawl)
+
+    def body(self, digest: str) -> bytes | None:
+        """Return a body of the newest crawl, None when it is not kept; the store need not be open."""
+        with suppress(OSError):
+            content = self._body(digest).read_bytes()
+            if digest_of(content) == digest:
+                return content
+        return None
+
+    def _body(self, digest: str) -> Path:
+        return self._bodies / digest
+
+    def _open(self) -> None:
+        self._database = sqlite3.connect(self._path)
+        self._run(_SCHEMA)
+        self._crawl = self._run("SELECT coalesce(max(crawl), 0) + 1 FROM page").fetchone()[0]
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._database is None:
+            raise RuntimeError("The store is not open.")
+        return self._database
+
+    def _run(self, statement: str, *values: str | int) -> sqlite3.Cursor:
+        return self._opened().execute(statement, values)
+
+
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 of a body in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _loaded(text: str) -> Page:
+    facts = json.loads(text)
+    when = facts.pop("modified_at")
+    links = tuple(facts.pop("links"))
+    return Page(**facts, modified_at=datetime.fromisoformat(when) if when else None, links=links)

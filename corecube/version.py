@@ -1,0 +1,5 @@
+"""The version of CoreCube, as the servers of its sources see it."""
+
+from typing import Final
+
+VERSION: Final = "0.1.0"
