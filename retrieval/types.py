@@ -250,6 +250,8 @@ class SearchState:
     vector: Vector | None = None
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
     hits: Ranking = ()
+    #: What each signal counted in this query's blend; empty before it.
+    weights: Mapping[str, float] = field(default_factory=dict)
     passages: tuple[Passage, ...] = ()
     #: None before it was judged, or when the time was up.
     answerability: Answerability | None = None

@@ -132,7 +132,7 @@ def _dense(hit: Hit, source: LedgerSource) -> LedgerRow:
         label=wording.signal_label("dense"),
         value=_added(hit, "dense"),
         facts=(raw, leg_rank(hit, "dense", source)),
-        formula=_weighted(hit, "dense", source.config.blend.dense),
+        formula=_weighted(hit, "dense", source),
         config_key="blend.dense",
         absent="dense" not in hit.ranks,
     )
@@ -148,7 +148,7 @@ def _fulltext(hit: Hit, source: LedgerSource) -> LedgerRow:
         label=wording.signal_label("fulltext"),
         value=_added(hit, "fulltext"),
         facts=(raw, leg_rank(hit, "fulltext", source)),
-        formula=_weighted(hit, "fulltext", source.config.blend.fulltext),
+        formula=_weighted(hit, "fulltext", source),
         config_key="blend.fulltext",
         terms=terms,
         absent="fulltext" not in hit.ranks,
@@ -258,11 +258,12 @@ def _halved(hit: Hit, weight: float) -> str:
     return f"{weight:g} \N{MULTIPLICATION SIGN} {hit.signals['freshness']:.3f}"
 
 
-def _weighted(hit: Hit, signal: str, weight: float) -> str:
-    """Return "0.6 x 0.730 of the pool's range": the weight and the normalised signal behind a contribution."""
+def _weighted(hit: Hit, signal: str, source: LedgerSource) -> str:
+    """Return "0.6 x 0.730 of the pool's range": the query's weight and the normalised signal behind a contribution."""
     if signal not in hit.contributions:
         return _REPLACED
+    weight = source.outcome.state.weights[signal]
     if not weight:
         return "weight 0"
     share = hit.contributions[signal] / weight
-    return f"{weight:g} \N{MULTIPLICATION SIGN} {share:.3f} of the pool's range"
+    return f"{weight:.3g} \N{MULTIPLICATION SIGN} {share:.3f} of the pool's range"

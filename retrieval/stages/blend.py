@@ -23,7 +23,8 @@ class Blend:
         """Return the state with its hits blended, best first, and the weights that this query got."""
         weights = query_weights(state.hits, self.config)
         hits = blend(state.hits, weights, self.config)
-        return replace(state, hits=hits, notes=(*state.notes, *_note(weights)))
+        counted = {"dense": weights.dense, "fulltext": weights.fulltext, "freshness": self.config.freshness}
+        return replace(state, hits=hits, weights=counted, notes=(*state.notes, *_note(weights)))
 
 
 def _note(weights: Weights) -> tuple[Note, ...]:

@@ -12,6 +12,8 @@ def test_the_trace_tells_the_weights_that_the_query_got(state):
     after = Blend(BlendConfig())(replace(state, hits=pool))
     assert after.hits[0].chunk_id == chunk_id(1)
     assert after.hits[0].contributions["dense"] + after.hits[0].contributions["fulltext"] == pytest.approx(0.9)
+    assert sum(after.weights.values()) == pytest.approx(1.0)
+    assert after.hits[0].contributions["fulltext"] == pytest.approx(after.weights["fulltext"])
     (note,) = after.notes
     assert note.code == "blend_weights"
     assert "by 0.090: vectors count 0.66, full text 0.24." in note.text
