@@ -93,7 +93,7 @@ class ApiKeyAdmin(admin.ModelAdmin):
     list_display = ("name", "prefix", "user", "created_at", "expires_at", "revoked_at", "last_used_at")
     list_select_related = ("user",)
     readonly_fields = ("prefix", "created_at", "last_used_at")
-    filter_horizontal = ("compartments",)
+    filter_horizontal = ("compartments", "push_connections")
 
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
         """Save the key and log what was done; a new one gets its secret here."""

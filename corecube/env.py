@@ -50,6 +50,20 @@ def env_int(name: str, default: int, *, low: int, high: int) -> int:
     raise ImproperlyConfigured(message)
 
 
+def env_float(name: str, default: float, *, low: float, high: float) -> float:
+    """Return a number within `low` to `high`, both allowed."""
+    value = env_str(name)
+    try:
+        number = float(value) if value else default
+    except ValueError as error:
+        message = f"{name} must be a number, not {value!r}."
+        raise ImproperlyConfigured(message) from error
+    if low <= number <= high:
+        return number
+    message = f"{name} must lie between {low:g} and {high:g}, not {number:g}."
+    raise ImproperlyConfigured(message)
+
+
 def env_choice(name: str, default: str, choices: Sequence[str]) -> str:
     """Return one of the choices as it is written there, capitals and small letters taken as the same."""
     value = env_str(name)

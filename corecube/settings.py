@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from corecube.env import (
     env_bool,
     env_choice,
+    env_float,
     env_folder_name,
     env_identifier,
     env_int,
@@ -191,13 +192,59 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": env_choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
 }
 
+
+def _embed_service(name: str) -> dict[str, Any] | None:
+    """Return the embedding service that the variables beginning with `name` describe; None for local models."""
+    kind = env_choice(name, "local", ("local", "openai", "voyage"))
+    if kind == "local":
+        return None
+    return {
+        "kind": kind,
+        "url": env_url(f"{name}_URL"),
+        "model": env_str(f"{name}_MODEL"),
+        "query_model": env_str(f"{name}_QUERY_MODEL"),
+        "api_key": env_token(f"{name}_API_KEY"),
+        "dim": env_int(f"{name}_DIMENSIONS", 0, low=0, high=4000),
+        "shorten": env_choice(f"{name}_SHORTEN", "", ("service", "here")),
+        "base64": env_choice(f"{name}_ENCODING", "base64", ("base64", "float")) == "base64",
+        "max_tokens": env_int(f"{name}_MAX_TOKENS", 8000, low=64, high=10**6),
+        "batch_texts": env_int(f"{name}_BATCH", 64, low=1, high=2048),
+        "batch_tokens": env_int(f"{name}_BATCH_TOKENS", 60_000, low=64, high=10**7),
+        "requests_per_minute": env_int(f"{name}_REQUESTS_PER_MINUTE", 0, low=0, high=10**6),
+        "tokens_per_minute": env_int(f"{name}_TOKENS_PER_MINUTE", 0, low=0, high=10**9),
+        "attempts": env_int(f"{name}_ATTEMPTS", 6, low=1, high=20),
+        "timeout_seconds": env_int(f"{name}_TIMEOUT", 60, low=1, high=600),
+        "query_timeout_seconds": env_int(f"{name}_QUERY_TIMEOUT_MS", 1000, low=50, high=60_000) / 1000,
+    }
+
+
+#: The local embedding model, a folder under the models; its tokenizer also counts the tokens for services.
 CORECUBE_MODEL = env_str("CORECUBE_MODEL", "bge-small-en-v1.5")
+#: Components that the local model's vectors are cut to, where it was trained for that; 0 keeps them whole.
+CORECUBE_MODEL_DIMENSIONS = env_int("CORECUBE_MODEL_DIMENSIONS", 0, low=0, high=4000)
+#: The service that takes the local model's place, and the one that an installation is changing to.
+CORECUBE_EMBEDDER = _embed_service("CORECUBE_EMBEDDER")
+CORECUBE_NEXT_EMBEDDER = _embed_service("CORECUBE_NEXT_EMBEDDER")
+#: What a chunk's vector is made of in a new embedding index: the chunk alone, or its tokens in the whole document.
+CORECUBE_EMBED_MODE = env_choice("CORECUBE_EMBED_MODE", "chunk_first", ("chunk_first", "late"))
+#: Most embedding calls that one sync has at work at once.
+CORECUBE_EMBED_CONCURRENCY = env_int("CORECUBE_EMBED_CONCURRENCY", 8, low=2, high=16)
 #: What scores the best hits once more: nothing, a folder under the models, "late-interaction", or a service ("http").
 CORECUBE_RERANKER = env_folder_name("CORECUBE_RERANKER")
 CORECUBE_RERANKER_KIND = env_choice("CORECUBE_RERANKER_KIND", "", ("cohere", "jina", "tei", "vllm", "voyage"))
 CORECUBE_RERANKER_URL = env_url("CORECUBE_RERANKER_URL")
 CORECUBE_RERANKER_MODEL = env_str("CORECUBE_RERANKER_MODEL")
 CORECUBE_RERANKER_API_KEY = env_token("CORECUBE_RERANKER_API_KEY")
+#: The language model that adds context or questions to chunks, where a connection asks for it; none by default.
+CORECUBE_ENRICH_URL = env_url("CORECUBE_ENRICH_URL")
+CORECUBE_ENRICH_MODEL = env_str("CORECUBE_ENRICH_MODEL")
+CORECUBE_ENRICH_API_KEY = env_token("CORECUBE_ENRICH_API_KEY")
+#: Chunks that one pass gives to it at the most, and requests at a time.
+CORECUBE_ENRICH_CHUNKS = env_int("CORECUBE_ENRICH_CHUNKS", 300, low=0, high=1_000_000)
+CORECUBE_ENRICH_CONCURRENCY = env_int("CORECUBE_ENRICH_CONCURRENCY", 30, low=1, high=200)
+#: Its price of a million tokens, for estimates; 0 leaves the price out.
+CORECUBE_ENRICH_PRICE_SENT = env_float("CORECUBE_ENRICH_PRICE_SENT", 0.0, low=0.0, high=100_000.0)
+CORECUBE_ENRICH_PRICE_ANSWERED = env_float("CORECUBE_ENRICH_PRICE_ANSWERED", 0.0, low=0.0, high=100_000.0)
 #: PostgreSQL text search configuration that documents and queries are read with.
 CORECUBE_TEXT_SEARCH_CONFIG = env_identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
 CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
@@ -206,6 +253,11 @@ CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000,
 CORECUBE_KEEP_QUERY_TEXT = env_bool("CORECUBE_KEEP_QUERY_TEXT", default=True)
 #: A sync that would delete more than this share of a connection's documents stops and asks, in percent.
 CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
+#: What parsing one file may cost: seconds, and MiB of address space (0 for any).
+CORECUBE_PARSE_SECONDS = env_int("CORECUBE_PARSE_SECONDS", 120, low=1, high=3600)
+CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high=2**20)
+#: Seconds without a sign of life after which a worker counts as lost, and others take up what it had in hand.
+CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 #: Query vectors that each process keeps in memory; 0 keeps none.
 CORECUBE_QUERY_CACHE = env_int("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
 #: Threads that search legs run on beside the request's own; 0 runs the legs one after the other.

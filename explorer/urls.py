@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from explorer.views import documents, presets, search, sources
+from explorer.views import documents, jobs, presets, search, sources
 
 app_name = "explorer"
 urlpatterns = [
@@ -14,6 +14,10 @@ urlpatterns = [
     path("presets/<slug:name>/", presets.preset, name="preset"),
     path("presets/<slug:name>/discard/", presets.discard_draft, name="discard_draft"),
     path("presets/<slug:name>/promote/<int:number>/", presets.promote, name="promote"),
+    # jobs/
+    path("jobs/", jobs.jobs, name="jobs"),
+    path("jobs/<uuid:job_id>/cancel/", jobs.cancel, name="cancel_job"),
+    path("jobs/<uuid:job_id>/retry/", jobs.retry, name="retry_job"),
     # sources/
     path("sources/", sources.sources, name="sources"),
     path("sources/new/", sources.new_source, name="new_source"),

@@ -5,7 +5,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
-from retrieval.types import DropReason
+from retrieval.models import Chunk
+from retrieval.rows import row_unit
+from retrieval.types import ChunkFacts, DropReason
 
 STAGE_LABELS: Final[Mapping[str, str]] = {
     "configure": "set up",
@@ -160,6 +162,20 @@ def pages(first: int | None, last: int | None) -> str:
     if first is None:
         return ""
     return f"p. {first}" if last in {None, first} else f"pp. {first}\N{EN DASH}{last}"
+
+
+def rows(first: int | None, last: int | None, source_type: str) -> str:
+    """Return "rows 12-40", "record 3" or "line 7", as the source type counts, or nothing where it does not."""
+    if first is None:
+        return ""
+    unit = row_unit(source_type)
+    return f"{unit} {first}" if last in {None, first} else f"{unit}s {first}\N{EN DASH}{last}"
+
+
+def place(chunk: ChunkFacts | Chunk, source_type: str) -> str:
+    """Return where in its document a chunk stands: "p. 3", "rows 12-40", "p. 3, line 7", or nothing."""
+    spans = (pages(chunk.page_start, chunk.page_end), rows(chunk.row_start, chunk.row_end, source_type))
+    return ", ".join(filter(None, spans))
 
 
 def inclusion_rule(inclusion: Inclusion) -> str:

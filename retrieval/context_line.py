@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 
-def in_context(title: str, heading_path: Sequence[str], text: str) -> str:
-    """Return a line that says where a text stands, "Title > Heading", and the text below it."""
-    return f"{' > '.join((title, *heading_path))}\n{text}"
+def in_context(title: str, heading_path: Sequence[str], text: str, context: str = "") -> str:
+    """Return a line that says where a text stands, "Title > Heading", what was written of it, and the text below."""
+    place = " > ".join((title, *heading_path))
+    return "\n".join((place, context, text) if context else (place, text))

@@ -5,12 +5,15 @@ CoreCubeError
 ├── StageError                  a stage failed; `stage` names it
 ├── SearchTimeoutError          a leg's statement outlived its share of the deadline
 ├── EncoderError                the embedding model failed
-│   └── ModelMissingError       its files are not there
+│   ├── ModelMissingError       its files are not there
+│   └── EncoderUnavailableError the embedding service cannot be used now; later it may
+├── IndexStateError             an embedding index is not in the state that this needs
 ├── RerankError                 the reranker failed or answered nonsense; the search falls back
 │   ├── RerankTimeoutError      it would take longer than it may
 │   └── RerankBreakerOpenError  it failed too often and is left alone for a while
 ├── SyncRunningError            another sync of the same connection is at work
 ├── ConnectionDisabledError     the connection is switched off
+├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
 ├── IngestError                 one document cannot be taken in; `reason` is a stable word
 ├── VersionConflictError        somebody else changed a preset's versions meanwhile
 ├── ConfigError
@@ -63,6 +66,26 @@ class ModelMissingError(EncoderError):
     """The embedding model is not on this machine; run `manage.py models fetch`."""
 
     code: ClassVar[str] = "model_missing"
+
+
+class EncoderUnavailableError(EncoderError):
+    """The embedding service cannot be used right now."""
+
+    code: ClassVar[str] = "encoder_unavailable"
+
+
+class IndexStateError(CoreCubeError):
+    """This embedding index is not in the state that this needs."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "index_state"
+
+
+class EnrichError(CoreCubeError):
+    """The language model wrote nothing that can be used."""
+
+    status: ClassVar[int] = 502
+    code: ClassVar[str] = "enrich_failed"
 
 
 class RerankError(CoreCubeError):

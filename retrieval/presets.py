@@ -68,7 +68,7 @@ def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:
             JudgeAnswerability(
                 config.answerability,
                 resources.text_search_config,
-                resources.encoder,
+                resources.sentence_encoder,
                 resources.calibrations.get("corecube"),
             ),
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import QueryCache
+from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.index.store import VectorIndex
 
@@ -27,6 +28,11 @@ class Resources:
     query_cache: QueryCache | None = None
     #: Answerability models that were fitted on this installation's own questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
+
+    @property
+    def sentence_encoder(self) -> Encoder | None:
+        """What embeds the sentences of passages within a search; None where that would ask a service each time."""
+        return None if isinstance(self.encoder, RemoteEncoder) else self.encoder
 
     @property
     def count_tokens(self) -> Callable[[str], int]:

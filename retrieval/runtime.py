@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from threading import Semaphore
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import connection
 
+from retrieval import embedders
 from retrieval.calibrations import active_models
-from retrieval.encoders import Encoder, load_encoder
+from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.reranker import Reranker
 from retrieval.errors import ModelMissingError
-from retrieval.index.embedding_index import same_model
+from retrieval.index.embedding_index import active_row, is_made_by, same_model
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 from retrieval.reranking import configured_reranker
@@ -66,13 +66,19 @@ class DatabaseThreads(ThreadPoolExecutor):
 
 
 def encoder() -> Encoder:
-    """Return the installation's embedding model; raise ModelMissingError when it is not on this machine."""
-    return _loaded(settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL)
+    """Return the model that searches use: the active index's, and the configured one while there is none.
+
+    Raises ModelMissingError when it is not on this machine, ConfigError when the settings do not describe it.
+    """
+    row = active_row()
+    return embedders.choices().configured().load() if row is None else encoder_of(row)
 
 
-@cache
-def _loaded(directory: Path) -> Encoder:
-    return load_encoder(directory)
+def encoder_of(row: EmbeddingIndex) -> Encoder:
+    """Return the model that made an index's vectors; raise as `encoder` does, and ConfigError for other weights."""
+    found = embedders.of_index(row).load()
+    same_model(row, found)
+    return found
 
 
 @cache
@@ -95,11 +101,24 @@ def active_index(model: Encoder) -> VectorIndex:
 
     Raises ModelMissingError when there is none yet, ConfigError when it holds another model's vectors.
     """
-    index = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
-    if index is None:
+    return same_model(_required_row(), model)
+
+
+def _required_row() -> EmbeddingIndex:
+    row = active_row()
+    if row is None:
         message = "There is no embedding index yet: run `manage.py ingest` or sync a connection first."
         raise ModelMissingError(message)
-    return same_model(index, model)
+    return row
+
+
+def _searched() -> tuple[Encoder, VectorIndex]:
+    """Return the active index and its model; another index may take over while the two are looked up."""
+    row = _required_row()
+    model = encoder()
+    if is_made_by(row, model) or _required_row().pk == row.pk:
+        return model, same_model(row, model)
+    return _searched()
 
 
 def resources(model: Encoder | None = None) -> Resources:
@@ -108,10 +127,10 @@ def resources(model: Encoder | None = None) -> Resources:
     A search that is to be measured hands its model in: then no vector is kept from an earlier query.
     """
     query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
-    model = model or encoder()
+    model, index = (model, active_index(model)) if model else _searched()
     return Resources(
         encoder=model,
-        index=active_index(model),
+        index=index,
         text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
         reranker=reranker(),

@@ -1,37 +1,72 @@
-"""Work for Celery workers. Each task takes the id of a row that says what to do and what became of it."""
+"""Work for Celery workers. What there is to do stands in the database; a message only says that there is something."""
 
 import logging
-from typing import Any
+from threading import Event, Thread
+from typing import Any, Final
 
 from celery import shared_task
-from celery.signals import worker_ready
-from django.db import connection
+from celery.signals import worker_ready, worker_shutting_down
+from django.db import Error, connection
+from kombu.exceptions import OperationalError as QueueError
 
-from retrieval.errors import SyncRunningError
-from retrieval.ingest.sync import OPEN, abandoned_syncs, sync_connection
-from retrieval.models import Sync
+from retrieval import enrich_tasks, index_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
+from retrieval.ingest.crew import has_something_to_do, work_through
+from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
 
 logger = logging.getLogger(__name__)
 
+#: How often a worker looks for what is due by a schedule and for what nobody works on.
+_TICK_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 5
+_stopping = Event()
 
-@shared_task(bind=True, max_retries=None, default_retry_delay=10)
-def run_sync(self, sync_id: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 -- Celery binds the task itself
-    """Run a queued sync; while another one of its connection is at work, try again later."""
-    sync = Sync.objects.select_related("connection", "connection__compartment").filter(pk=sync_id).first()
-    if sync is None or sync.status not in OPEN:
-        logger.info("sync.skipped id=%s", sync_id)
-        return
+
+@shared_task(bind=True, max_retries=None, default_retry_delay=_RETRY_SECONDS)
+def work(self) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 -- Celery binds the task itself
+    """Do what is to be done until nothing is left; when the database goes away, look again a little later."""
     try:
-        sync_connection(sync.connection, sync=sync)
-    except SyncRunningError as error:
+        work_through(wake_workers)
+    except Error as error:
+        logger.warning("work.interrupted error=%s", type(error).__name__)
+        connection.close()
         raise self.retry(exc=error) from error
 
 
-@worker_ready.connect
-def resend_abandoned(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
-    """Send the messages of open syncs that nobody runs: the queue may have lost them with a worker that was killed."""
+def wake_workers() -> None:
+    """Tell a worker to look. Without a queue nothing is lost: workers look by themselves now and then."""
     try:
-        for sync in abandoned_syncs():
-            run_sync.delay(str(sync.pk))
-    finally:
-        connection.close()
+        work.apply_async(retry=False)
+    except (QueueError, OSError) as error:
+        logger.warning("queue.unavailable error=%s", type(error).__name__)
+
+
+def tick() -> None:
+    """Queue the syncs that are due by their schedules, and wake a worker when there is something to do."""
+    queue_due()
+    keep_waiting()
+    if has_something_to_do() and wake_is_due():
+        wake_workers()
+
+
+@worker_ready.connect
+def keep_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
+    """Tick in the worker's main process as long as it runs: neither a schedule nor a lost message needs more."""
+    _stopping.clear()
+    Thread(target=_tick_until_stopped, name="tick", daemon=True).start()
+
+
+@worker_shutting_down.connect
+def stop_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
+    """Queue nothing more."""
+    _stopping.set()
+
+
+def _tick_until_stopped() -> None:
+    while not _stopping.is_set():
+        try:
+            tick()
+        except Error as error:
+            logger.warning("tick.failed error=%s", type(error).__name__)
+        finally:
+            connection.close()
+        _stopping.wait(_TICK_SECONDS)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.encoders.protocol import Batching
+
 
 class HashEncoder:
     """An encoder without a model: a text's vector is the normalised sum of its words' random directions.
@@ -18,6 +20,7 @@ class HashEncoder:
     name = "hash"
     weights = "none"
     max_tokens = 512
+    batching = Batching()
 
     def __init__(self, dim: int = 64) -> None:
         self.dim = dim

@@ -116,6 +116,9 @@ class ChunkFacts:
     quality_parts: Mapping[str, float] = field(default_factory=dict)
     #: 64-bit fingerprint of its words, signed: near-identical texts differ in few bits. 0 when there is none.
     simhash: int = 0
+    #: First and last row or line, counted from 1; None where its format has none worth citing.
+    row_start: int | None = None
+    row_end: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, path
 from ninja import NinjaAPI
 
 from corecube.api import BrowserAuth, KeyAuth, make_api
-from retrieval.api import chat, connections, documents, presets, quality, search
+from retrieval.api import chat, connections, documents, indexes, jobs, presets, quality, search
 from retrieval.health import healthz, readyz
 
 _PARAMETERS: Final = {
@@ -35,7 +35,7 @@ def corecube_api() -> NinjaAPI:
         auth=[KeyAuth(), BrowserAuth()],
         parameters=_PARAMETERS,
     )
-    for module in (search, documents, connections, quality, presets):
+    for module in (search, documents, connections, quality, presets, jobs, indexes):
         api.add_router("/v1", module.router)
     return api
 

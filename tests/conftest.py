@@ -58,6 +58,7 @@ def small_engine(settings, monkeypatch, tmp_path):
     settings.CORECUBE_QUERY_CACHE = 0
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CORECUBE_UPLOADS_DIR = tmp_path / "uploads"
+    settings.CORECUBE_SOURCES_DIR = tmp_path / "sources"
 
 
 @pytest.fixture

@@ -22,8 +22,15 @@ PURE = (
     "retrieval.evaluate.answerability_figures",
     "retrieval.evaluate.calibration",
     "retrieval.fusion",
+    "retrieval.ingest.chunk.parents",
+    "retrieval.ingest.enrich.cost",
+    "retrieval.ingest.enrich.prompts",
+    "retrieval.ingest.hints",
+    "retrieval.ingest.language",
+    "retrieval.ingest.traits",
     "retrieval.index.lexemes",
     "retrieval.index.reach",
+    "retrieval.minhash",
     "retrieval.packing",
     "retrieval.pipeline",
     "retrieval.query",
@@ -90,6 +97,7 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
     assert {name for name in speakers if not name.startswith(allowed)} <= {
         "retrieval.runtime",
         "retrieval.ingest.sync",
+        "retrieval.ingest.heartbeat",
         "retrieval.tasks",
     }
 

@@ -22,6 +22,7 @@ CONNECTORS: Final[Mapping[str, str]] = {
     "web": "corecube.connectors.web.WebConnector",
     "s3": "corecube.connectors.s3.S3Connector",
     "confluence": "corecube.connectors.confluence.ConfluenceConnector",
+    "push": "corecube.connectors.push.PushConnector",
 }
 
 
@@ -33,17 +34,23 @@ def connector_for(connection: Connection, secrets: Mapping[str, str] | None = No
     if connection.kind not in CONNECTORS:
         message = f"There is no connector of kind {connection.kind!r}; there are: {', '.join(CONNECTORS)}."
         raise ConfigError(message)
+    setup = setup_of(connection, secrets)
+    connector: ProbedConnector = import_string(CONNECTORS[connection.kind]).from_setup(setup)
+    return connector
+
+
+def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -> SourceSetup:
+    """Return what a connection hands to its connector; raise ConfigError for a config that is no object."""
     if not isinstance(connection.config, dict):
         raise ConfigError("The config must be a JSON object.")
-    setup = SourceSetup(
+    return SourceSetup(
         config=connection.config,
-        secrets=unseal(getattr(connection, "sealed_secrets", "")) if secrets is None else secrets,
+        secrets=unseal(connection.sealed_secrets) if secrets is None else secrets,
         state=state_folder(connection),
         uploads=upload_folder(connection),
         max_bytes=settings.CORECUBE_MAX_FILE_BYTES,
+        connection=connection.pk or 0,
     )
-    connector: ProbedConnector = import_string(CONNECTORS[connection.kind]).from_setup(setup)
-    return connector
 
 
 def checked_config(kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> None:
@@ -61,4 +68,5 @@ __all__ = [
     "SourceItem",
     "checked_config",
     "connector_for",
+    "setup_of",
 ]

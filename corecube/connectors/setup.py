@@ -42,6 +42,8 @@ class SourceSetup:
     uploads: Path
     #: The installation's limit for one item.
     max_bytes: int
+    #: The connection's key, for what is kept in the database; 0 for one that is not stored yet.
+    connection: int = 0
 
     def read(self, model: type[_Config]) -> _Config:
         """Return the config as a kind's own; raise ConfigError that names each field and never its value."""

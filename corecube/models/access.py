@@ -108,6 +108,12 @@ class ApiKey(models.Model):
         choices=SENSITIVITY_CHOICES, null=True, blank=True, help_text="Narrows the key to this sensitivity and below."
     )
     presets = models.JSONField(default=list, blank=True, help_text="Names of the presets it may use; empty allows all.")
+    push_connections = models.ManyToManyField(
+        "corecube.Connection",
+        blank=True,
+        related_name="push_keys",
+        help_text="Connections that it may push documents to; empty allows none. An admin's key may push anyway.",
+    )
 
     objects = ApiKeyQuerySet.as_manager()
 

@@ -1,14 +1,28 @@
 """Connections: the sources that documents come from."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from corecube.models.access import Compartment
 from corecube.models.languages import LANGUAGE_CHOICES
 from corecube.models.levels import FRESHNESS_CHOICES, SENSITIVITY_CHOICES, TRUST_CHOICES
 from corecube.scope import ConnectionFacts, FreshnessBasis, Sensitivity, TrustLevel
+
+#: The engine knows the sizes by these names.
+CHUNK_PROFILE_CHOICES: Final = (
+    ("default", "512 tokens, at most 1,024, 50 repeated"),
+    ("chunk_first", "768 tokens, at most 1,536, 128 repeated"),
+)
+ENRICHMENT_CHOICES: Final = (
+    ("", "Nothing"),
+    ("context", "A paragraph that says where the chunk stands"),
+    ("questions", "Questions that the chunk answers"),
+    ("both", "The paragraph and the questions"),
+)
+#: Longest time between two scheduled syncs: four weeks.
+_MOST_MINUTES: Final = 40_320
 
 
 class Connection(models.Model):
@@ -39,9 +53,31 @@ class Connection(models.Model):
         blank=True,
         help_text="Decides how words are stemmed for full-text search. A change takes effect with the next sync.",
     )
+    chunk_profile = models.CharField(
+        max_length=20,
+        choices=CHUNK_PROFILE_CHOICES,
+        default="default",
+        help_text="Sizes of the chunks. A change takes effect with the next sync, which takes everything in again.",
+    )
+    enrichment = models.CharField(
+        max_length=20,
+        choices=ENRICHMENT_CHOICES,
+        blank=True,
+        help_text="What a language model adds to the chunks after a sync; needs CORECUBE_ENRICH_URL.",
+    )
     enabled = models.BooleanField(default=True, help_text="A disabled connection is neither synced nor searched.")
+    #: What the connector signs in with, encrypted (`corecube.secrets`); no form and no API shows it.
+    sealed_secrets = models.TextField(blank=True, default="", editable=False)
+    sync_every_minutes = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(_MOST_MINUTES)],
+        help_text="Minutes between two syncs that start by themselves; empty for none.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     last_synced_at = models.DateTimeField(null=True, blank=True, editable=False)
+    #: When the schedule starts the next sync; empty where it has not started one yet.
+    next_sync_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         ordering: ClassVar = ["name"]

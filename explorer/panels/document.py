@@ -22,7 +22,11 @@ class ChunkBlock:
     headings: tuple[str, ...]
     text: str
     tokens: int
+    #: Pages, rows or lines, in words.
     pages: str
+    #: What a language model wrote of it: where it stands, and questions that it answers.
+    context: str = ""
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +68,23 @@ def document_panel(document: Document, chunks: Iterable[Chunk], *, scope: Access
         synced=wording.ago(document.synced_at, now),
         changed=wording.ago(document.modified_at, now) if document.modified_at else "",
         access=wording.inclusion_rule(inclusion),
-        chunks=tuple(_blocks(chunks)),
+        chunks=tuple(_blocks(chunks, document.source_type)),
     )
 
 
-def _blocks(chunks: Iterable[Chunk]) -> Iterator[ChunkBlock]:
+def _blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[ChunkBlock]:
     path: tuple[str, ...] = ()
     for chunk in chunks:
         headings = tuple(chunk.heading_path)
-        pages = wording.pages(chunk.page_start, chunk.page_end)
-        yield ChunkBlock(chunk.ordinal, headings if headings != path else (), chunk.text, chunk.token_count, pages)
+        yield ChunkBlock(
+            ordinal=chunk.ordinal,
+            headings=headings if headings != path else (),
+            text=chunk.text,
+            tokens=chunk.token_count,
+            pages=wording.place(chunk, source_type),
+            context=chunk.context_line,
+            questions=tuple(chunk.questions),
+        )
         path = headings
 
 

@@ -85,7 +85,7 @@ def _row(rank: int, hit: Hit, source: LedgerSource, stem_in: StemIn) -> HitRow:
         source=connection.name,
         trust=wording.level(connection.trust),
         age=age(chunk, connection, outcome.state.now),
-        pages=wording.pages(chunk.page_start, chunk.page_end),
+        pages=wording.place(chunk, chunk.source_type),
         score=hit.score,
         score_type=hit.score_type.value,
         bar=score_bar(hit, legs=legs, whole=full_score(outcome)),

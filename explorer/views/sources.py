@@ -17,13 +17,16 @@ from corecube.models import Connection
 from explorer.forms import NewSourceForm, QualityForm, UploadForm
 from explorer.panels.sources import SourceCounts, SourceRow, SyncRow, source_row, sync_row
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
+from retrieval.ingest.jobs import job_states
 from retrieval.ingest.services import queue_sync, store_upload
-from retrieval.models import Document, Sync, SyncProblem, TermFrequency
+from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 from retrieval.quality_preview import live_least, preview
 
 #: Syncs and problems that a source's page lists.
 _LAST_SYNCS: Final = 10
 _MOST_PROBLEMS: Final = 200
+#: Errors of the sync at work that its progress names.
+_MOST_ERRORS: Final = 20
 #: Chunks that a look at the quality filter lists.
 _MOST_LOW_CHUNKS: Final = 50
 
@@ -96,7 +99,8 @@ def sync_source(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     connection = get_object_or_404(Connection, slug=slug)
     if connection.enabled:
         confirmed = request.POST.get("allow_deletions") == "yes"
-        queue_sync(connection, actor=viewer_of(request), allow_deletions=confirmed)
+        is_dry = request.POST.get("dry_run") == "yes"
+        queue_sync(connection, actor=viewer_of(request), allow_deletions=confirmed, dry_run=is_dry)
     else:
         messages.error(request, "A disabled source is not synced. Enable it in the administration first.")
     return redirect("explorer:source", slug=slug)
@@ -128,7 +132,8 @@ def _source_context(slug: str) -> dict[str, object]:
     connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
     row = _rows([connection])[0]
     now = timezone.now()
-    syncs: list[SyncRow] = [sync_row(sync, now, known=row.documents) for sync in connection.syncs.all()[:_LAST_SYNCS]]
+    last = connection.syncs.select_related("connection")[:_LAST_SYNCS]
+    syncs: list[SyncRow] = [sync_row(job, now, known=row.documents) for job in job_states(last, now)]
     return {
         "section": "sources",
         "connection": connection,
@@ -136,23 +141,27 @@ def _source_context(slug: str) -> dict[str, object]:
         "path": connection.config.get("path", ""),
         "syncs": syncs,
         "is_open": any(sync.is_open for sync in syncs),
+        "errors": SyncItem.objects.filter(
+            sync__connection=connection, sync__status=Sync.Status.RUNNING, state=SyncItem.State.FAILED
+        )[:_MOST_ERRORS],
         "problems": connection.problems.all()[:_MOST_PROBLEMS],
     }
 
 
 def _rows(connections: list[Connection]) -> list[SourceRow]:
-    """Return the rows of connections, counted in four queries whatever their number."""
+    """Return the rows of connections, counted in six queries whatever their number."""
     ids = [connection.pk for connection in connections]
     # The empty lexeme counts chunks, so that millions of them need not be counted one by one.
     chunks = TermFrequency.objects.filter(lexeme="", connection_id__in=ids).values_list("connection_id")
     documents = Document.objects.filter(connection_id__in=ids).values_list("connection_id")
     problems = SyncProblem.objects.filter(connection_id__in=ids).values_list("connection_id")
-    last = Sync.objects.filter(connection_id__in=ids).order_by("connection_id", "-queued_at").distinct("connection_id")
+    syncs = Sync.objects.filter(connection_id__in=ids).select_related("connection")
+    last = syncs.order_by("connection_id", "-queued_at").distinct("connection_id")
+    now = timezone.now()
     counts = SourceCounts(
         documents=dict(documents.annotate(Count("pk"))),
         chunks=dict(chunks.annotate(Sum("chunks"))),
         problems=dict(problems.annotate(Count("pk"))),
-        syncs={sync.connection_id: sync for sync in last},
+        syncs={job.sync.connection_id: job for job in job_states(last, now)},
     )
-    now = timezone.now()
     return [source_row(connection, counts, now) for connection in connections]

@@ -1,16 +1,21 @@
-"""GET /api/v1/documents/{id}."""
+"""GET /api/v1/documents/{id}; PUT and DELETE /api/v1/documents for programs that push."""
 
 from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Query, Router, Status
 
 from corecube.access import scope_for
 from corecube.api import principal_of
+from corecube.connectors.push import Pushed
 from corecube.errors import NotFoundError
-from retrieval.api import schemas, shape
+from retrieval.api import push_schemas, schemas, shape
+from retrieval.api.managed import pushable_connection
+from retrieval.ingest.push import PushState, delete_pushed, name_for, push_document
 from retrieval.models import Chunk, Document
+from retrieval.models.document import document_id as id_of
+from retrieval.sanitise import storable
 
 router = Router(tags=["documents"])
 
@@ -38,21 +43,80 @@ def read_document(
         url=absolute(shape.document_path(document.pk)),
         source=shape.source(scope.inclusion(document.connection_id).connection),
         source_type=document.source_type,
+        raw_type=document.raw_type,
         metadata={name: str(value) for name, value in document.metadata.items()},
         byte_size=document.byte_size,
         modified_at=document.modified_at,
         synced_at=document.synced_at,
         chunk_count=chunks.count(),
-        chunks=[_chunk(chunk, absolute) for chunk in chunks.order_by("ordinal")[offset : offset + limit]],
+        chunks=[
+            _chunk(chunk, document.source_type, absolute)
+            for chunk in chunks.order_by("ordinal")[offset : offset + limit]
+        ],
     )
 
 
-def _chunk(chunk: Chunk, absolute: shape.Absolute) -> schemas.ChunkOut:
+@router.put(
+    "/documents",
+    response={200: push_schemas.PushOut, 202: push_schemas.PushOut, **schemas.REFUSALS},
+    summary="Push a document",
+)
+def push(request: HttpRequest, body: push_schemas.PushIn) -> Status[push_schemas.PushOut]:
+    """Take a document in, in place of an earlier one with its id. 202 where a sync does it soon.
+
+    For admins, and for keys that may push to the connection. A request holds at most 2.5 MB.
+    """
+    principal = principal_of(request)
+    connection = pushable_connection(principal, body.connection)
+    external_id = storable(body.external_id)
+    pushed = Pushed(
+        external_id=external_id,
+        name=name_for(external_id, body.media_type, is_text=body.text is not None),
+        content=body.content,
+        media_type=storable(body.media_type),
+        uri=storable(body.uri),
+        modified_at=body.modified_at,
+        facts={storable(name): storable(fact) for name, fact in _facts(body).items()},
+    )
+    outcome = push_document(connection, pushed, actor=principal.user, at_once=body.wait)
+    status = 202 if outcome.state is PushState.QUEUED else 200
+    return Status(status, push_schemas.PushOut(document_id=outcome.document_id, state=outcome.state))
+
+
+@router.delete(
+    "/documents",
+    response={200: push_schemas.PushDeletedOut, **schemas.REFUSALS},
+    summary="Delete a pushed document",
+)
+def delete_push(
+    request: HttpRequest,
+    connection: Annotated[str, Query(max_length=50)],
+    external_id: Annotated[str, Query(min_length=1, max_length=500)],
+) -> push_schemas.PushDeletedOut:
+    """Delete a pushed document and everything that was made of it, at once. For whom may push it."""
+    principal = principal_of(request)
+    found = pushable_connection(principal, connection)
+    wanted = storable(external_id)
+    deleted = delete_pushed(found, wanted, actor=principal.user)
+    return push_schemas.PushDeletedOut(document_id=id_of(found.pk, wanted), deleted=deleted)
+
+
+def _facts(body: push_schemas.PushIn) -> dict[str, str]:
+    return body.metadata | ({"title": body.title} if body.title else {})
+
+
+def _chunk(chunk: Chunk, source_type: str, absolute: shape.Absolute) -> schemas.ChunkOut:
     return schemas.ChunkOut(
         ordinal=chunk.ordinal,
         heading_path=chunk.heading_path,
         text=chunk.text,
         token_count=chunk.token_count,
+        language=chunk.language,
+        hints=chunk.hints,
+        section=schemas.SectionOut(start=chunk.section_start, end=chunk.section_end),
+        context_line=chunk.context_line,
+        questions=chunk.questions,
         pages=shape.pages(chunk.page_start, chunk.page_end),
+        rows=shape.rows(chunk.row_start, chunk.row_end, source_type),
         url=absolute(shape.document_path(chunk.document_id, chunk.ordinal)),
     )

@@ -46,6 +46,23 @@ def managed_connection(principal: Principal, slug: str) -> Connection:
     return connection
 
 
+def pushable_connection(principal: Principal, slug: str) -> Connection:
+    """Return a connection that the principal may push documents to.
+
+    An admin may push to those that he may manage, anyone else only with a key that names the connection. Raises
+    NotPermittedError for who may push nowhere, whatever the slug, and UnknownConnectionError.
+    """
+    if principal.user.is_admin:
+        return managed_connection(principal, slug)
+    allowed = principal.key.push_connections.all() if principal.key else Connection.objects.none()
+    if not allowed.exists():
+        raise NotPermittedError("This needs an API key that may push documents.")
+    connection = allowed.select_related("compartment").filter(slug=storable(slug)).first()
+    if connection is None:
+        raise UnknownManagedConnectionError("No connection with that slug takes documents from you.")
+    return connection
+
+
 def may_manage_presets(principal: Principal) -> bool:
     """Return whether the principal may see and change configurations.
 

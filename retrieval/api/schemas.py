@@ -53,6 +53,14 @@ class Pages(BaseModel):
     end: int
 
 
+class Rows(BaseModel):
+    """The rows of a table, records or lines of a file that a chunk stands on, from 1, both ends included."""
+
+    start: int
+    end: int
+    unit: str = Field(description="row, record or line.")
+
+
 class MatchOut(BaseModel):
     """A lexeme of the query that a chunk holds."""
 
@@ -84,6 +92,7 @@ class HitOut(BaseModel):
     source: Source
     source_type: str
     pages: Pages | None
+    rows: Rows | None
     modified_at: datetime | None
     synced_at: datetime
     score: float
@@ -184,6 +193,13 @@ class ConnectionsOut(BaseModel):
     connections: list[Source]
 
 
+class SectionOut(BaseModel):
+    """The chunks that a chunk can be read with: first and last ordinal, both included."""
+
+    start: int
+    end: int
+
+
 class ChunkOut(BaseModel):
     """A part of a document."""
 
@@ -191,7 +207,13 @@ class ChunkOut(BaseModel):
     heading_path: list[str]
     text: str
     token_count: int
+    language: str = Field(description="Language of the text in small letters, as english; empty where nothing tells.")
+    hints: list[str] = Field(description="Kinds of content in it: table, code, definition ...")
+    section: SectionOut
+    context_line: str = Field(description="What a language model wrote of where it stands; no words of the document.")
+    questions: list[str] = Field(description="Questions that it answers, as a language model put them.")
     pages: Pages | None
+    rows: Rows | None
     url: str
 
 
@@ -204,6 +226,7 @@ class DocumentOut(BaseModel):
     url: str = Field(description="The document's page.")
     source: Source
     source_type: str
+    raw_type: str = Field(description="What the source says it is: media type or suffix; empty for neither.")
     metadata: dict[str, str]
     byte_size: int
     modified_at: datetime | None
@@ -227,6 +250,7 @@ class SyncOut(BaseModel):
 
     id: UUID
     status: str
+    kind: str = Field(description="full, retry or dry_run.")
     queued_at: datetime
     started_at: datetime | None
     finished_at: datetime | None

@@ -7,6 +7,7 @@ from corecube.scope import AccessScope, ConnectionFacts, ExcludedConnection
 from retrieval.api import schemas
 from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.quality_preview import LowChunk
+from retrieval.rows import row_unit
 from retrieval.services import SearchOutcome
 from retrieval.types import ChunkFacts, ChunkId, DropReason, Hit, Passage, Span
 
@@ -34,6 +35,13 @@ def source(connection: ConnectionFacts) -> schemas.Source:
 def pages(start: int | None, end: int | None) -> schemas.Pages | None:
     """Return a span of pages; None where the format has none."""
     return None if start is None else schemas.Pages(start=start, end=start if end is None else end)
+
+
+def rows(start: int | None, end: int | None, source_type: str) -> schemas.Rows | None:
+    """Return a span of rows, records or lines; None where the format has none."""
+    if start is None:
+        return None
+    return schemas.Rows(start=start, end=start if end is None else end, unit=row_unit(source_type))
 
 
 def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
@@ -72,6 +80,7 @@ def _hit(rank: int, hit: Hit, scope: AccessScope, absolute: Absolute, *, with_le
         source=source(scope.inclusion(chunk.connection_id).connection),
         source_type=chunk.source_type,
         pages=pages(chunk.page_start, chunk.page_end),
+        rows=rows(chunk.row_start, chunk.row_end, chunk.source_type),
         modified_at=chunk.modified_at,
         synced_at=chunk.synced_at,
         score=hit.score,

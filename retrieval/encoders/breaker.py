@@ -17,7 +17,8 @@ class CircuitBreaker:
     """Counts failures in a row; after `failures` of them it is open and lets no call through for `open_seconds`.
 
     Then one call may try: its success closes the breaker, its failure opens it again. A call of which nothing is
-    heard any more is followed by another one after the same time. Safe to share between threads.
+    heard any more is followed by another one after the same time. `refusal` makes the error for calls that are not let
+    through. Safe to share between threads.
     """
 
     def __init__(
@@ -26,10 +27,12 @@ class CircuitBreaker:
         failures: int = _FAILURES,
         open_seconds: float = _OPEN_SECONDS,
         clock: Callable[[], float] = monotonic,
+        refusal: Callable[[], Exception] = RerankBreakerOpenError,
     ) -> None:
         self._most = failures
         self._open_seconds = open_seconds
         self._clock = clock
+        self._refusal = refusal
         self._lock = Lock()
         self._failures = 0
         self._opened_at: float | None = None
@@ -40,7 +43,7 @@ class CircuitBreaker:
         return self._opened_at is not None
 
     def call(self, work: Callable[[], _T]) -> _T:
-        """Return what the work returns, whose every exception is a failure; raise RerankBreakerOpenError at once."""
+        """Return what the work returns, whose every exception is a failure; raise the refusal at once while open."""
         self._admit()
         try:
             result = work()
@@ -56,7 +59,7 @@ class CircuitBreaker:
                 return
             now = self._clock()
             if now - self._opened_at < self._open_seconds:
-                raise RerankBreakerOpenError
+                raise self._refusal()
             # Whoever comes while this call tries the service waits as after a failure.
             self._opened_at = now
 

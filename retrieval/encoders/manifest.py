@@ -61,6 +61,9 @@ class Manifest(ModelManifest):
     document_prefix: str
     #: Whether vectors are brought to unit length.
     normalise: bool
+    #: Fewest components that a vector may be cut to, for a model trained so that its first ones carry most (Kusupati
+    #: et al., Matryoshka Representation Learning, 2022); 0 for a model whose vectors must stay whole.
+    smallest_dim: int = 0
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
@@ -68,6 +71,8 @@ class Manifest(ModelManifest):
             raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}, not {self.pooling!r}")
         if self.dim <= 0:
             raise ValueError("dim must be a size")
+        if not 0 <= self.smallest_dim <= self.dim:
+            raise ValueError("smallest_dim must lie between 0 and dim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from corecube.errors import ConfigError
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, read_manifest
-from retrieval.encoders.pooling import POOLINGS, Floats, Ints, length_sorted_batches, pad, unit_length
+from retrieval.encoders.passages import windows
+from retrieval.encoders.pooling import (
+    POOLINGS,
+    Floats,
+    Ints,
+    length_sorted_batches,
+    pad,
+    shortened,
+    span_pooling,
+    unit_length,
+)
+from retrieval.encoders.protocol import Batching
 from retrieval.encoders.session import Session, cores, input_names, open_session, side_by_side
 from retrieval.encoders.tokens import MarkedTokens, ModelTokenizer
 from retrieval.errors import EncoderError
@@ -24,8 +36,13 @@ logger = logging.getLogger(__name__)
 class OnnxEncoder:
     """One model, loaded. Safe to call from several threads; `load_encoder` makes it."""
 
-    def __init__(self, manifest: Manifest, tokenizer: ModelTokenizer, session: Session, *, threads: int) -> None:
+    batching = Batching()
+
+    def __init__(
+        self, manifest: Manifest, tokenizer: ModelTokenizer, session: Session, *, threads: int, dim: int = 0
+    ) -> None:
         self.manifest = manifest
+        self._dim = dim or manifest.dim
         self.threads = threads
         self._tokenizer = tokenizer
         self._session = session
@@ -38,13 +55,14 @@ class OnnxEncoder:
 
     @property
     def weights(self) -> str:
-        """The sha256 of the weights as fetched, and how they were quantised."""
-        return f"{self.manifest.source_sha256} {self.manifest.quantisation}"
+        """The sha256 of the weights as fetched, how they were quantised, and where its vectors are cut."""
+        cut = "" if self.dim == self.manifest.dim else f", first {self.dim}"
+        return f"{self.manifest.source_sha256} {self.manifest.quantisation}{cut}"
 
     @property
     def dim(self) -> int:
         """The number of components of a vector."""
-        return self.manifest.dim
+        return self._dim
 
     @property
     def max_tokens(self) -> int:
@@ -89,6 +107,31 @@ class OnnxEncoder:
         """
         return list(side_by_side(self._token_vectors, self._tokenizer.encode_marked(texts), threads=self.threads))
 
+    @property
+    def passages_problem(self) -> str:
+        """Why the model cannot read a document as a whole; empty when it can."""
+        if self.manifest.pooling == "mean":
+            return ""
+        return f"The model {self.name!r} takes a text's vector from its first token; only a mean can be split."
+
+    def encode_passages(self, title: str, passages: Sequence[str]) -> NDArray[np.float32]:
+        """Return the unit vectors of a document's passages, each pooled from a run over its neighbours too.
+
+        A run holds the title and as many passages as fit into max_tokens; a passage that fits into none is cut at the
+        end. Raises EncoderError if the session fails.
+        """
+        before, after = self._tokenizer.frame()
+        head, *pieces = self._tokenizer.pieces([f"{self.manifest.document_prefix}{title}\n", *passages])
+        head = [*before, *head][: self.max_tokens // 4]
+        room = self.max_tokens - len(head) - len(after)
+        vectors = np.zeros((len(passages), self.dim), np.float32)
+        for window in windows([len(piece) for piece in pieces], room):
+            ids = [*head, *(token for place in window.places for token in pieces[place][:room]), *after]
+            states, _ = self._states([ids])
+            spans = [(len(head) + first, len(head) + end) for first, end in window.spans]
+            vectors[window.places] = shortened(unit_length(span_pooling(states[0], spans)), self.dim)
+        return vectors
+
     def _token_vectors(self, text: MarkedTokens) -> NDArray[np.float32]:
         states, _ = self._states([text.ids])
         return unit_length(states[0][~np.array(text.special, dtype=bool)])
@@ -97,7 +140,11 @@ class OnnxEncoder:
         """Return the vectors of texts that share a run, shape (len(token_ids), dim)."""
         states, mask = self._states(token_ids)
         vectors = POOLINGS[self.manifest.pooling](states, mask)
-        return unit_length(vectors) if self.manifest.normalise else vectors
+        return shortened(unit_length(vectors) if self.manifest.normalise else vectors, self.dim)
+
+    def token_states(self, text: str) -> tuple[Floats, Ints]:
+        """Return what the model gives for a query's text, shape (1, tokens, dim), and the mask of its tokens."""
+        return self._states(self._tokenizer.encode([self.manifest.query_prefix + text]))
 
     def _states(self, token_ids: Sequence[Sequence[int]]) -> tuple[Floats, Ints]:
         """Return the token states of texts that share a run, shape (texts, longest, dim), and their mask."""
@@ -109,17 +156,19 @@ class OnnxEncoder:
             raise EncoderError(f"The model {self.name!r} failed: {error}") from error
 
 
-def load_encoder(directory: Path, *, threads: int | None = None) -> OnnxEncoder:
+def load_encoder(directory: Path, *, threads: int | None = None, dim: int = 0) -> OnnxEncoder:
     """Return the encoder of a model directory; `threads` texts are encoded at once (default: one a core).
 
-    Raises ModelMissingError if the directory, its manifest or a file is missing, EncoderError if a file is damaged
-    or the model does not fit its manifest.
+    `dim` cuts its vectors to their first components, 0 keeps them whole. Raises ModelMissingError if the directory,
+    its manifest or a file is missing, EncoderError if a file is damaged or the model does not fit its manifest,
+    ConfigError if its vectors must not be cut so.
     """
     manifest = read_manifest(directory)
+    _check_dim(manifest, dim)
     tokenizer = ModelTokenizer(directory / TOKENIZER_FILE, max_tokens=manifest.max_tokens)
     session = open_session(directory / MODEL_FILE)
     threads = threads or cores()
-    encoder = OnnxEncoder(manifest, tokenizer, session, threads=threads)
+    encoder = OnnxEncoder(manifest, tokenizer, session, threads=threads, dim=dim)
     _check_fit(encoder)
     logger.info("encoder.loaded name=%s dim=%d threads=%d", encoder.name, encoder.dim, threads)
     return encoder
@@ -127,6 +176,21 @@ def load_encoder(directory: Path, *, threads: int | None = None) -> OnnxEncoder:
 
 def _check_fit(encoder: OnnxEncoder) -> None:
     """Raise EncoderError unless the model gives vectors of the manifest's size."""
-    shape = encoder.encode_query("").shape
-    if shape != (encoder.dim,):
-        raise EncoderError(f"The model {encoder.name!r} gives vectors of shape {shape}, not of {encoder.dim} numbers.")
+    # The last axis of what the model itself gives, before a vector is cut.
+    states, _ = encoder.token_states("")
+    shape, dim = states.shape[2:], encoder.manifest.dim
+    if shape != (dim,):
+        raise EncoderError(f"The model {encoder.name!r} gives vectors of shape {shape}, not of {dim} numbers.")
+
+
+def _check_dim(manifest: Manifest, dim: int) -> None:
+    """Raise ConfigError unless the model's vectors may be cut to `dim` components; 0 stands for all of them."""
+    if dim in {0, manifest.dim}:
+        return
+    if not manifest.smallest_dim:
+        raise ConfigError(f"The vectors of the model {manifest.name!r} must not be cut; it has {manifest.dim} numbers.")
+    if not manifest.smallest_dim <= dim <= manifest.dim:
+        raise ConfigError(
+            f"The vectors of the model {manifest.name!r} may be cut to {manifest.smallest_dim} to {manifest.dim}"
+            f" numbers, not to {dim}."
+        )

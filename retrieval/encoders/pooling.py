@@ -58,3 +58,18 @@ def unit_length(vectors: Floats) -> Floats:
     """Return the rows divided by their Euclidean length; a row of zeros stays."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def shortened(vectors: Floats, dim: int) -> Floats:
+    """Return the first `dim` components of each row, at unit length again."""
+    return vectors if vectors.shape[1] == dim else unit_length(vectors[:, :dim])
+
+
+def span_pooling(states: Floats, spans: Sequence[tuple[int, int]]) -> Floats:
+    """Return the mean of each span's token states: (tokens, dim) -> (spans, dim).
+
+    A span is (first, after last) in tokens; an empty one, which has no direction, gets the mean of all. Günther et al.,
+    Late Chunking, 2024.
+    """
+    means = (states[first:end] if end > first else states for first, end in spans)
+    return np.stack([rows.mean(axis=0) for rows in means]).astype(np.float32)

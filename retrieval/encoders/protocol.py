@@ -1,10 +1,19 @@
 """What the engine asks of an embedding model."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How an encoder is best given many texts: so many a call, so many calls at once."""
+
+    texts: int = 32
+    calls: int = 2
 
 
 class Encoder(Protocol):
@@ -26,6 +35,10 @@ class Encoder(Protocol):
     def max_tokens(self) -> int:
         """The longest input that the model reads, special tokens included."""
 
+    @property
+    def batching(self) -> Batching:
+        """How `encode_documents` is best called for many texts."""
+
     def encode_query(self, text: str) -> NDArray[np.float32]:
         """Return the unit vector of a query, shape (dim,). Raise EncoderError if the model fails."""
 
@@ -40,3 +53,15 @@ class Encoder(Protocol):
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) character span of every token, without special tokens, nothing cut."""
+
+
+@runtime_checkable
+class PassageEncoder(Protocol):
+    """An encoder that can read a document as a whole and give each of its passages a vector (late chunking)."""
+
+    @property
+    def passages_problem(self) -> str:
+        """Why it cannot; empty when it can."""
+
+    def encode_passages(self, title: str, passages: Sequence[str]) -> NDArray[np.float32]:
+        """Return unit vectors, shape (len(passages), dim), in order. Raise EncoderError if the model fails."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from corecube.errors import ConfigError
-from retrieval.encoders.bounded_http import BoundedClient
+from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.rerank_services import SERVICE_KINDS, ServiceKind
-from retrieval.errors import RerankError
+from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.types import ScoreType
 
 logger = logging.getLogger(__name__)
@@ -86,11 +86,19 @@ class RemoteReranker:
 
     def _ask(self, body: bytes, *, count: int, timeout_seconds: float) -> list[float]:
         try:
-            content = self._client.post(self._service.address, body, timeout_seconds=timeout_seconds)
+            content = self._post(body, timeout_seconds=timeout_seconds)
             return self._service.shape.scores(_parsed(content), count=count)
         except RerankError as error:
             logger.warning("rerank.failed kind=%s code=%s reason=%s", self._service.kind, error.code, error)
             raise
+
+    def _post(self, body: bytes, *, timeout_seconds: float) -> bytes:
+        try:
+            return self._client.post(self._service.address, body, timeout_seconds=timeout_seconds)
+        except ServiceTimeoutError as error:
+            raise RerankTimeoutError from error
+        except ServiceFaultError as error:
+            raise RerankError(f"The reranking service {error}.") from error
 
 
 def _parsed(content: bytes) -> object:

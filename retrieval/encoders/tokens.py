@@ -42,6 +42,16 @@ class ModelTokenizer:
         encodings = self._cut.encode_batch_fast(list(texts))
         return [MarkedTokens(encoding.ids, encoding.special_tokens_mask) for encoding in encodings]
 
+    def pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return each text's own token ids, without special tokens, nothing cut."""
+        return [encoding.ids for encoding in self._whole.encode_batch_fast(list(texts), add_special_tokens=False)]
+
+    def frame(self) -> tuple[list[int], list[int]]:
+        """Return the ids of the special tokens before and after a text."""
+        marked = self._cut.encode("a")
+        own = [place for place, special in enumerate(marked.special_tokens_mask) if not special]
+        return marked.ids[: own[0]], marked.ids[own[-1] + 1 :]
+
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens, nothing cut."""
         return [len(encoding) for encoding in self._whole.encode_batch_fast(list(texts), add_special_tokens=False)]

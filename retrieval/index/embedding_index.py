@@ -1,36 +1,237 @@
-"""The embedding index that is searched and written: one per model, made on first use."""
+"""The embedding indexes: one is searched, all are written; another takes over in one transaction."""
 
-from django.db import transaction
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Max
+from django.utils import timezone
 
 from corecube.errors import ConfigError
+from retrieval.embedders import choices
 from retrieval.encoders import Encoder
+from retrieval.encoders.protocol import PassageEncoder
+from retrieval.errors import IndexStateError
+from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import create_vector_index
-from retrieval.models import EmbeddingIndex
+from retrieval.models import Embedding, EmbeddingIndex
+
+_MISSING: Final = statement("count_missing")
+_Status = EmbeddingIndex.Status
+_Mode = EmbeddingIndex.Mode
+#: Key of the advisory lock between what stores vectors (shared) and what changes which indexes there are (alone).
+_LOCK: Final = 7_302
+#: First key of the advisory locks that keep two builds of one index apart.
+_BUILD_LOCK_CLASS: Final = 7_303
+_DROPPED_AT_ONCE: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an index is."""
+
+    chunks: int
+    missing: int
+    #: Chunks that building embeds a second; 0 while nothing is known.
+    rate: float
+
+    @property
+    def done(self) -> int:
+        """Chunks that have a vector."""
+        return self.chunks - self.missing
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time that the rest takes at this rate; None while nothing is known."""
+        if not self.missing:
+            return 0.0
+        return self.missing / self.rate if self.rate else None
 
 
 def ensure_index(encoder: Encoder) -> VectorIndex:
-    """Return the active embedding index, made for this model when there is none.
+    """Return the active embedding index, made for this model, as the settings say, when there is none.
 
-    Raises ConfigError when the active index holds another model's vectors.
+    Raises ConfigError when the active index holds another model's vectors, or when the model cannot make vectors in
+    the configured mode.
     """
-    with transaction.atomic():
-        row, created = EmbeddingIndex.objects.get_or_create(
-            status=EmbeddingIndex.Status.ACTIVE,
-            defaults={"model": encoder.name, "weights": encoder.weights, "dim": encoder.dim},
-        )
-        index = same_model(row, encoder)
-        if created:
-            create_vector_index(index)
-    return index
+    row = active_row()
+    if row is None:
+        with transaction.atomic(), alone():
+            source, mode = choices().configured().source, settings.CORECUBE_EMBED_MODE
+            row = active_row() or _made(encoder, source=source, mode=mode, status=_Status.ACTIVE)
+    return same_model(row, encoder)
+
+
+def start_index(encoder: Encoder, *, source: str, mode: str) -> EmbeddingIndex:
+    """Return a new embedding index beside the active one, empty, which syncs write from now on.
+
+    Raises IndexStateError when there is no active index, when one beside it is kept already, or when the active one
+    has the same vectors.
+    """
+    with transaction.atomic(), alone():
+        active = active_row()
+        if active is None:
+            raise IndexStateError("There is no embedding index yet: the first sync makes one.")
+        if (kept := EmbeddingIndex.objects.exclude(pk=active.pk).first()) is not None:
+            raise IndexStateError(
+                f"Embedding index {kept.pk} ({kept.status}) is kept beside the active one; drop it first."
+            )
+        if is_made_by(active, encoder) and active.mode == mode:
+            raise IndexStateError("The active embedding index has this model's vectors already.")
+        return _made(encoder, source=source, mode=mode, status=_Status.BUILDING)
+
+
+def activate(row: EmbeddingIndex) -> EmbeddingIndex:
+    """Let searches use this index from the next one on, in one transaction; the one before it is kept.
+
+    Searches that are at work end on the index that they began with. Raises IndexStateError when it is active, or when
+    chunks have no vector in it.
+    """
+    with transaction.atomic(), alone():
+        row = existing(row.pk)
+        if row.status == _Status.ACTIVE:
+            raise IndexStateError("This embedding index is the active one.")
+        if missing := progress(row).missing:
+            raise IndexStateError(f"{missing} chunks have no vector in this embedding index yet.")
+        now = timezone.now()
+        EmbeddingIndex.objects.filter(status=_Status.ACTIVE).update(status=_Status.PREVIOUS, switched_at=now)
+        row.status, row.switched_at, row.ready_at, row.problem = _Status.ACTIVE, now, now, ""
+        row.save()
+    return row
+
+
+def drop_index(row: EmbeddingIndex) -> None:
+    """Delete an index with its vectors; raise IndexStateError for the active one."""
+    with transaction.atomic(), alone():
+        row = existing(row.pk)
+        if row.status == _Status.ACTIVE:
+            raise IndexStateError("The active embedding index cannot be dropped; switch to another one first.")
+        row.delete()
+    clear_dropped()
+
+
+def clear_dropped() -> None:
+    """Delete what dropped indexes left: HNSW indexes and vectors, a part at a time; a killed drop's too."""
+    kept = set(EmbeddingIndex.objects.values_list("pk", flat=True))
+    for number in _stored_indexes() - kept:
+        with connection.cursor() as cursor:
+            cursor.execute(statement("drop_hnsw") % {"index": int(number)})
+        while _deleted_some(number):
+            pass
+
+
+def existing(pk: int) -> EmbeddingIndex:
+    """Return an index, its row held until the transaction ends; raise IndexStateError when it is gone."""
+    row = EmbeddingIndex.objects.select_for_update().filter(pk=pk).first()
+    if row is None:
+        raise IndexStateError(f"There is no embedding index {pk}.")
+    return row
+
+
+def active_row() -> EmbeddingIndex | None:
+    """Return the index that is searched, None while there is none."""
+    return EmbeddingIndex.objects.filter(status=_Status.ACTIVE).first()
+
+
+def kept_indexes() -> list[EmbeddingIndex]:
+    """Return every index, the active one first: what is stored goes into all of them."""
+    rows = EmbeddingIndex.objects.order_by("pk")
+    return sorted(rows, key=lambda row: row.status != _Status.ACTIVE)
+
+
+def progress(row: EmbeddingIndex) -> Progress:
+    """Return how far an index is, counted from the tables."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MISSING, {"index": row.pk})
+        chunks, missing = cursor.fetchone()
+    return Progress(chunks, missing, row.built / row.build_seconds if row.build_seconds else 0.0)
+
+
+def is_made_by(row: EmbeddingIndex, encoder: Encoder) -> bool:
+    """Return whether this model made the index's vectors."""
+    return (row.model, row.weights, row.dim) == (encoder.name, encoder.weights, encoder.dim)
 
 
 def same_model(row: EmbeddingIndex, encoder: Encoder) -> VectorIndex:
     """Return the index for searching and writing; raise ConfigError unless this model made its vectors."""
-    if (row.model, row.weights, row.dim) != (encoder.name, encoder.weights, encoder.dim):
+    if not is_made_by(row, encoder):
         message = (
-            f"The embedding index was built with {row.model} ({row.weights});"
-            f" CORECUBE_MODEL is {encoder.name} ({encoder.weights})."
+            f"The embedding index was built with {row.model} ({row.weights}, {row.dim} numbers);"
+            f" the model that there is now is {encoder.name} ({encoder.weights}, {encoder.dim} numbers)."
         )
         raise ConfigError(message)
     return VectorIndex(row.pk, row.dim)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Keep everybody from storing vectors until the transaction ends, after what is being stored just now."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+    yield
+
+
+def hold_indexes() -> frozenset[int]:
+    """Keep the embedding indexes as they are until the transaction ends, and return their keys."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_LOCK])
+    return frozenset(EmbeddingIndex.objects.values_list("pk", flat=True))
+
+
+@contextmanager
+def only_builder(row: EmbeddingIndex) -> Iterator[bool]:
+    """Hold an index's building lock and give True; False when somebody else holds it.
+
+    The database gives it up by itself when the process dies.
+    """
+    keys: Sequence[int] = [_BUILD_LOCK_CLASS, row.pk]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", keys)
+        is_ours = cursor.fetchone() == (True,)
+    try:
+        yield is_ours
+    finally:
+        if is_ours:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", keys)
+
+
+def require_mode(encoder: Encoder, mode: str) -> None:
+    """Raise ConfigError unless the model can make vectors in this mode."""
+    if mode != _Mode.LATE:
+        return
+    problem = encoder.passages_problem if isinstance(encoder, PassageEncoder) else "It gives no tokens' states."
+    if problem:
+        raise ConfigError(f"The model {encoder.name!r} is not for late chunking. {problem}")
+
+
+def _made(encoder: Encoder, *, source: str, mode: str, status: EmbeddingIndex.Status) -> EmbeddingIndex:
+    require_mode(encoder, mode)
+    row = EmbeddingIndex.objects.create(
+        model=encoder.name, weights=encoder.weights, dim=encoder.dim, source=source, mode=mode, status=status
+    )
+    create_vector_index(VectorIndex(row.pk, row.dim))
+    if not progress(row).missing:
+        EmbeddingIndex.objects.filter(pk=row.pk).update(ready_at=timezone.now())
+    return row
+
+
+def _stored_indexes() -> set[int]:
+    """Return the keys of the indexes that vectors are stored of: a few steps over the index, not a scan."""
+    found: set[int] = set()
+    rows = Embedding.objects.order_by()
+    while (highest := rows.aggregate(highest=Max("index_id"))["highest"]) is not None:
+        found.add(highest)
+        rows = rows.filter(index_id__lt=highest)
+    return found
+
+
+def _deleted_some(number: int) -> bool:
+    """Delete a part of an index's vectors and return whether there was one."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("delete_vectors"), {"index": number, "most": _DROPPED_AT_ONCE})
+        return bool(cursor.rowcount)

@@ -34,7 +34,6 @@ from retrieval.types import (
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
-
 _PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts"})
 #: Chunks in scope, and matches there, from which on it takes time worth a thought to mark them all: some 10 ms.
 _LARGE_SCOPE: Final = 100_000
@@ -170,7 +169,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
 def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     hits: Ranking,
     *,
-    vector: Vector,
+    vector: Vector | None,
     index: VectorIndex,
     terms: Sequence[Term],
     scope: AccessScope,
@@ -179,12 +178,13 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
 ) -> Ranking:
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
 
-    A hit that is gone from the store, or out of scope, is left out: a stale index can lose a hit, never show one.
+    Without a vector no hit has a cosine. A hit that is gone from the store, or out of scope, is left out: a stale index
+    can lose a hit, never show one.
     """
     parameters = {
         "documents": [hit.chunk_id.document_id for hit in hits],
         "ordinals": [hit.chunk_id.ordinal for hit in hits],
-        "vector": HalfVector(vector).to_text(),
+        "vector": None if vector is None else HalfVector(vector).to_text(),
         "index": index.id,
         "scope": scope.connection_ids,
         "terms": [quoted(term.lexeme) for term in terms],

@@ -1,9 +1,9 @@
 """Writing documents to the store, each batch in one transaction, and keeping the counts that searches read."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from pgvector import HalfVector
 
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
+from retrieval.ingest.traits import ChunkTraits
 from retrieval.ingest.types import ChunkDraft
 from retrieval.models import Document
 from retrieval.quality import ChunkQuality
@@ -19,9 +20,12 @@ from retrieval.types import Vector
 
 _INSERT_CHUNK: Final = statement("insert_chunk")
 _INSERT_EMBEDDING: Final = statement("insert_embedding")
+_FILL_EMBEDDING: Final = statement("fill_embedding")
+_LACKING_DOCUMENTS: Final = statement("lacking_documents")
 _COUNT_TERMS: Final = statement("count_terms")
 _FOLD_TERMS: Final = statement("fold_terms")
 _OUTBOX: Final = statement("outbox")
+_FORGET_ITEMS: Final = statement("forget_items")
 _MARK_REPEATED: Final = statement("mark_repeated")
 #: Documents that a text must stand in to be boilerplate. A paragraph that somebody copied into a few pages is content.
 FEWEST_REPEATING: Final = 5
@@ -36,6 +40,8 @@ _DOCUMENT_FIELDS: Final = (
     "uri",
     "source_type",
     "fingerprint",
+    "version",
+    "raw_type",
     "byte_size",
     "metadata",
     "modified_at",
@@ -45,13 +51,15 @@ _DOCUMENT_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class EncodedChunk:
-    """A chunk with its hashes, quality and vector, ready to be stored."""
+    """A chunk with its hashes, quality and vectors, ready to be stored."""
 
     draft: ChunkDraft
     content_hash: str
     simhash: int
     quality: ChunkQuality
-    vector: Vector
+    #: By embedding index.
+    vectors: Mapping[int, Vector]
+    traits: ChunkTraits = field(default_factory=ChunkTraits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ class StoredDocument:
     chunks: tuple[EncodedChunk, ...]
 
 
-def store_documents(documents: Sequence[StoredDocument], *, index: VectorIndex, text_search_config: str) -> None:
+def store_documents(documents: Sequence[StoredDocument], *, text_search_config: str) -> None:
     """Store documents in one transaction: new ones are added, known ones replaced with all that they own."""
     ids = [document.row.pk for document in documents]
     with transaction.atomic(), connection.cursor() as cursor:
@@ -76,9 +84,19 @@ def store_documents(documents: Sequence[StoredDocument], *, index: VectorIndex, 
         cursor.executemany(
             _INSERT_CHUNK, [row for document in documents for row in _chunks(document, text_search_config)]
         )
-        cursor.executemany(_INSERT_EMBEDDING, [row for document in documents for row in _embeddings(document, index)])
+        cursor.executemany(_INSERT_EMBEDDING, [row for document in documents for row in _embeddings(document)])
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
         cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
+
+
+def hold_connection(connection_id: int) -> bool:
+    """Keep a connection from being deleted until the transaction ends, and return whether it is there.
+
+    Two of these do not wait for each other; deleting the connection waits for both.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM corecube_connection WHERE id = %s FOR KEY SHARE", [connection_id])
+        return cursor.fetchone() is not None
 
 
 def delete_documents(ids: Sequence[UUID]) -> None:
@@ -86,6 +104,7 @@ def delete_documents(ids: Sequence[UUID]) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_OUTBOX, {"documents": list(ids), "deleted": True})
         _remove_chunks(cursor, list(ids))
+        cursor.execute(_FORGET_ITEMS, {"documents": list(ids)})
         cursor.execute("DELETE FROM retrieval_document WHERE id = ANY(%s)", [list(ids)])
 
 
@@ -132,6 +151,8 @@ def create_vector_index(index: VectorIndex) -> None:
 
 
 def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    # Whoever fills an index with the vectors of what stands here now has ended, or waits and finds it changed.
+    cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [ids])
     cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
     cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = ANY(%s)", [ids])
     cursor.execute("DELETE FROM retrieval_chunk WHERE document_id = ANY(%s)", [ids])
@@ -151,23 +172,69 @@ def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str,
             "content_hash": chunk.content_hash,
             "page_start": chunk.draft.page_start,
             "page_end": chunk.draft.page_end,
+            "row_start": chunk.draft.row_start,
+            "row_end": chunk.draft.row_end,
             "quality": chunk.quality.value,
             "quality_parts": json.dumps(dict(chunk.quality.parts)),
             "simhash": chunk.simhash,
+            "section_start": chunk.draft.section_start,
+            "section_end": chunk.draft.section_end,
+            "language": chunk.traits.language,
+            "hints": list(chunk.traits.hints),
+            "minhash": chunk.traits.minhash,
+            "context_line": chunk.draft.context_line,
+            "questions": list(chunk.draft.questions),
+            "asked": "\n".join(chunk.draft.questions),
             "config": text_search_config,
         }
         for chunk in document.chunks
     ]
 
 
-def _embeddings(document: StoredDocument, index: VectorIndex) -> list[dict[str, Any]]:
+def _embeddings(document: StoredDocument) -> list[dict[str, Any]]:
     return [
         {
             "document": document.row.pk,
             "ordinal": chunk.draft.ordinal,
-            "index": index.id,
+            "index": index,
             "connection": document.row.connection_id,
-            "vector": HalfVector(chunk.vector).to_text(),
+            "vector": HalfVector(vector).to_text(),
         }
         for chunk in document.chunks
+        for index, vector in chunk.vectors.items()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVector:
+    """A vector that an index lacked when the chunk's document had this fingerprint."""
+
+    document_id: UUID
+    ordinal: int
+    fingerprint: str
+    vector: Vector
+
+
+def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
+    """Add vectors to an index, in one transaction; those of documents that changed or went meanwhile are left out."""
+    rows = [
+        {
+            "index": index.id,
+            "document": it.document_id,
+            "ordinal": it.ordinal,
+            "fingerprint": it.fingerprint,
+            "vector": HalfVector(it.vector).to_text(),
+        }
+        for it in vectors
+    ]
+    with transaction.atomic(), connection.cursor() as cursor:
+        documents = [it.document_id for it in vectors]
+        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
+        cursor.executemany(_FILL_EMBEDDING, rows)
+
+
+def lacking_documents(index: VectorIndex, *, after: UUID, most: int) -> list[tuple[UUID, int]]:
+    """Return the next documents by id, at most `most`, that lack vectors in an index, with how many they lack."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LACKING_DOCUMENTS, {"index": index.id, "after": after, "most": most})
+        return [(document, count) for document, count in cursor.fetchall()]

@@ -1,23 +1,25 @@
 """Encoding and storing prepared documents in batches that span documents, so that the encoder always has enough."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from time import perf_counter
 from typing import Final
-
-import numpy as np
-from django.db import transaction
+from uuid import UUID
 
 from corecube.errors import UnknownConnectionError
 from corecube.models import Connection
-from retrieval.context_line import in_context
 from retrieval.encoders import Encoder
+from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
-from retrieval.index.writer import EncodedChunk, StoredDocument, store_documents
-from retrieval.ingest.prepare import PreparedDocument, content_hash, embedded_text, modified_at
+from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents
+from retrieval.ingest.embedding import ChunkText, DocumentText
+from retrieval.ingest.enrich.kept import with_kept_enrichment
+from retrieval.ingest.prepare import PreparedDocument, content_hash, modified_at, raw_type
+from retrieval.ingest.traits import traits_of
 from retrieval.ingest.types import ChunkDraft
-from retrieval.models import Chunk, Document, Embedding
+from retrieval.ingest.vectors import DocumentVectors
+from retrieval.models import Document
 from retrieval.models.document import document_id
 from retrieval.quality import quality_of
 from retrieval.simhash import simhash
@@ -38,61 +40,77 @@ class Target:
     synced_at: datetime
 
 
-def encode_and_store(documents: Sequence[PreparedDocument], target: Target) -> float:
-    """Embed the documents' chunks, store all of them in one transaction, and return the seconds in the encoder.
+class ClaimLostError(Exception):
+    """Somebody else does the work by now, or nobody wants it any more."""
 
+
+def encode_and_store(
+    documents: Sequence[PreparedDocument], target: Target, finish: Callable[[PreparedDocument], None] = lambda _: None
+) -> float:
+    """Embed the documents' chunks together, store each document on its own, and return the seconds in the encoder.
+
+    `finish` is called in each document's transaction; when it raises ClaimLostError, that document is not stored.
     A chunk that the store holds of its document already, word for word, keeps its vector.
     Raises UnknownConnectionError, with nothing stored, when the connection was deleted meanwhile.
     """
-    texts = [embedded_text(document.title, draft) for document in documents for draft in document.chunks]
-    known = _stored_vectors(documents, target)
-    new = list(dict.fromkeys(text for text in texts if text not in known))
-    started = perf_counter()
-    if new:
-        known.update(zip(new, target.encoder.encode_documents(new), strict=True))
-    seconds = perf_counter() - started
-    vectors = iter([known[text] for text in texts])
-    stored = [
-        StoredDocument(
-            _row(document, target),
-            tuple(_encoded(draft, next(vectors)) for draft in document.chunks),
-        )
-        for document in documents
-    ]
-    with transaction.atomic():
+    documents = with_kept_enrichment(documents, target.connection.pk)
+    vectors = DocumentVectors(
+        {_key(document, target): _text(document) for document in documents}, target.index, target.encoder
+    )
+    vectors.make()
+    for document in documents:
+        with suppress(ClaimLostError):
+            while not _stored(document, target, vectors, finish):
+                vectors.make()
+    return vectors.seconds
+
+
+def _stored(
+    document: PreparedDocument,
+    target: Target,
+    vectors: DocumentVectors,
+    finish: Callable[[PreparedDocument], None],
+) -> bool:
+    """Store a document; return False, with nothing stored, when there is an index that it has no vectors for."""
+    # A crash may lose the last of them together with their rows' word that they are done: they are taken in again.
+    with committed_later():
         _hold(target.connection)
-        store_documents(stored, index=target.index, text_search_config=target.text_search_config)
-    return seconds
+        kept = hold_indexes()
+        if not kept <= vectors.indexes:
+            return False
+        key = _key(document, target)
+        chunks = tuple(
+            _encoded(draft, vectors.of(key, place, kept), document.source_type)
+            for place, draft in enumerate(document.chunks)
+        )
+        store_documents([StoredDocument(_row(document, target), chunks)], text_search_config=target.text_search_config)
+        finish(document)
+    return True
 
 
-def _encoded(draft: ChunkDraft, vector: Vector) -> EncodedChunk:
+def _key(document: PreparedDocument, target: Target) -> UUID:
+    return document_id(target.connection.pk, document.item.external_id)
+
+
+def _text(document: PreparedDocument) -> DocumentText:
+    chunks = (ChunkText(tuple(it.heading_path), it.text, it.context_line) for it in document.chunks)
+    return DocumentText(document.title, tuple(chunks))
+
+
+def _encoded(draft: ChunkDraft, vectors: Mapping[int, Vector], source_type: str) -> EncodedChunk:
     return EncodedChunk(
         draft,
         content_hash=content_hash(draft.text),
         simhash=simhash(draft.text),
         quality=quality_of(draft.text),
-        vector=vector,
+        vectors=vectors,
+        traits=traits_of(draft, source_type=source_type),
     )
-
-
-def _stored_vectors(documents: Sequence[PreparedDocument], target: Target) -> dict[str, Vector]:
-    """Return the vectors that the store holds of these documents, by the text that was embedded."""
-    ids = [document_id(target.connection.pk, document.item.external_id) for document in documents]
-    chunks = Chunk.objects.filter(document_id__in=ids).values_list(
-        "document_id", "ordinal", "document__title", "heading_path", "text"
-    )
-    texts = {(document, ordinal): in_context(title, path, text) for document, ordinal, title, path, text in chunks}
-    embeddings = Embedding.objects.filter(document_id__in=ids, index_id=target.index.id)
-    return {
-        texts[key]: embedding.vector.to_numpy().astype(np.float32)
-        for embedding in embeddings
-        if (key := (embedding.document_id, embedding.ordinal)) in texts
-    }
 
 
 def _hold(connection: Connection) -> None:
     """Keep the connection from being deleted until the transaction ends; no constraint ties its documents to it."""
-    if Connection.objects.select_for_update().filter(pk=connection.pk).first() is None:
+    if not hold_connection(connection.pk):
         raise UnknownConnectionError("The connection was deleted while it was synced.")
 
 
@@ -106,6 +124,8 @@ def _row(document: PreparedDocument, target: Target) -> Document:
         uri=document.item.uri,
         source_type=connection.source_type or document.source_type,
         fingerprint=document.fingerprint,
+        version=document.version,
+        raw_type=raw_type(document.item),
         byte_size=document.byte_size,
         metadata=dict(document.metadata),
         modified_at=modified_at(document, now=target.synced_at),

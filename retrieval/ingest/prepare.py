@@ -2,8 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import PurePosixPath
 from typing import Final
 
 from corecube.connectors.types import SourceItem
@@ -14,7 +15,9 @@ from retrieval.ingest.types import ChunkDraft, ChunkLimits, ParsedDocument, Toke
 from retrieval.sanitise import storable
 
 #: Raised by one whenever parsing, chunking or judging changes what it makes of the same bytes.
-INGEST_VERSION: Final = 2
+INGEST_VERSION: Final = 3
+#: What the column holds.
+_RAW_TYPE_CHARACTERS: Final = 120
 #: Facts that state when a document changed, the most telling first.
 _DATE_KEYS: Final = ("modified", "updated", "last_reviewed", "date", "created")
 #: How far ahead a date may lie: clocks and time zones differ.
@@ -32,6 +35,8 @@ class PreparedDocument:
     source_type: str
     metadata: Mapping[str, str]
     chunks: tuple[ChunkDraft, ...]
+    #: What `version_mark` makes of the source's own version; empty where it tells none.
+    version: str = ""
 
 
 def fingerprint(content: bytes, *, recipe: str) -> str:
@@ -39,6 +44,11 @@ def fingerprint(content: bytes, *, recipe: str) -> str:
     digest = hashlib.sha256(f"{INGEST_VERSION} {recipe}\n".encode())
     digest.update(content)
     return digest.hexdigest()
+
+
+def version_mark(version: str, *, recipe: str) -> str:
+    """Return the SHA-256 of a source's own version of an item and of the recipe; empty where it tells none."""
+    return fingerprint(version.encode(), recipe=f"version {recipe}") if version else ""
 
 
 def prepare(
@@ -50,7 +60,10 @@ def prepare(
     counter: TokenCounter,
     limits: ChunkLimits,
 ) -> PreparedDocument:
-    """Chunk a parsed document. Raises IngestError when no text is left."""
+    """Chunk a parsed document. A title that the source tells stands above the file's own.
+
+    Raises IngestError when no text is left.
+    """
     drafts = chunk(parsed, counter, limits)
     if not drafts:
         raise IngestError("no_text", "There is no text in the file.")
@@ -58,21 +71,33 @@ def prepare(
         item=item,
         fingerprint=fingerprint,
         byte_size=byte_size,
-        title=storable(parsed.title),
+        title=storable(item.facts.get("title") or parsed.title),
         source_type=parsed.source_type,
-        metadata={storable(key): storable(value) for key, value in parsed.metadata.items()},
+        metadata=_metadata(item, parsed),
         chunks=tuple(_storable_draft(draft) for draft in drafts),
     )
 
 
+def _metadata(item: SourceItem, parsed: ParsedDocument) -> dict[str, str]:
+    """Return the facts that the source tells and those in the file, which count more; the title is none."""
+    facts = {**{key: value for key, value in item.facts.items() if key != "title"}, **parsed.metadata}
+    return {storable(key): storable(value) for key, value in facts.items()}
+
+
 def embedded_text(title: str, draft: ChunkDraft) -> str:
     """Return what is embedded for a chunk: a line that says where it stands, then its text."""
-    return in_context(title, draft.heading_path, draft.text)
+    return in_context(title, draft.heading_path, draft.text, draft.context_line)
 
 
 def content_hash(text: str) -> str:
     """Return the SHA-256 of a chunk's text, with white space evened out."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+
+
+def raw_type(item: SourceItem) -> str:
+    """Return what the source says that an item is: its media type, else the suffix of its name, without the dot."""
+    essence = item.media_type.partition(";")[0].strip().lower()
+    return (essence or PurePosixPath(item.name.replace("\\", "/")).suffix.lower().lstrip("."))[:_RAW_TYPE_CHARACTERS]
 
 
 def modified_at(document: PreparedDocument, *, now: datetime) -> datetime | None:
@@ -104,11 +129,8 @@ def _moment(date: datetime | None, latest: datetime) -> datetime | None:
 
 
 def _storable_draft(draft: ChunkDraft) -> ChunkDraft:
-    return ChunkDraft(
-        ordinal=draft.ordinal,
+    return replace(
+        draft,
         text=storable(draft.text),
         heading_path=tuple(storable(heading) for heading in draft.heading_path),
-        token_count=draft.token_count,
-        page_start=draft.page_start,
-        page_end=draft.page_end,
     )

@@ -1,38 +1,88 @@
 """Starting syncs and taking uploads: writes that also enqueue work or leave an audit event."""
 
-from functools import partial
 from typing import IO
 
 from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
 
 from corecube import audit
 from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
 from retrieval.index.writer import delete_documents, fold_term_counts
-from retrieval.ingest.sync import require_enabled
-from retrieval.models import Document, Sync
+from retrieval.ingest.sync import OPEN, require_enabled
+from retrieval.models import Document, Sync, SyncItem
 
 
-def queue_sync(connection: Connection, *, actor: User | None, allow_deletions: bool = False) -> Sync:
+def queue_sync(
+    connection: Connection, *, actor: User | None, allow_deletions: bool = False, dry_run: bool = False
+) -> Sync:
     """Queue a sync for a worker and return it. One of the same kind that is queued already is returned as it is.
 
-    Raises ConnectionDisabledError.
+    A dry run stores nothing but how much it would add, change and delete. Raises ConnectionDisabledError.
     """
-    from retrieval.tasks import run_sync  # noqa: PLC0415 -- tasks import the services' neighbours
-
     require_enabled(connection)
+    kind = Sync.Kind.DRY_RUN if dry_run else Sync.Kind.FULL
     with transaction.atomic():
         sync, created = Sync.objects.get_or_create(
-            connection=connection, status=Sync.Status.QUEUED, allow_deletions=allow_deletions
+            connection=connection, status=Sync.Status.QUEUED, kind=kind, allow_deletions=allow_deletions
         )
         if created:
             audit.record(
-                "connection.sync_queued", actor=actor, subject=connection.slug, allow_deletions=allow_deletions
+                "connection.sync_queued",
+                actor=actor,
+                subject=connection.slug,
+                allow_deletions=allow_deletions,
+                kind=kind.value,
             )
         # Also for one that waits already: its message may be lost, and a second one finds nothing left to do.
-        transaction.on_commit(partial(run_sync.delay, str(sync.pk)))
+        _wake_when_committed()
     return sync
+
+
+def retry_failed(sync: Sync, *, actor: User | None) -> Sync:
+    """Queue a sync of what failed in an earlier one, and of nothing else, and return it.
+
+    Raises ConnectionDisabledError, and InvalidRequestError when nothing is left that could be tried again: what
+    could not even be listed needs a full sync.
+    """
+    require_enabled(sync.connection)
+    with transaction.atomic():
+        failed = sync.items.filter(state=SyncItem.State.FAILED).exclude(item={})
+        count = failed.count()
+        if sync.status in OPEN or not count:
+            raise InvalidRequestError("Nothing of this sync can be tried again.")
+        retry, created = Sync.objects.get_or_create(
+            connection=sync.connection, status=Sync.Status.QUEUED, kind=Sync.Kind.RETRY, allow_deletions=False
+        )
+        failed.update(sync=retry, state=SyncItem.State.QUEUED, attempts=0, reason="", message="", next_try_at=None)
+        Sync.objects.filter(pk=retry.pk).update(seen=F("seen") + count)
+        if created:
+            audit.record("connection.retry_queued", actor=actor, subject=sync.connection.slug, items=count)
+        _wake_when_committed()
+    retry.refresh_from_db()
+    return retry
+
+
+def cancel_sync(sync: Sync, *, actor: User | None) -> Sync:
+    """End a sync that waits or runs, and return it; documents that are stored by then stay.
+
+    Workers notice within seconds, and store nothing more of it from now on. One that has ended is left as it is.
+    """
+    is_open = Sync.objects.filter(pk=sync.pk, status__in=OPEN)
+    if is_open.update(status=Sync.Status.CANCELLED, stage="", finished_at=timezone.now()):
+        # In a transaction of its own: a worker that is storing holds its item and waits for the sync.
+        sync.items.exclude(state=SyncItem.State.FAILED).delete()
+        audit.record("connection.sync_cancelled", actor=actor, subject=sync.connection.slug)
+    sync.refresh_from_db()
+    return sync
+
+
+def _wake_when_committed() -> None:
+    from retrieval.tasks import wake_workers  # noqa: PLC0415 -- tasks import the services' neighbours
+
+    transaction.on_commit(wake_workers)
 
 
 def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor: User | None) -> None:

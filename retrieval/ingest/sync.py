@@ -1,34 +1,39 @@
 """Syncing a connection: what is new or changed is embedded, what is gone is deleted, the rest is left alone.
 
-Every batch is one transaction and an unchanged document is known by its fingerprint, so a sync that is
-killed loses at most the batch in hand, and the next one goes on where it stopped.
+A sync is a row, and what it has to do are rows too; processes only work on them. So one that is killed loses at most
+what it had in hand, and whoever comes next goes on where it stopped.
 """
 
 import logging
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
+from uuid import uuid4
 
-from django.conf import settings
+from django.db import InterfaceError, OperationalError, transaction
 from django.db import connection as database
 from django.utils import timezone
 
-from corecube.connectors import connector_for
 from corecube.errors import CoreCubeError, UnknownConnectionError
 from corecube.models import Connection
-from retrieval import runtime
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
-from retrieval.index.embedding_index import ensure_index
-from retrieval.ingest.encode import Target
-from retrieval.ingest.run import Progress, Source, SyncRun
-from retrieval.models import Sync
+from retrieval.ingest import claims
+from retrieval.ingest.heartbeat import Heartbeat, alive_since
+from retrieval.ingest.listing import Listing
+from retrieval.ingest.run import Progress, Source, SyncEndedError, job_of, reload
+from retrieval.ingest.settle import end, forget_items, has_work_left, settle, tidy
+from retrieval.ingest.work import Work
+from retrieval.models import Sync, SyncItem
 
 logger = logging.getLogger(__name__)
 
-#: First key of the advisory locks that keep two syncs of one connection apart.
+#: First key of the advisory locks that keep two processes from listing or ending the syncs of one connection at once.
 _LOCK_CLASS: Final = 7_301
 #: What a sync is in until it has ended.
 OPEN: Final = (Sync.Status.QUEUED, Sync.Status.RUNNING)
+#: How often a process looks whether items that wait may be tried again.
+_WAIT_SECONDS: Final = 0.5
 
 
 def sync_connection(
@@ -38,57 +43,108 @@ def sync_connection(
     progress: Progress = lambda _: None,
     source: Source | None = None,
 ) -> Sync:
-    """Bring the store in line with a connection's source and return the finished sync.
+    """Bring the store in line with a connection's source in this process and return the finished sync.
 
-    `progress` is called after every item; `source` stands in for the connection's own connector and parsers.
+    `progress` is called as the counts change; `source` stands in for the connection's own connector and parsers.
     The sync ends as DONE (bad items are listed as problems), as STOPPED when it would delete more than the
-    guarded share and its `allow_deletions` is off, or as FAILED, and then the error is raised on. A stored
-    sync that has ended already is returned as it is.
+    guarded share and its `allow_deletions` is off, as CANCELLED when a person wanted that, or as FAILED, and then
+    the error is raised on. A stored sync that has ended already is returned as it is.
     Raises SyncRunningError when another sync of the connection is at work, ConnectionDisabledError, and
     UnknownConnectionError when the connection is deleted meanwhile.
     """
     sync = sync or Sync(connection=connection)
-    with _only_sync_of(connection):
+    with only_sync_of(connection):
         if _has_ended(sync):
             sync.refresh_from_db()
             return sync
-        _end_interrupted(connection, sync)
-        _start(sync)
-        try:
+        begin(sync, is_private=True)
+        with failing(sync):
             _run(sync, source, progress)
-        # What only ends the process (Ctrl-C, a worker told to quit) leaves the sync running, to be taken up again.
-        except Exception as error:
-            _fail(sync, error)
-            raise
     return sync
 
 
-def _run(sync: Sync, source: Source | None, progress: Progress) -> None:
-    require_enabled(sync.connection)
-    source = source or Source(connector_for(sync.connection))
-    source.connector.check()
-    encoder = runtime.encoder()
-    target = Target(
-        connection=sync.connection,
-        encoder=encoder,
-        index=ensure_index(encoder),
-        text_search_config=sync.connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
-        synced_at=timezone.now(),
-    )
-    run = SyncRun(sync, source, target, progress)
-    run.take_in()
-    run.store_waiting()
-    run.list_problems()
-    deletable = run.missing()
-    if _is_guarded(len(deletable), len(run.known)) and not sync.allow_deletions:
-        run.settle()
-        share = f"{len(deletable)} of {len(run.known)} documents are gone from the source"
-        _finish(sync, Sync.Status.STOPPED, f"{share}; nothing was deleted. Confirm the deletion to go on.")
+def begin(sync: Sync, *, is_private: bool) -> None:
+    """Store the sync as running, once the connection's interrupted one is closed; the caller holds its lock.
+
+    A private sync is worked on by this process alone. Raises SyncRunningError while workers are at another one.
+    """
+    for other in sync.connection.syncs.filter(status=Sync.Status.RUNNING).exclude(pk=sync.pk):
+        if is_alive(other):
+            raise SyncRunningError
+        _close_interrupted(other)
+    if sync.status == Sync.Status.RUNNING and sync.is_private:
+        # Its process ended with claims in hand, and nobody else can have any.
+        claims.return_lost(sync)
+    sync.is_private, sync.message, sync.finished_at = is_private, "", None
+    if sync.status != Sync.Status.RUNNING:
+        sync.status, sync.started_at = Sync.Status.RUNNING, timezone.now()
+    sync.heartbeat_at = timezone.now()
+    if sync._state.adding:  # noqa: SLF001 -- Django documents it for this
+        sync.save()
         return
-    run.delete(deletable)
-    run.settle()
-    _finish(sync, Sync.Status.DONE)
-    Connection.objects.filter(pk=sync.connection.pk).update(last_synced_at=target.synced_at)
+    fields = {name: getattr(sync, name) for name in ("status", "started_at", "is_private", "message", "heartbeat_at")}
+    if not Sync.objects.filter(pk=sync.pk, status__in=OPEN).update(**fields):
+        raise SyncEndedError
+
+
+def is_alive(sync: Sync) -> bool:
+    """Return whether workers gave a sign of life of a running sync lately; of a private one its lock tells."""
+    return not sync.is_private and sync.heartbeat_at is not None and sync.heartbeat_at >= alive_since()
+
+
+def _run(sync: Sync, source: Source | None, progress: Progress) -> None:
+    """List, work and settle, in this process alone."""
+    require_enabled(sync.connection)
+    job = job_of(sync, source)
+    worker = uuid4()
+    with Heartbeat(sync, worker), _giving_back(worker):
+        if sync.kind != Sync.Kind.RETRY:
+            Listing(job, progress).run()
+        work = Work(job, worker, progress)
+        while work.batch() or has_work_left(sync):
+            reload(sync)
+            if sync.status != Sync.Status.RUNNING:
+                raise SyncEndedError
+            if not claims.claimable().filter(sync=sync).exists() and has_work_left(sync):
+                time.sleep(_WAIT_SECONDS)
+    settle(sync)
+    logger.info("sync.%s connection=%s chunks=%d", sync.status, sync.connection.slug, sync.chunks)
+
+
+@contextmanager
+def _giving_back(worker: object) -> Iterator[None]:
+    """Give back what the worker holds when its process is told to end."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        if not database.in_atomic_block:
+            claims.release(worker)  # type: ignore[arg-type]
+        raise
+
+
+@contextmanager
+def failing(sync: Sync) -> Iterator[None]:
+    """Store the sync as failed when the block raises, and raise on; return when it was cancelled meanwhile.
+
+    What only ends the process (Ctrl-C, a worker told to quit) or the database leaves the sync running, and it is
+    taken up again.
+    """
+    try:
+        yield
+    except SyncEndedError as error:
+        if not Sync.objects.filter(pk=sync.pk).exists():
+            raise UnknownConnectionError("The connection was deleted while it was synced.") from error
+        with suppress(SyncRunningError), only_sync_of(sync.connection):
+            tidy(sync.connection)
+        reload(sync)
+    except (InterfaceError, OperationalError):
+        # The database went away, and with it everything that could be said; what it holds will be gone on with.
+        raise
+    except Exception as error:
+        if not Sync.objects.filter(pk=sync.pk).exists():
+            raise UnknownConnectionError("The connection was deleted while it was synced.") from error
+        end(sync, Sync.Status.FAILED, str(error) if isinstance(error, CoreCubeError) else type(error).__name__)
+        raise
 
 
 def require_enabled(connection: Connection) -> None:
@@ -97,32 +153,12 @@ def require_enabled(connection: Connection) -> None:
         raise ConnectionDisabledError
 
 
-def _is_guarded(deletions: int, known: int) -> bool:
-    """Return whether so many deletions need a person's word."""
-    return deletions > 1 and deletions * 100 > known * settings.CORECUBE_DELETE_GUARD_PERCENT
-
-
-def abandoned_syncs() -> list[Sync]:
-    """Return the syncs that wait, and those that were running when their process died."""
-    return [
-        sync
-        for sync in Sync.objects.filter(status__in=OPEN).select_related("connection")
-        if sync.status == Sync.Status.QUEUED or not _is_at_work(sync.connection)
-    ]
-
-
-def _is_at_work(connection: Connection) -> bool:
-    """Return whether some process syncs the connection now."""
-    try:
-        with _only_sync_of(connection):
-            return False
-    except SyncRunningError:
-        return True
-
-
 @contextmanager
-def _only_sync_of(connection: Connection) -> Iterator[None]:
-    """Hold the connection's advisory lock, which the database gives up by itself when the process dies."""
+def only_sync_of(connection: Connection) -> Iterator[None]:
+    """Hold the connection's advisory lock, which the database gives up by itself when the process dies.
+
+    Raises SyncRunningError when somebody else holds it.
+    """
     with database.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, connection.pk])
         if cursor.fetchone() != (True,):
@@ -134,33 +170,27 @@ def _only_sync_of(connection: Connection) -> Iterator[None]:
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, connection.pk])
 
 
-def _end_interrupted(connection: Connection, current: Sync) -> None:
-    """Close syncs that were running when their process died; nobody runs them, since the lock is ours."""
-    interrupted = connection.syncs.filter(status=Sync.Status.RUNNING).exclude(pk=current.pk)
-    interrupted.update(status=Sync.Status.FAILED, finished_at=timezone.now(), message="It was interrupted.")
+def is_locked(connection_id: int) -> bool:
+    """Return whether some process holds the connection's lock, without taking it."""
+    with database.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2"
+            " AND classid = %s AND objid = %s)",
+            [_LOCK_CLASS, connection_id],
+        )
+        return bool(cursor.fetchone() == (True,))
+
+
+def _close_interrupted(sync: Sync) -> None:
+    """Close a sync that was running when its process died."""
+    with transaction.atomic():
+        Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(
+            status=Sync.Status.FAILED, stage="", finished_at=timezone.now(), message="It was interrupted."
+        )
+        SyncItem.objects.filter(sync=sync, state=SyncItem.State.RUNNING).update(state=SyncItem.State.QUEUED)
+        forget_items(sync)
 
 
 def _has_ended(sync: Sync) -> bool:
-    """Return whether the sync was run since it was read, by a worker that got its message too."""
+    """Return whether the sync was run since it was read."""
     return Sync.objects.filter(pk=sync.pk).exclude(status__in=OPEN).exists()
-
-
-def _start(sync: Sync) -> None:
-    """Store the sync as running, with the counts of an interrupted attempt forgotten."""
-    sync.seen = sync.added = sync.changed = sync.unchanged = sync.failed = sync.deleted = sync.chunks = 0
-    sync.encode_seconds, sync.message, sync.finished_at = 0.0, "", None
-    sync.status, sync.started_at = Sync.Status.RUNNING, timezone.now()
-    sync.save()
-
-
-def _fail(sync: Sync, error: Exception) -> None:
-    """Store the sync as failed; raise UnknownConnectionError when it is gone, which it is with its connection."""
-    if not Sync.objects.filter(pk=sync.pk).exists():
-        raise UnknownConnectionError("The connection was deleted while it was synced.") from error
-    _finish(sync, Sync.Status.FAILED, str(error) if isinstance(error, CoreCubeError) else type(error).__name__)
-
-
-def _finish(sync: Sync, status: Sync.Status, message: str = "") -> None:
-    sync.status, sync.finished_at, sync.message = status, timezone.now(), message
-    sync.save()
-    logger.info("sync.%s connection=%s chunks=%d failed=%d", status, sync.connection.slug, sync.chunks, sync.failed)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 
 class BlockKind(StrEnum):
@@ -81,6 +82,13 @@ class ChunkDraft:
     #: First and last row (of the sheet that the heading path names) or line, 1-based and inclusive.
     row_start: int | None = None
     row_end: int | None = None
+    #: First and last ordinal of its parent section, inclusive: what it can be read with.
+    section_start: int = 0
+    section_end: int = 0
+    #: A paragraph that a language model wrote of where the chunk stands; embedded above the text, never part of it.
+    context_line: str = ""
+    #: Questions that the chunk answers, as a language model put them; read by full-text search alone.
+    questions: tuple[str, ...] = ()
 
 
 class TokenCounter(Protocol):
@@ -98,3 +106,15 @@ class ChunkLimits:
     target: int = 512
     most: int = 1024
     overlap: int = 50
+    #: The most that a parent section has.
+    section: int = 2048
+
+
+#: The sizes that a connection can choose from.
+CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
+    {
+        "default": ChunkLimits(),
+        # Larger chunks with more overlap: for models with a long window and texts that explain one thing at length.
+        "chunk_first": ChunkLimits(target=768, most=1536, overlap=128, section=3072),
+    }
+)

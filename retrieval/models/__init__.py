@@ -5,7 +5,7 @@ from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequenc
 from retrieval.models.embedding import Embedding, EmbeddingIndex
 from retrieval.models.preset import PresetVersion
 from retrieval.models.search import SearchRecord
-from retrieval.models.sync import Sync, SyncProblem
+from retrieval.models.sync import Sync, SyncItem, SyncProblem
 
 __all__ = [
     "Calibration",
@@ -17,6 +17,7 @@ __all__ = [
     "PresetVersion",
     "SearchRecord",
     "Sync",
+    "SyncItem",
     "SyncProblem",
     "TermFrequency",
 ]

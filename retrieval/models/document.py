@@ -47,6 +47,11 @@ class Document(models.Model):
     source_type = models.CharField(max_length=20)
     #: SHA-256 of the bytes and of how they were turned into chunks; equal means nothing to do.
     fingerprint = models.CharField(max_length=64)
+    #: SHA-256 of the source's own version and of how it is turned into chunks; equal means that it need not even be
+    #: read. Empty where the source tells no version.
+    version = models.CharField(max_length=64, default="", db_default="")
+    #: What the source says it is: its media type, else the suffix of its name; empty where it says nothing.
+    raw_type = models.CharField(max_length=120, default="", db_default="")
     byte_size = models.BigIntegerField()
     metadata = models.JSONField(default=dict)
     modified_at = models.DateTimeField(null=True)
@@ -74,6 +79,22 @@ class Chunk(models.Model):
     content_hash = models.CharField(max_length=64)
     page_start = models.IntegerField(null=True)
     page_end = models.IntegerField(null=True)
+    #: First and last row of a table, or line of a file, counted from 1 as people see them.
+    row_start = models.IntegerField(null=True)
+    row_end = models.IntegerField(null=True)
+    #: First and last ordinal of its parent section, inclusive: what it can be read with.
+    section_start = models.IntegerField(default=0, db_default=0)
+    section_end = models.IntegerField(default=0, db_default=0)
+    #: Language of its text as `retrieval.ingest.language` names it; empty where nothing tells.
+    language = models.CharField(max_length=20, default="", db_default="")
+    #: Kinds of content in it (`retrieval.ingest.hints`): table, code, definition ...
+    hints = ArrayField(models.CharField(max_length=20), default=list, db_default=[])
+    #: Signature of its words (`retrieval.minhash`), 128 bytes; empty for a text without words.
+    minhash = models.BinaryField(default=b"", db_default=b"")
+    #: What a language model wrote of where it stands; embedded above the text, never shown as the document's words.
+    context_line = models.TextField(default="", db_default="")
+    #: Questions that it answers, as a language model put them; read by full-text search alone.
+    questions = ArrayField(models.TextField(), default=list, db_default=[])
     #: How much of it is content and not boilerplate, 0 to 1; the parts say what took from it.
     quality = models.FloatField(default=1.0, db_default=1.0)
     quality_parts = models.JSONField(default=dict, db_default={})

@@ -8,25 +8,51 @@ from pgvector.django import HalfVectorField
 
 
 class EmbeddingIndex(models.Model):
-    """One model's embeddings of every chunk. A new model gets a new index beside the old, then takes over."""
+    """One model's embeddings of every chunk. A new model gets a new index beside the old, then takes over.
+
+    All of them are written by every sync, so that each is complete at any time once it was built.
+    """
 
     class Status(models.TextChoices):
-        """BUILDING is written but not searched, ACTIVE is searched; only one index is active."""
+        """ACTIVE is searched, only one is; BUILDING is to take over; PREVIOUS was searched before, to go back to."""
 
         BUILDING = "building"
         ACTIVE = "active"
+        PREVIOUS = "previous"
+
+    class Mode(models.TextChoices):
+        """What a chunk's vector is made of: the chunk by itself, or its tokens in a reading of the whole document."""
+
+        CHUNK_FIRST = "chunk_first"
+        LATE = "late"
 
     model = models.CharField(max_length=120)
     #: Tells the weights apart from others under the same name.
     weights = models.CharField(max_length=200)
     dim = models.PositiveIntegerField()
+    #: Where the model is: "local:" and its folder, or the kind of a service.
+    source = models.CharField(max_length=200, default="", blank=True)
+    mode = models.CharField(max_length=12, choices=Mode.choices, default=Mode.CHUNK_FIRST)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
     created_at = models.DateTimeField(auto_now_add=True)
+    #: When it last had a vector for every chunk; None while some are known to be missing.
+    ready_at = models.DateTimeField(null=True, blank=True)
+    #: When it last became the one that is searched, or ceased to be.
+    switched_at = models.DateTimeField(null=True, blank=True)
+    #: Chunks that its building has embedded so far, the seconds that this took, and its last sign of life.
+    built = models.BigIntegerField(default=0)
+    build_seconds = models.FloatField(default=0.0)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    #: What stopped the building; empty while nothing has.
+    problem = models.TextField(default="", blank=True)
 
     class Meta:
         verbose_name_plural = "embedding indexes"
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["status"], condition=Q(status="active"), name="one_active_embedding_index")
+            models.UniqueConstraint(fields=["status"], condition=Q(status="active"), name="one_active_embedding_index"),
+            models.UniqueConstraint(
+                fields=["status"], condition=Q(status="building"), name="one_building_embedding_index"
+            ),
         ]
 
     def __str__(self) -> str:

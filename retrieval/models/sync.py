@@ -1,4 +1,4 @@
-"""What a sync of a connection did, and the items it could not take in."""
+"""Jobs: the syncs of connections, the items that they still have to take in, and those that they could not."""
 
 import uuid
 from typing import ClassVar
@@ -13,22 +13,47 @@ class Sync(models.Model):
     """One run over a connection's source."""
 
     class Status(models.TextChoices):
-        """QUEUED waits for a worker; STOPPED was ended on purpose, by a person or a guard."""
+        """QUEUED waits for a worker; STOPPED was ended by the deletion guard, CANCELLED by a person."""
 
         QUEUED = "queued"
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"
         STOPPED = "stopped"
+        CANCELLED = "cancelled"
+
+    class Kind(models.TextChoices):
+        """FULL lists the source, RETRY takes up what failed in an earlier sync, DRY_RUN only counts."""
+
+        FULL = "full"
+        RETRY = "retry"
+        DRY_RUN = "dry_run"
+
+    class Stage(models.TextChoices):
+        """What a running sync is at: LISTING its source, WORKING on the items, SETTLING counts and deletions."""
+
+        LISTING = "listing"
+        WORKING = "working"
+        SETTLING = "settling"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="syncs")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.QUEUED)
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.FULL, db_default=Kind.FULL)
+    stage = models.CharField(max_length=10, choices=Stage.choices, blank=True, default="", db_default="")
+    #: It is run by one process from start to end, and no worker takes a part of it.
+    is_private = models.BooleanField(default=False, db_default=False)
     #: A person said that more than the guarded share may be deleted.
     allow_deletions = models.BooleanField(default=False)
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    #: When its source was listed to the end.
+    listed_at = models.DateTimeField(null=True)
+    #: When a process last said that it works on it.
+    heartbeat_at = models.DateTimeField(null=True)
+    #: When workers were last told of it.
+    woken_at = models.DateTimeField(null=True)
     #: Items of the source: seen so far, and among them added, changed, unchanged, failed; and documents deleted.
     seen = models.PositiveIntegerField(default=0)
     added = models.PositiveIntegerField(default=0)
@@ -45,8 +70,13 @@ class Sync(models.Model):
         ordering: ClassVar = ["-queued_at"]
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["connection", "allow_deletions"], condition=Q(status="queued"), name="one_queued_sync_of_a_kind"
-            )
+                fields=["connection", "kind", "allow_deletions"],
+                condition=Q(status="queued"),
+                name="one_queued_sync_of_a_kind",
+            ),
+            models.UniqueConstraint(
+                fields=["connection"], condition=Q(status="running"), name="one_running_sync_of_a_connection"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -58,6 +88,68 @@ class Sync(models.Model):
         if self.started_at is None or self.finished_at is None:
             return 0.0
         return (self.finished_at - self.started_at).total_seconds()
+
+
+class SyncItem(models.Model):
+    """An item of a source that a sync has to take in or to delete, and where that stands.
+
+    What is done is forgotten when the sync ends; what failed is kept until the next full one, to be tried again.
+    """
+
+    class State(models.TextChoices):
+        """QUEUED waits to be claimed (not before `next_try_at`), RUNNING is claimed; GONE is to be deleted."""
+
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        GONE = "gone"
+
+    class Stage(models.TextChoices):
+        """What a claimed item is at; one that waits has none."""
+
+        PARSING = "parsing"
+        EMBEDDING = "embedding"
+        STORING = "storing"
+
+    class Outcome(models.TextChoices):
+        """What became of an item that is done."""
+
+        ADDED = "added"
+        CHANGED = "changed"
+        UNCHANGED = "unchanged"
+
+    sync = models.ForeignKey(Sync, on_delete=models.CASCADE, related_name="items", db_index=False)
+    document_id = models.UUIDField()
+    external_id = models.TextField()
+    #: The item as its connector listed it; empty for one that could not be listed and one that is gone.
+    item = models.JSONField(default=dict)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
+    stage = models.CharField(max_length=10, choices=Stage.choices, blank=True, default="")
+    outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True, default="")
+    chunks = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    #: Why it failed, or why it waits to be tried again: a stable word and a sentence.
+    reason = models.CharField(max_length=40, blank=True, default="")
+    message = models.TextField(blank=True, default="")
+    next_try_at = models.DateTimeField(null=True)
+    #: Who has claimed it, and when they last said that they are at it.
+    worker = models.UUIDField(null=True)
+    heartbeat_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["sync", "document_id"], name="one_item_of_a_sync"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["sync", "state", "id"], name="sync_item_by_state"),
+            models.Index(fields=["document_id"], name="sync_item_by_document"),
+            models.Index(fields=["worker"], condition=Q(state="running"), name="sync_item_by_worker"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.external_id} {self.state}"
 
 
 class SyncProblem(models.Model):

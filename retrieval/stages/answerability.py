@@ -28,7 +28,8 @@ class JudgeAnswerability:
 
     config: AnswerabilityConfig
     text_search_config: str
-    encoder: Encoder
+    #: None where embedding sentences takes too long for a search: the model is at a service.
+    encoder: Encoder | None
     #: None where the installation has not fitted one of its own.
     calibrated: AnswerabilityModel | None = None
 
@@ -73,7 +74,7 @@ class JudgeAnswerability:
     ) -> tuple[dict[str, float], tuple[Note, ...]]:
         """Return the best sentences' cosine with the question, and what kept it from being computed."""
         texts = [sentence.embedded_text for sentence in sentences[: self.config.sentences]]
-        if state.vector is None or not texts:
+        if state.vector is None or not texts or self.encoder is None:
             return {}, ()
         if state.deadline.is_soft:
             return {}, (Note("answerability_quick", "No time was left to embed sentences.", degraded=True),)

@@ -25,7 +25,7 @@ class Complete:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with completed hits; those that are gone from the store are left out."""
-        if state.vector is None or not state.hits:
+        if not state.hits:
             return state
         hits = store.complete(
             state.hits,

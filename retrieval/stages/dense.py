@@ -22,10 +22,12 @@ class Dense:
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with this leg's ranking; a leg that runs out of time gives none and says so."""
+        """Return the state with this leg's ranking; a leg that runs out of time gives none and says so.
+
+        Without a vector it gives none either: why there is none was said where it should have been made.
+        """
         if state.vector is None:
-            message = "the dense leg needs a vector"
-            raise ValueError(message)
+            return replace(state, rankings={**state.rankings, self.name: ()})
         try:
             ranking, note = self._search(state.vector, state)
         except SearchTimeoutError:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import QueryCache
+from retrieval.errors import EncoderError
 from retrieval.types import Note, SearchState
 
 
@@ -22,7 +23,14 @@ class Embed:
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the query's unit vector."""
+        """Return the state with the query's unit vector; without one, and saying so, when the model fails."""
+        try:
+            return self._embedded(state)
+        except EncoderError:
+            note = Note("embed_failed", "The query could not be embedded; only full text was searched.", degraded=True)
+            return replace(state, notes=(*state.notes, note))
+
+    def _embedded(self, state: SearchState) -> SearchState:
         text = state.query.plain_text or state.query.retrieval_text
         if self.cache is None:
             return replace(state, vector=self.encoder.encode_query(text))

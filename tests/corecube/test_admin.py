@@ -45,6 +45,7 @@ def connection(compartment, **changed):
         "source_type": "",
         "half_life_days": 180,
         "freshness_basis": "synced",
+        "chunk_profile": "default",
         "enabled": "on",
     }
     return {**fields, **changed}

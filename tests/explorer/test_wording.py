@@ -60,3 +60,17 @@ def test_unknown_codes_are_shown_as_they_are():
 )
 def test_pages(first, last, words):
     assert wording.pages(first, last) == words
+
+
+@pytest.mark.parametrize(
+    ("source_type", "first", "last", "words"),
+    [
+        ("csv", None, None, ""),
+        ("excel", 12, 40, "rows 12–40"),  # noqa: RUF001
+        ("json", 3, 3, "record 3"),
+        ("code", 7, None, "line 7"),
+        ("code", 7, 9, "lines 7–9"),  # noqa: RUF001
+    ],
+)
+def test_rows_are_called_what_they_are(source_type, first, last, words):
+    assert wording.rows(first, last, source_type) == words

@@ -1,5 +1,6 @@
 """Syncs by a real Celery worker, over both brokers, in an installation of its own."""
 
+import json
 import os
 import shutil
 import signal
@@ -27,7 +28,7 @@ def installation():
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
         (Path(name) / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
         inherited = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
-        environment = {**inherited, "CORECUBE_VAR_DIR": name}
+        environment = {**inherited, "CORECUBE_VAR_DIR": name, "CORECUBE_LOST_SECONDS": "4"}
         manage(environment, "migrate", "--verbosity", "0")
         yield environment
 
@@ -45,6 +46,14 @@ def redis_url():
     yield f"redis://127.0.0.1:{port}/0"
     server.terminate()
     server.wait()
+
+
+def redis_pid(url):
+    """Return the process id of a Redis server."""
+    with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) as server:
+        server.sendall(b"INFO server\r\n")
+        answer = server.recv(8192).decode()
+    return next(line.split(":")[1] for line in answer.splitlines() if line.startswith("process_id"))
 
 
 def manage(environment, *arguments):
@@ -138,6 +147,18 @@ def wait_until_half_way(environment):
     assert manage(environment, "shell", "--verbosity", "0", "-c", script).split() == ["running"]
 
 
+def wait_for_more(environment):
+    """Wait until documents of the newest sync are stored beyond those that are there now."""
+    script = (
+        "import time\nfrom retrieval.models import Document, Sync\ns = Sync.objects.first()\n"
+        "stored = Document.objects.filter(connection=s.connection)\nbefore = stored.count()\n"
+        f"until = time.monotonic() + {_WAIT_SECONDS}\n"
+        "while stored.count() == before and time.monotonic() < until: time.sleep(0.05)\n"
+        "print(before < stored.count() < 1000)"
+    )
+    assert manage(environment, "shell", "--verbosity", "0", "-c", script).split() == ["True"]
+
+
 @pytest.mark.parametrize("stop", [signal.SIGQUIT, signal.SIGKILL])
 def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, tmp_path, stop):
     word = f"ibis{stop}"
@@ -149,6 +170,53 @@ def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, t
     assert manage(installation, "shell", "--verbosity", "0", "-c", script).split()[0] in {"queued", "running"}
     with worker(installation):
         status, added, chunks = wait_until_searchable(installation, word)
-    # Not one is lost, none is there twice, and what the first worker stored was not embedded again.
-    assert (status, int(chunks)) == ("done", _PAGES)
-    assert 0 < int(added) < _PAGES
+    # Not one is lost, and none is there or counted twice.
+    assert (status, int(added), int(chunks)) == ("done", _PAGES, _PAGES)
+
+
+def rows(environment, word):
+    """Return everything that is stored of a connection, and its term counts, without what depends on the hour."""
+    script = (
+        "import json\nfrom retrieval.models import *\n"
+        "from django.db.models import Sum\n"
+        f"c = Connection.objects.get(slug={word!r})\n"
+        "docs = list(Document.objects.filter(connection=c).order_by('external_id')"
+        ".values_list('external_id', 'title', 'byte_size', 'metadata'))\n"
+        "names = dict(Document.objects.filter(connection=c).values_list('pk', 'external_id'))\n"
+        "chunks = sorted((names[d], o, t, h, str(s)) for d, o, t, h, s in Chunk.objects.filter(connection_id=c.pk)"
+        ".values_list('document_id', 'ordinal', 'text', 'content_hash', 'search'))\n"
+        "vectors = sorted((names[e.document_id], e.ordinal) for e in Embedding.objects.filter(connection_id=c.pk))\n"
+        "terms = sorted(TermFrequency.objects.filter(connection_id=c.pk).order_by().values_list('lexeme')"
+        ".annotate(Sum('chunks')))\n"
+        "print(json.dumps([docs, chunks, vectors, terms]))"
+    ).replace(
+        "from retrieval.models import *", "from retrieval.models import *; from corecube.models import Connection"
+    )
+    return json.loads(manage(environment, "shell", "--verbosity", "0", "-c", script))
+
+
+def kill_postgres(environment):
+    """Kill every process of the embedded server, as a crash of the machine would."""
+    pid = int((Path(environment["CORECUBE_VAR_DIR"]) / "postgres" / "postmaster.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.redis
+def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_have_been(
+    installation, redis_url, tmp_path
+):
+    many_pages(tmp_path / "heron", "heron")
+    manage(installation, "ingest", str(tmp_path / "heron"), "--connection", "undisturbed")
+    environment = {**installation, "REDIS_URL": redis_url}
+    manage(environment, "ingest", str(tmp_path / "heron"), "--connection", "disturbed", "--queue")
+    with worker(environment, stop=signal.SIGKILL):
+        wait_until_half_way(environment)
+    with worker(environment):
+        wait_for_more(environment)
+        kill_postgres(environment)
+        os.kill(int(redis_pid(redis_url)), signal.SIGKILL)
+        # The queue is gone with all that was in it; files take its place.
+    with worker(installation):
+        status, added, _ = wait_until_searchable(installation, "heron")
+    assert (status, int(added)) == ("done", _PAGES)
+    assert rows(installation, "disturbed") == rows(installation, "undisturbed")

@@ -1,12 +1,13 @@
 """The bench's queries: words of a random chunk in scope, and a vector near that chunk's."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.encoders.protocol import Batching
 from retrieval.evaluate.bench.corpus import MODEL, document_key
 from retrieval.evaluate.bench.plan import Plan, chunks_in, connections_in
 from retrieval.evaluate.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, noise, unit
@@ -33,6 +34,7 @@ class KnownQueries:
     weights: str = MODEL
     dim: int = DIM
     max_tokens: int = 512
+    batching: Batching = field(default_factory=Batching)
 
     def encode_query(self, text: str) -> Vector:
         """Return the query's unit vector, shape (dim,); raise KeyError for a text that is none of the queries."""

@@ -20,6 +20,8 @@ SELECT
     chunk.content_hash,
     chunk.page_start,
     chunk.page_end,
+    chunk.row_start,
+    chunk.row_end,
     document.synced_at,
     document.modified_at,
     chunk.quality,

@@ -11,6 +11,7 @@ from retrieval.ingest.chunk.by_record import chunk_by_record
 from retrieval.ingest.chunk.by_table import chunk_by_table
 from retrieval.ingest.chunk.fixed import chunk_fixed
 from retrieval.ingest.chunk.pack import Room
+from retrieval.ingest.chunk.parents import with_parents
 from retrieval.ingest.types import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter
 
 __all__ = ["chunk"]
@@ -42,7 +43,7 @@ def chunk(document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits) 
     No chunk is empty or has more than `limits.most` tokens, and every word of the document stands
     in a chunk's text or heading path. Source types without a strategy of their own are chunked by
     paragraphs. Token counts are added up from counts per block, each block tokenised once; for a
-    tokenizer that looks across blocks they are close estimates.
+    tokenizer that looks across blocks they are close estimates. Each chunk knows its parent section.
     """
     room = Room(
         target=limits.target,
@@ -50,4 +51,5 @@ def chunk(document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits) 
         overlap=limits.overlap,
         separator=len(counter.token_spans("\n\n")),
     )
-    return _CHUNKERS.get(document.source_type, chunk_by_paragraph)(document, counter, room)
+    drafts = _CHUNKERS.get(document.source_type, chunk_by_paragraph)(document, counter, room)
+    return with_parents(drafts, limits.section)

@@ -109,7 +109,9 @@ def _pair_to_merge(runs: Sequence[Run], position: int, room: Room) -> int | None
 def _most_merged(size: int, room: Room) -> int:
     if size >= room.target // _SMALL_SHARE:
         return 0
-    return room.target if size >= room.target // _TINY_SHARE else room.target + room.target // _TINY_SHARE
+    if size >= room.target // _TINY_SHARE:
+        return room.target
+    return min(room.most, room.target + room.target // _TINY_SHARE)
 
 
 def _together(one: Run, other: Run) -> Run:

@@ -40,31 +40,43 @@ class Command(BaseCommand):
         parser.add_argument("--sensitivity", choices=_names(Sensitivity), help="default: internal")
         parser.add_argument("--trust", choices=_names(TrustLevel), help="default: reference")
         parser.add_argument("--allow-deletions", action="store_true", help="delete however much is gone from the path")
+        parser.add_argument("--dry-run", action="store_true", help="only count what would be done")
         parser.add_argument("--queue", action="store_true", help="leave the work to a worker")
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             connection = _connection(options)
             if options["queue"]:
-                sync = queue_sync(connection, actor=None, allow_deletions=options["allow_deletions"])
+                sync = queue_sync(
+                    connection,
+                    actor=None,
+                    allow_deletions=options["allow_deletions"],
+                    dry_run=options["dry_run"],
+                )
                 self.stdout.write(f"Queued sync {sync.pk} of {connection.name}.")
                 return
-            self._report(self._sync(connection, allow_deletions=options["allow_deletions"]))
+            self._report(self._sync(connection, _kind(options), allow_deletions=options["allow_deletions"]))
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
 
-    def _sync(self, connection: Connection, *, allow_deletions: bool) -> Sync:
+    def _sync(self, connection: Connection, kind: Sync.Kind, *, allow_deletions: bool) -> Sync:
         with tqdm(unit=" files", disable=None, file=self.stderr) as bar:
 
             def progress(sync: Sync) -> None:
                 bar.update(sync.seen - bar.n)
                 bar.set_postfix(chunks=sync.chunks, failed=sync.failed)
 
-            sync = Sync(connection=connection, allow_deletions=allow_deletions)
+            sync = Sync(connection=connection, kind=kind, allow_deletions=allow_deletions)
             return sync_connection(connection, sync=sync, progress=progress)
 
     def _report(self, sync: Sync) -> None:
         connection = sync.connection
+        if sync.kind == Sync.Kind.DRY_RUN:
+            self.stdout.write(
+                f"{connection.name}: {sync.seen} seen; a sync would add {sync.added}, change {sync.changed} and"
+                f" delete {sync.deleted}; {sync.unchanged} are unchanged. Nothing was stored."
+            )
+            return
         self.stdout.write(
             f"{connection.name}: {sync.seen} seen, {sync.added} added, {sync.changed} changed, "
             f"{sync.unchanged} unchanged, {sync.deleted} deleted, {sync.failed} failed; {sync.chunks} chunks "
@@ -76,6 +88,10 @@ class Command(BaseCommand):
             raise CommandError(f"{sync.message} (--allow-deletions)")
         if not connection.compartment.grants.exists():
             self.stdout.write(f"Nobody has a grant on {connection.compartment.name} yet, so nobody can search it.")
+
+
+def _kind(options: dict[str, Any]) -> Sync.Kind:
+    return Sync.Kind.DRY_RUN if options["dry_run"] else Sync.Kind.FULL
 
 
 def _names(levels: type[Sensitivity] | type[TrustLevel]) -> list[str]:

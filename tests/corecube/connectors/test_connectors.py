@@ -22,6 +22,7 @@ CONFIGS = {
     "web": {"start": ["https://www.example.invalid/"]},
     "s3": {"bucket": "documents", "endpoint": "https://s3.example.invalid"},
     "confluence": {"url": "https://wiki.example.invalid", "spaces": ["ENG"]},
+    "push": {},
 }
 SECRETS = {"token": "zanzibar", "access_key": "AKIA", "secret_key": "zanzibar"}
 
@@ -65,7 +66,7 @@ def test_a_config_with_an_unknown_field_is_refused(kind):
         connector_for(connection(kind, colour="blue"), SECRETS)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CONFIGS if kind != "upload"])
+@pytest.mark.parametrize("kind", [kind for kind in CONFIGS if kind not in {"upload", "push"}])
 def test_a_source_that_is_not_there_is_refused_with_a_sentence(kind, sources):
     with pytest.raises(ConfigError) as caught:
         checked_config(kind, CONFIGS[kind], SECRETS)

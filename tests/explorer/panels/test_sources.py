@@ -4,14 +4,19 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from corecube.models import Connection
 from explorer.panels.sources import sync_row
+from retrieval.ingest.jobs import JobState
 from retrieval.models import Sync
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-def sync(**fields):
-    return Sync(**{"status": Sync.Status.RUNNING, "queued_at": NOW, "started_at": NOW, **fields})
+def sync(*, items=None, **fields):
+    docs = Connection(slug="docs", name="Docs")
+    row = Sync(**{"connection": docs, "status": Sync.Status.RUNNING, "queued_at": NOW, "started_at": NOW, **fields})
+    rate = row.added / 2
+    return JobState(row, row.status, items or {}, documents_per_second=rate, chunks_per_second=rate * 3, retryable=0)
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(8.24, "8.2 s"), (185, "3 min 5 s")])
@@ -33,6 +38,19 @@ def test_a_finished_sync_is_closed():
 def test_progress_is_told_only_against_what_was_known_before():
     assert sync_row(sync(seen=3, unchanged=3), NOW, known=4).progress == 75.0
     assert sync_row(sync(seen=3, added=3), NOW, known=4).progress is None
+
+
+def test_progress_is_exact_once_the_source_is_listed():
+    assert sync_row(sync(seen=8, added=1, unchanged=4, failed=1, listed_at=NOW), NOW, known=0).progress == 75.0
+
+
+def test_a_sync_at_work_says_what_it_is_at_and_how_fast():
+    working = sync(stage=Sync.Stage.WORKING, added=4, items={"queued": 200, "parsing": 3, "embedding": 40})
+    row = sync_row(working, NOW, known=0)
+    assert (row.stage, row.rate) == ("3 parsing, 40 embedding, 200 queued", "2.0 documents/s, 6.0 chunks/s")
+    listing = sync(stage=Sync.Stage.LISTING, items={"queued": 5})
+    assert sync_row(listing, NOW, known=0).stage == "listing: 5 queued"
+    assert sync_row(sync(status=Sync.Status.DONE, items={"failed": 1}), NOW, known=0).stage == ""
 
 
 @pytest.mark.parametrize("status", Sync.Status)

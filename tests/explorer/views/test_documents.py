@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from corecube.models import AuditEvent
-from retrieval.models import Document
+from retrieval.models import Chunk, Document
 
 
 @pytest.fixture
@@ -48,3 +48,12 @@ def test_nobody_else_reads_as_someone_else(browse, address):
 
 def test_without_a_session_there_is_only_the_sign_in_page(client, address):
     assert client.get(address("Rolling back")).status_code == 302
+
+
+def test_what_a_language_model_wrote_is_shown_as_such_and_escaped(browse, address, world):
+    Chunk.objects.filter(document__title="Rolling back").update(
+        context_line="<b>Of the release.</b>", questions=["Who drains <i>it</i>?"]
+    )
+    page = browse("bob").get(address("Rolling back")).content.decode()
+    assert "Written by a language model, where this stands: &lt;b&gt;Of the release.&lt;/b&gt;" in page
+    assert "Written by a language model, what this answers: Who drains &lt;i&gt;it&lt;/i&gt;?" in page

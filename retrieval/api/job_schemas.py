@@ -1,0 +1,63 @@
+"""What the API says of jobs."""
+
+from datetime import datetime
+from typing import Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from retrieval.api.schemas import ProblemOut
+from retrieval.ingest.jobs import JobState
+
+
+class JobOut(BaseModel):
+    """A sync, and where it stands."""
+
+    id: UUID
+    connection: str = Field(description="The connection's slug.")
+    kind: str = Field(description="full, retry (only what failed before) or dry_run (stores nothing).")
+    state: str = Field(description="queued, running, stalled, done, failed, stopped or cancelled.")
+    stage: str = Field(description="While it runs: listing, working or settling.")
+    items: dict[str, int] = Field(description="While it runs: items by queued, parsing, embedding, storing, failed.")
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    seen: int
+    added: int
+    changed: int
+    unchanged: int
+    failed: int
+    deleted: int
+    chunks: int
+    documents_per_second: float
+    chunks_per_second: float
+    retryable: int = Field(description="Failed items that can be tried again.")
+    message: str
+
+    @classmethod
+    def of(cls, job: JobState) -> Self:
+        """Return a job as the API shows it."""
+        sync = job.sync
+        same = ("id", "kind", "stage", "queued_at", "started_at", "finished_at", "message", "chunks")
+        counts = ("seen", "added", "changed", "unchanged", "failed", "deleted")
+        return cls(
+            connection=sync.connection.slug,
+            state=job.state,
+            items=dict(job.items),
+            documents_per_second=round(job.documents_per_second, 2),
+            chunks_per_second=round(job.chunks_per_second, 2),
+            retryable=job.retryable,
+            **{name: getattr(sync, name) for name in (*same, *counts)},
+        )
+
+
+class JobsOut(BaseModel):
+    """The latest jobs, newest first."""
+
+    jobs: list[JobOut]
+
+
+class JobDetailOut(JobOut):
+    """A job with what it could not take in so far."""
+
+    errors: list[ProblemOut] = Field(description="The first hundred.")

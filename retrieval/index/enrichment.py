@@ -1,0 +1,76 @@
+"""Storing what a language model wrote for chunks, with their new vectors and term counts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from pgvector import HalfVector
+
+from corecube.models import Connection
+from retrieval.index.statements import statement
+from retrieval.types import Vector
+
+_COUNT_TERMS: Final = statement("count_terms")
+_ENRICH_CHUNK: Final = statement("enrich_chunk")
+_REPLACE_VECTOR: Final = (
+    "UPDATE retrieval_embedding SET vector = %(vector)s"
+    " WHERE document_id = %(document)s AND ordinal = %(ordinal)s AND index_id = %(index)s"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrichedChunk:
+    """A stored chunk and what was written for it."""
+
+    document_id: UUID
+    ordinal: int
+    #: Of the text that it was written for; a chunk with another text by now is left alone.
+    content_hash: str
+    context_line: str
+    questions: tuple[str, ...]
+    #: Of the text under its new context line, by index; none where that did not change.
+    vectors: Mapping[int, Vector]
+
+
+def store_enrichment(
+    chunks: Sequence[EnrichedChunk],
+    *,
+    connection_id: int,
+    text_search_config: str,
+) -> int:
+    """Store what was written, in one transaction, and return for how many chunks; 0 when the connection is gone."""
+    ids = sorted({chunk.document_id for chunk in chunks})
+    stored = 0
+    with transaction.atomic(), connection.cursor() as cursor:
+        # No sync stores documents of the connection meanwhile, so that the counts stay those of the search vectors.
+        if Connection.objects.select_for_update().filter(pk=connection_id).first() is None:
+            return 0
+        cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
+        for chunk in chunks:
+            stored += _store(cursor, chunk, text_search_config)
+        cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
+    return stored
+
+
+def _store(
+    cursor: Any,  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    chunk: EnrichedChunk,
+    text_search_config: str,
+) -> int:
+    """Store one chunk's; return 1, or 0 for a chunk whose text is another one by now."""
+    key = {"document": chunk.document_id, "ordinal": chunk.ordinal}
+    written = {
+        "content_hash": chunk.content_hash,
+        "context_line": chunk.context_line,
+        "questions": list(chunk.questions),
+        "asked": "\n".join(chunk.questions),
+        "config": text_search_config,
+    }
+    cursor.execute(_ENRICH_CHUNK, key | written)
+    if not cursor.rowcount:
+        return 0
+    for index, vector in chunk.vectors.items():
+        cursor.execute(_REPLACE_VECTOR, key | {"vector": HalfVector(vector).to_text(), "index": index})
+    return 1

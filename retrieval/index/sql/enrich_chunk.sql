@@ -1,0 +1,7 @@
+-- Adds what a language model wrote to one chunk, unless its text has changed meanwhile; its questions weigh D.
+UPDATE retrieval_chunk
+SET
+    context_line = %(context_line)s,
+    questions = %(questions)s::text[],
+    search = ts_filter(search, '{a,b,c}') || setweight(to_tsvector(%(config)s::regconfig, %(asked)s), 'D')
+WHERE document_id = %(document)s AND ordinal = %(ordinal)s AND content_hash = %(content_hash)s

@@ -1,0 +1,7 @@
+-- Adds a chunk's vector to an embedding index unless it has one; nothing when the document changed since it was read.
+INSERT INTO retrieval_embedding (document_id, ordinal, index_id, connection_id, vector)
+SELECT chunk.document_id, chunk.ordinal, %(index)s, chunk.connection_id, %(vector)s::halfvec
+FROM retrieval_chunk AS chunk
+JOIN retrieval_document AS document ON document.id = chunk.document_id
+WHERE chunk.document_id = %(document)s AND chunk.ordinal = %(ordinal)s AND document.fingerprint = %(fingerprint)s
+ON CONFLICT DO NOTHING

@@ -1,0 +1,85 @@
+"""Making the vectors of many chunks: batches across documents, as many at once as memory allows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corecube.errors import ConfigError
+from retrieval.context_line import in_context
+from retrieval.encoders import Encoder
+from retrieval.encoders.admission import effective_calls, ingest_slot
+from retrieval.encoders.protocol import PassageEncoder
+from retrieval.encoders.session import side_by_side
+from retrieval.models import EmbeddingIndex
+from retrieval.types import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkText:
+    """What of a chunk goes into its vector."""
+
+    heading_path: tuple[str, ...]
+    text: str
+    #: What was written of its place in the document; empty for nothing.
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentText:
+    """What of a document goes into its chunks' vectors."""
+
+    title: str
+    chunks: tuple[ChunkText, ...]
+
+    @property
+    def embedded(self) -> list[str]:
+        """Each chunk as the model reads it by itself."""
+        return [in_context(self.title, it.heading_path, it.text, it.context) for it in self.chunks]
+
+    @property
+    def passages(self) -> list[str]:
+        """Each chunk as the model reads it among its neighbours: under its last heading."""
+        return ["\n".join((*it.heading_path[-1:], it.text)) for it in self.chunks]
+
+
+def embed_documents(documents: Sequence[DocumentText], encoder: Encoder, *, mode: str) -> list[list[Vector]]:
+    """Return the unit vector of every chunk of every document, in order.
+
+    Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode.
+    """
+    if mode == EmbeddingIndex.Mode.LATE:
+        return [list(vectors) for vectors in _read_whole(documents, encoder)]
+    known = embed_texts([text for document in documents for text in document.embedded], encoder)
+    return [[known[text] for text in document.embedded] for document in documents]
+
+
+def embed_texts(texts: Sequence[str], encoder: Encoder) -> dict[str, Vector]:
+    """Return the unit vector of every text; one that stands there twice is embedded once."""
+    # Longest first, so that what takes longest starts first and texts that share a call are alike. Characters will do.
+    new = sorted(dict.fromkeys(texts), key=lambda text: (-len(text), text))
+    batching = encoder.batching
+    batches = [new[start : start + batching.texts] for start in range(0, len(new), batching.texts)]
+
+    def embed(batch: list[str]) -> NDArray[np.float32]:
+        with ingest_slot():
+            return encoder.encode_documents(batch)
+
+    answers = side_by_side(embed, batches, threads=effective_calls(batching.calls))
+    return {
+        text: vector
+        for batch, vectors in zip(batches, answers, strict=True)
+        for text, vector in zip(batch, vectors, strict=True)
+    }
+
+
+def _read_whole(documents: Sequence[DocumentText], encoder: Encoder) -> list[NDArray[np.float32]]:
+    if not isinstance(encoder, PassageEncoder):
+        raise ConfigError(f"The model {encoder.name!r} is not for late chunking.")
+
+    def read(document: DocumentText) -> NDArray[np.float32]:
+        with ingest_slot():
+            return encoder.encode_passages(document.title, document.passages)
+
+    return list(side_by_side(read, documents, threads=effective_calls(encoder.batching.calls)))

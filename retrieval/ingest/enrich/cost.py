@@ -1,0 +1,42 @@
+"""What a pass over chunks would cost. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from retrieval.ingest.enrich.prompts import TYPICAL_ANSWER_TOKENS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """Of a million tokens, in the currency of the bill; 0 where nobody said."""
+
+    sent: float
+    answered: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a pass would send and get."""
+
+    #: Chunks that lack something, and those of them that one pass takes.
+    waiting: int
+    chunks: int
+    requests: int
+    tokens_sent: int
+    tokens_answered: int
+    #: None where no price is configured.
+    price: float | None
+
+
+def estimate(request_tokens: Sequence[int], *, waiting: int, chunks: int, prices: Prices) -> Estimate:
+    """Return the cost of requests with these tokens, each answered at the usual length."""
+    sent, answered = sum(request_tokens), len(request_tokens) * TYPICAL_ANSWER_TOKENS
+    is_priced = prices.sent > 0 or prices.answered > 0
+    return Estimate(
+        waiting=waiting,
+        chunks=chunks,
+        requests=len(request_tokens),
+        tokens_sent=sent,
+        tokens_answered=answered,
+        price=(sent * prices.sent + answered * prices.answered) / 1_000_000 if is_priced else None,
+    )

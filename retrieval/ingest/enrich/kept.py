@@ -1,0 +1,39 @@
+"""Carrying over what a language model wrote when a document is taken in again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from django.db.models import Q
+
+from retrieval.ingest.prepare import PreparedDocument, content_hash
+from retrieval.ingest.types import ChunkDraft
+from retrieval.models import Chunk
+from retrieval.models.document import document_id
+
+_Written = tuple[str, tuple[str, ...]]
+
+
+def with_kept_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
+    """Return the documents whose chunks have what was written for chunks of the same document with the same text.
+
+    It was paid for, and one changed page does not change where the others stand.
+    """
+    ids = {document_id(connection_id, document.item.external_id): document for document in documents}
+    written: dict[tuple[UUID, str], _Written] = {
+        (identity, digest): (context, tuple(questions))
+        for identity, digest, context, questions in Chunk.objects.filter(document_id__in=list(ids))
+        .exclude(Q(context_line="") & Q(questions=[]))
+        .values_list("document_id", "content_hash", "context_line", "questions")
+    }
+    if not written:
+        return list(documents)
+    return [
+        replace(document, chunks=tuple(_kept(identity, draft, written) for draft in document.chunks))
+        for identity, document in ids.items()
+    ]
+
+
+def _kept(identity: UUID, draft: ChunkDraft, written: dict[tuple[UUID, str], _Written]) -> ChunkDraft:
+    context, questions = written.get((identity, content_hash(draft.text)), ("", ()))
+    return replace(draft, context_line=context, questions=questions)

@@ -1,0 +1,30 @@
+"""Leaving a pass to a worker."""
+
+import logging
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+from kombu.exceptions import OperationalError as QueueError
+
+from corecube.models import Connection
+
+logger = logging.getLogger(__name__)
+
+
+def enrich_soon(connection: Connection) -> None:
+    """Queue a pass over a connection's chunks where it asks for one and a model is configured.
+
+    A message that is lost costs nothing: the next sync, or `manage.py enrich`, makes up for it.
+    """
+    if connection.enrichment and settings.CORECUBE_ENRICH_URL:
+        transaction.on_commit(partial(_send, connection.pk))
+
+
+def _send(connection_id: int) -> None:
+    from retrieval.enrich_tasks import enrich_connection  # noqa: PLC0415 -- tasks import this module's neighbours
+
+    try:
+        enrich_connection.apply_async((connection_id,), retry=False)
+    except (QueueError, OSError) as error:
+        logger.warning("enrich.not_queued error=%s", type(error).__name__)

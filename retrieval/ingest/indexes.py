@@ -1,0 +1,67 @@
+"""What admins do with embedding indexes: each leaves an audit event, and building is queued."""
+
+from functools import partial
+
+from django.conf import settings
+from django.db import transaction
+
+from corecube import audit
+from corecube.models import User
+from retrieval.embedders import choices
+from retrieval.encoders.choice import Choice
+from retrieval.errors import IndexStateError
+from retrieval.index import embedding_index
+from retrieval.models import EmbeddingIndex
+
+
+def start_index(choice: Choice, *, actor: User | None, mode: str = "", queue: bool = True) -> EmbeddingIndex:
+    """Start an index with this model beside the active one, and queue its building.
+
+    Raises IndexStateError when that cannot be, EncoderError or ConfigError when the model cannot be used so.
+    """
+    encoder = choice.load()
+    with transaction.atomic():
+        row = embedding_index.start_index(encoder, source=choice.source, mode=mode or settings.CORECUBE_EMBED_MODE)
+        audit.record("index.started", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim, mode=row.mode)
+        if queue:
+            queue_build(row)
+    return row
+
+
+def queue_build(row: EmbeddingIndex) -> None:
+    """Let a worker build the index once the transaction is committed."""
+    from retrieval.index_tasks import build  # noqa: PLC0415 -- tasks import this module's neighbours
+
+    transaction.on_commit(partial(build.delay, row.pk))
+
+
+def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
+    """Let searches use this index; raise IndexStateError when it is not complete, EncoderError, ConfigError."""
+    from retrieval.runtime import encoder_of  # noqa: PLC0415 -- the runtime imports the stages' resources
+
+    encoder_of(row)
+    with transaction.atomic():
+        row = embedding_index.activate(row)
+        audit.record("index.switched", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
+    return row
+
+
+def roll_back(*, actor: User | None) -> EmbeddingIndex:
+    """Let searches use the index that they used before; raise IndexStateError when it is not kept any more."""
+    row = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.PREVIOUS).order_by("-switched_at").first()
+    if row is None:
+        raise IndexStateError("No previous embedding index is kept.")
+    return switch_to(row, actor=actor)
+
+
+def drop(row: EmbeddingIndex, *, actor: User | None) -> None:
+    """Delete an index with its vectors; raise IndexStateError for the active one."""
+    audit.record("index.dropped", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
+    embedding_index.drop_index(row)
+
+
+def chosen(*, model: str = "", dim: int = 0, next_service: bool = False) -> Choice:
+    """Return the model that was asked for: a folder, the service that is next, or else the configured one."""
+    if next_service:
+        return choices().next()
+    return choices().local(model, dim) if model else choices().configured()

@@ -1,0 +1,168 @@
+"""Listing a source: an item is known by its version or becomes one that workers take in, and the rest is gone."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+from uuid import UUID, uuid5
+
+from django.db import transaction
+from django.db.models import F, Sum
+from django.utils import timezone
+
+from corecube.connectors import ItemError, ItemProblem, SourceItem
+from retrieval.ingest.prepare import fingerprint, version_mark
+from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, reload
+from retrieval.models import Document, Sync, SyncItem
+from retrieval.models.document import document_id
+from retrieval.sanitise import storable
+
+logger = logging.getLogger(__name__)
+
+#: Entries of a source that one transaction takes note of.
+_PAGE: Final = 500
+_STATE = SyncItem.State
+#: Counts that a listing, begun anew, makes anew.
+_COUNTS: Final = ("seen", "added", "changed", "unchanged", "failed", "deleted")
+
+
+@dataclass(slots=True)
+class Listing:
+    """One pass over a source. After a pass that was cut off, the next one keeps what was done since."""
+
+    job: Job
+    progress: Progress
+    #: Ids of what the source holds, 16 bytes each: all of them, so that what is missing can be told at the end.
+    _seen: set[bytes] = field(default_factory=set)
+    #: Folders that could not be listed: what lies below is not seen, but not gone either.
+    _hidden: list[str] = field(default_factory=list)
+
+    def run(self) -> None:
+        """List the source to its end. Raises what the connector raises, and SyncEndedError."""
+        job = self.job
+        job.source.connector.check()
+        self._forget_counts()
+        entries = iter(job.source.connector.items())
+        while page := list(islice(entries, _PAGE)):
+            with transaction.atomic():
+                self._note(page)
+            reload(job.sync)
+            self.progress(job.sync)
+        self._note_missing()
+        self._update(listed_at=timezone.now(), stage=Sync.Stage.WORKING)
+        reload(job.sync)
+
+    def _forget_counts(self) -> None:
+        """Count only what an earlier pass led to: items that are done or failed already."""
+        sync = self.job.sync
+        done = sync.items.filter(state=_STATE.DONE)
+        counts = dict.fromkeys(_COUNTS, 0) | {
+            outcome.value: done.filter(outcome=outcome).count() for outcome in SyncItem.Outcome
+        }
+        counts["chunks"] = done.aggregate(total=Sum("chunks", default=0))["total"]
+        counts["failed"] = sync.items.filter(state=_STATE.FAILED).count()
+        self._update(**counts, stage=Sync.Stage.LISTING)
+
+    def _note(self, page: Sequence[SourceItem | ItemProblem]) -> None:
+        """Store what is to be done about a page of entries."""
+        new: list[SyncItem] = []
+        items: dict[UUID, SourceItem] = {}
+        for entry in page:
+            identity = document_id(self.job.target.connection.pk, entry.external_id)
+            if isinstance(entry, ItemProblem):
+                new.append(self._problem(identity, entry))
+                self._hidden += [entry.external_id] if entry.covers_subtree else []
+            elif identity.bytes in self._seen:
+                message = "Another item has the same id; the first one counts."
+                twin = uuid5(identity, "duplicate")
+                new.append(self._problem(twin, ItemProblem(entry.external_id, "duplicate", message)))
+            elif storable(entry.locator) != entry.locator:
+                new.append(self._problem(identity, ItemProblem(entry.external_id, "bad_name", "Its name is no text.")))
+            else:
+                items[identity] = entry
+            self._seen.add(identity.bytes)
+        self._store(len(page), new, items)
+
+    def _store(self, seen: int, problems: list[SyncItem], items: dict[UUID, SourceItem]) -> None:
+        sync = self.job.sync
+        ids = [*items, *(problem.document_id for problem in problems)]
+        noted = set(sync.items.filter(document_id__in=ids).values_list("document_id", flat=True))
+        fresh = {identity: item for identity, item in items.items() if identity not in noted}
+        unchanged, counts = self._sort(fresh)
+        failed = list({it.document_id: it for it in problems if it.document_id not in noted}.values())
+        if sync.kind != Sync.Kind.DRY_RUN:
+            Document.objects.filter(pk__in=unchanged).update(synced_at=self.job.target.synced_at)
+            waiting = [self._waiting(identity, fresh[identity]) for identity in fresh.keys() - set(unchanged)]
+            order = {identity: place for place, identity in enumerate(fresh)}
+            SyncItem.objects.bulk_create([*failed, *sorted(waiting, key=lambda it: order[it.document_id])])
+        counts |= {"seen": seen, "unchanged": len(unchanged), "failed": len(failed)}
+        self._update(**{name: F(name) + count for name, count in counts.items()})
+
+    def _sort(self, items: dict[UUID, SourceItem]) -> tuple[list[UUID], dict[str, int]]:
+        """Return which items are known to be unchanged, and, for a dry run, how many of the others are what."""
+        rows = Document.objects.filter(pk__in=items).values_list("pk", "version", "fingerprint")
+        known = {pk: (version, mark) for pk, version, mark in rows}
+        is_dry = self.job.sync.kind == Sync.Kind.DRY_RUN
+        unchanged: list[UUID] = []
+        counts = {"added": 0, "changed": 0}
+        for identity, item in items.items():
+            version, mark = known.get(identity, ("", ""))
+            is_known = bool(version) and version == version_mark(item.version, recipe=self.job.recipe(item))
+            if is_known or (is_dry and mark and self._is_same(item, mark)):
+                unchanged.append(identity)
+            elif is_dry:
+                counts["changed" if mark else "added"] += 1
+        return unchanged, counts
+
+    def _is_same(self, item: SourceItem, mark: str) -> bool:
+        """Return whether an item's bytes are those that the store has, read for a dry run."""
+        try:
+            return fingerprint(self.job.source.connector.read(item), recipe=self.job.recipe(item)) == mark
+        except ItemError:
+            return True
+
+    def _problem(self, identity: UUID, problem: ItemProblem) -> SyncItem:
+        logger.info("ingest.problem connection=%s reason=%s", self.job.target.connection.slug, problem.reason)
+        return SyncItem(
+            sync=self.job.sync,
+            document_id=identity,
+            external_id=storable(problem.external_id),
+            state=_STATE.FAILED,
+            reason=problem.reason,
+            message=storable(problem.message),
+        )
+
+    def _waiting(self, identity: UUID, item: SourceItem) -> SyncItem:
+        return SyncItem(sync=self.job.sync, document_id=identity, external_id=item.external_id, item=item_to_json(item))
+
+    def _note_missing(self) -> None:
+        """Note the documents that the source no longer holds; what could not be read or listed is not missing."""
+        for page in _pages(self._missing()):
+            if self.job.sync.kind == Sync.Kind.DRY_RUN:
+                self._update(deleted=F("deleted") + len(page))
+                continue
+            gone = [
+                SyncItem(sync=self.job.sync, document_id=pk, external_id=external_id, state=_STATE.GONE)
+                for pk, external_id in page
+            ]
+            SyncItem.objects.bulk_create(gone, ignore_conflicts=True)
+
+    def _missing(self) -> Iterator[tuple[UUID, str]]:
+        documents = Document.objects.filter(connection=self.job.target.connection).order_by("pk")
+        for pk, external_id in documents.values_list("pk", "external_id").iterator(chunk_size=_PAGE):
+            if pk.bytes not in self._seen and not self._is_hidden(external_id):
+                yield pk, external_id
+
+    def _is_hidden(self, external_id: str) -> bool:
+        return any(folder in {"", "."} or external_id.startswith(f"{folder}/") for folder in self._hidden)
+
+    def _update(self, **values: object) -> None:
+        """Write to the sync's row; raise SyncEndedError when it runs no more."""
+        if not Sync.objects.filter(pk=self.job.sync.pk, status=Sync.Status.RUNNING).update(**values):
+            raise SyncEndedError
+
+
+def _pages(rows: Iterator[tuple[UUID, str]]) -> Iterator[list[tuple[UUID, str]]]:
+    while page := list(islice(rows, _PAGE)):
+        yield page

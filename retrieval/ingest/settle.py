@@ -1,0 +1,112 @@
+"""The end of a sync: what is gone is deleted, what failed is listed, counts and repeated texts are put in order."""
+
+from typing import Final
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from corecube.models import Connection
+from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
+from retrieval.ingest.enrich.soon import enrich_soon
+from retrieval.ingest.run import SyncEndedError, reload
+from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
+
+#: Chunks after which the planner's statistics are worth refreshing.
+_MANY_CHUNKS: Final = 1000
+#: Documents that one transaction deletes.
+_DELETED_AT_ONCE: Final = 1000
+_STATE = SyncItem.State
+
+
+def has_work_left(sync: Sync) -> bool:
+    """Return whether items of a sync still wait or are worked on."""
+    return sync.items.filter(state__in=(_STATE.QUEUED, _STATE.RUNNING)).exists()
+
+
+def settle(sync: Sync) -> None:
+    """End a sync whose items are all done or failed: as DONE, or as STOPPED when too much would be deleted.
+
+    Cut off half-way it can be done again. The caller holds the connection's lock. Raises SyncEndedError.
+    """
+    Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(stage=Sync.Stage.SETTLING)
+    if sync.kind == Sync.Kind.DRY_RUN:
+        end(sync, Sync.Status.DONE)
+        return
+    _list_problems(sync)
+    if refusal := _refusal(sync):
+        tidy(sync.connection)
+        end(sync, Sync.Status.STOPPED, refusal)
+        return
+    _delete_gone(sync)
+    tidy(sync.connection)
+    end(sync, Sync.Status.DONE)
+    if sync.kind == Sync.Kind.FULL:
+        Connection.objects.filter(pk=sync.connection_id).update(last_synced_at=sync.started_at)
+    enrich_soon(sync.connection)
+
+
+def end(sync: Sync, status: Sync.Status, message: str = "") -> None:
+    """Store how a running sync ended and forget what it did item by item; raise SyncEndedError when it has already."""
+    with transaction.atomic():
+        running = Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING)
+        if not running.update(status=status, stage="", finished_at=timezone.now(), message=message):
+            raise SyncEndedError
+        forget_items(sync)
+    reload(sync)
+
+
+def forget_items(sync: Sync) -> None:
+    """Forget a sync's items but those that failed, which may be tried again; of earlier syncs, all."""
+    sync.items.exclude(state=_STATE.FAILED).delete()
+    if sync.kind == Sync.Kind.FULL:
+        earlier = SyncItem.objects.filter(sync__connection=sync.connection_id, sync__queued_at__lt=sync.queued_at)
+        earlier.exclude(sync__status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING)).delete()
+
+
+def tidy(connection: Connection) -> None:
+    """Put counts and repeated texts of a connection in order, those of a sync that was cut off too."""
+    # Every addition has a row for the empty lexeme, so more than one of them means that nobody summed them.
+    additions = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count()
+    if additions > 1:
+        fold_term_counts(connection.pk)
+    if additions >= _MANY_CHUNKS:
+        refresh_statistics()
+    mark_repeated(connection.pk)
+
+
+def _list_problems(sync: Sync) -> None:
+    """Replace the connection's list of problems by this sync's; one that tried again settles only what it tried."""
+    failed = sync.items.filter(state=_STATE.FAILED).values_list("external_id", "reason", "message")
+    problems = [
+        SyncProblem(connection=sync.connection, external_id=external_id, reason=reason, message=message)
+        for external_id, reason, message in failed.iterator()
+    ]
+    with transaction.atomic():
+        listed = SyncProblem.objects.filter(connection=sync.connection)
+        if sync.kind == Sync.Kind.RETRY:
+            listed = listed.filter(external_id__in=sync.items.values("external_id"))
+        listed.delete()
+        SyncProblem.objects.bulk_create(problems, ignore_conflicts=True)
+
+
+def _refusal(sync: Sync) -> str:
+    """Return why nothing is to be deleted, empty when that may be done."""
+    gone = sync.items.filter(state=_STATE.GONE).count() + sync.deleted
+    known = Document.objects.filter(connection=sync.connection).count() - sync.added + sync.deleted
+    if sync.allow_deletions or gone <= 1 or gone * 100 <= known * settings.CORECUBE_DELETE_GUARD_PERCENT:
+        return ""
+    share = f"{gone} of {known} documents are gone from the source"
+    return f"{share}; nothing was deleted. Confirm the deletion to go on."
+
+
+def _delete_gone(sync: Sync) -> None:
+    """Delete what the source no longer holds, a page at a time."""
+    while gone := list(sync.items.filter(state=_STATE.GONE).values_list("document_id", flat=True)[:_DELETED_AT_ONCE]):
+        with transaction.atomic():
+            running = Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING)
+            if not running.update(deleted=F("deleted") + len(gone)):
+                raise SyncEndedError
+            delete_documents(gone)
+            sync.items.filter(document_id__in=gone).delete()

@@ -1,0 +1,29 @@
+"""What is worked out from a chunk's text and stored beside it. Pure."""
+
+from dataclasses import dataclass
+
+from retrieval.ingest.hints import hints_of
+from retrieval.ingest.language import language_of
+from retrieval.ingest.types import ChunkDraft
+from retrieval.minhash import minhash
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkTraits:
+    """Facts of one chunk's text."""
+
+    #: "english"; empty where nothing tells.
+    language: str = ""
+    #: table, code, definition ... in alphabetical order.
+    hints: tuple[str, ...] = ()
+    #: MinHash signature, 128 bytes; empty for a text without words.
+    minhash: bytes = b""
+
+
+def traits_of(draft: ChunkDraft, *, source_type: str) -> ChunkTraits:
+    """Return the traits of a chunk of a document of that canonical source type."""
+    return ChunkTraits(
+        language="" if source_type == "code" else language_of(draft.text),
+        hints=hints_of(draft.text, heading_path=draft.heading_path, source_type=source_type),
+        minhash=minhash(draft.text),
+    )

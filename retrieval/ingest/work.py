@@ -1,0 +1,175 @@
+"""Working on claimed items: read, parse, chunk; then embed many documents at once and store each by itself."""
+
+import logging
+import time
+from dataclasses import dataclass, field, replace
+from typing import Final
+from uuid import UUID
+
+from django.db import Error, transaction
+
+from corecube.connectors import ItemError, SourceItem
+from corecube.errors import UnknownConnectionError
+from retrieval.errors import EncoderError, IngestError, ModelMissingError
+from retrieval.ingest import claims
+from retrieval.ingest.encode import BATCH_CHUNKS, encode_and_store
+from retrieval.ingest.parse.limited import ParserStartError
+from retrieval.ingest.prepare import PreparedDocument, fingerprint, prepare, version_mark
+from retrieval.ingest.run import Job, Progress, SyncEndedError, item_from_json, reload
+from retrieval.ingest.types import RawDocument
+from retrieval.models import Document, Sync, SyncItem
+
+logger = logging.getLogger(__name__)
+
+#: How often a worker looks whether the sync was cancelled.
+_LOOK_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A document that is ready to be embedded, and the claim that it was made for."""
+
+    claim: SyncItem
+    document: PreparedDocument
+    outcome: SyncItem.Outcome
+
+
+@dataclass(slots=True)
+class Work:
+    """What one worker does for one sync: enough items to fill the encoder, and then again."""
+
+    job: Job
+    worker: UUID
+    progress: Progress
+    _waiting: list[_Waiting] = field(default_factory=list)
+    _chunks: int = 0
+    _looked_at: float = field(default_factory=time.monotonic)
+
+    def batch(self) -> bool:
+        """Claim items until the encoder has enough, and take them in; return whether there was anything to claim.
+
+        Raises SyncEndedError, with nothing more stored, soon after the sync was cancelled; UnknownConnectionError.
+        """
+        worked = False
+        while claimed := claims.claim(self.job.sync, self.worker):
+            worked = True
+            stored_before = self._take_all(claimed)
+            if stored_before:
+                break
+        self._store()
+        return worked
+
+    def _take_all(self, claimed: list[SyncItem]) -> bool:
+        """Prepare what was claimed; return whether the encoder had enough on the way."""
+        rows = Document.objects.filter(pk__in=[item.document_id for item in claimed])
+        known = dict(rows.values_list("pk", "fingerprint"))
+        unchanged: list[tuple[SyncItem, str]] = []
+        had_enough = False
+        for item in claimed:
+            self._require_wanted()
+            mark = self._take(item, known.get(item.document_id))
+            if mark is not None:
+                unchanged.append((item, mark))
+            if self._chunks >= BATCH_CHUNKS:
+                self._store()
+                had_enough = True
+        self._settle_unchanged(unchanged)
+        return had_enough
+
+    def _take(self, claim: SyncItem, known: str | None) -> str | None:
+        """Prepare one item, or put it back; return the version to store when the store has its bytes already."""
+        item = item_from_json(claim.external_id, claim.item)
+        recipe = self.job.recipe(item)
+        try:
+            content = self.job.source.connector.read(item)
+            mark = fingerprint(content, recipe=recipe)
+            version = version_mark(item.version, recipe=recipe)
+            if mark == known:
+                return version
+            document = replace(self._prepare(item, content, mark), version=version)
+        except (Error, UnknownConnectionError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- whatever is wrong with one item stops none of the others
+            self._put_back(claim, error)
+            return None
+        outcome = SyncItem.Outcome.CHANGED if known else SyncItem.Outcome.ADDED
+        self._waiting.append(_Waiting(claim, document, outcome))
+        self._chunks += len(document.chunks)
+        return None
+
+    def _prepare(self, item: SourceItem, content: bytes, mark: str) -> PreparedDocument:
+        parsed = self.job.source.parse(RawDocument(item.name, content, item.media_type))
+        return prepare(
+            item,
+            parsed,
+            fingerprint=mark,
+            byte_size=len(content),
+            counter=self.job.target.encoder,
+            limits=self.job.limits,
+        )
+
+    def _settle_unchanged(self, unchanged: list[tuple[SyncItem, str]]) -> None:
+        """Mark documents whose bytes are the same as synced, and keep their new versions."""
+        if not unchanged:
+            return
+        with transaction.atomic():
+            claims.finish_unchanged([item.pk for item, _ in unchanged], self.worker, sync=self.job.sync)
+            ids = [item.document_id for item, _ in unchanged]
+            Document.objects.filter(pk__in=ids).update(synced_at=self.job.target.synced_at)
+            versioned = [Document(pk=item.document_id, version=mark) for item, mark in unchanged if mark]
+            Document.objects.bulk_update(versioned, ["version"])
+        self._report()
+
+    def _store(self) -> None:
+        """Embed and store what waits."""
+        if not self._waiting:
+            return
+        waiting, self._waiting, self._chunks = self._waiting, [], 0
+        claims.enter_stage([it.claim.pk for it in waiting], self.worker, SyncItem.Stage.EMBEDDING)
+        by_document = {it.document.item.external_id: it for it in waiting}
+
+        def finish(document: PreparedDocument) -> None:
+            it = by_document[document.item.external_id]
+            chunks = len(document.chunks)
+            claims.finish(it.claim.pk, self.worker, sync=self.job.sync, outcome=it.outcome, chunks=chunks)
+
+        try:
+            seconds = encode_and_store([it.document for it in waiting], self.job.target, finish)
+        except ModelMissingError:
+            raise
+        except EncoderError as error:
+            for it in waiting:
+                self._put_back(it.claim, error)
+            return
+        claims.count_encoding(self.job.sync, seconds)
+        self._report()
+
+    def _put_back(self, claim: SyncItem, error: Exception) -> None:
+        reason, message = _reason(error)
+        claims.put_back(claim, self.worker, sync=self.job.sync, reason=reason, message=message)
+        logger.info("ingest.problem connection=%s reason=%s", self.job.target.connection.slug, reason)
+
+    def _require_wanted(self) -> None:
+        """Raise SyncEndedError for a sync that runs no more, looked up once a second."""
+        if time.monotonic() - self._looked_at < _LOOK_SECONDS:
+            return
+        self._looked_at = time.monotonic()
+        if not Sync.objects.filter(pk=self.job.sync.pk, status=Sync.Status.RUNNING).exists():
+            raise SyncEndedError
+
+    def _report(self) -> None:
+        reload(self.job.sync)
+        self.progress(self.job.sync)
+
+
+def _reason(error: Exception) -> tuple[str, str]:
+    """Return an error's stable word and its message; of one that nobody foresaw only the type."""
+    match error:
+        case ItemError() | IngestError():
+            return error.reason, str(error)
+        case ParserStartError():
+            return "parser", str(error)
+        case EncoderError():
+            return "embedding", str(error)
+        case _:
+            return "error", f"It could not be taken in ({type(error).__name__})."

@@ -1,0 +1,107 @@
+"""`manage.py indexes`: the embedding indexes, and the change from one model to another without a break."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from corecube.errors import CoreCubeError
+from retrieval.index.embedding_index import clear_dropped, kept_indexes, progress
+from retrieval.ingest import indexes
+from retrieval.ingest.reindex import build_index
+from retrieval.models import EmbeddingIndex
+
+_ACTIONS = "status|start|build|switch|rollback|drop"
+
+
+class Command(BaseCommand):
+    """Show embedding indexes, build another one, switch to it and back."""
+
+    help = "Show embedding indexes, build one with another model, switch to it and back."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar=_ACTIONS)
+        actions.add_parser("status", help="every index: model, state, chunks, rate, time left")
+        start = actions.add_parser("start", help="begin an index beside the active one")
+        start.add_argument("--model", default="", help="folder of a local model (default: the configured model)")
+        start.add_argument("--dimensions", type=int, default=0, help="components to keep (default: all)")
+        start.add_argument("--next", action="store_true", help="the service that CORECUBE_NEXT_EMBEDDER describes")
+        start.add_argument("--mode", choices=[*EmbeddingIndex.Mode.values], default="", help="default: as configured")
+        start.add_argument("--wait", action="store_true", help="build it here instead of in a worker")
+        build = actions.add_parser("build", help="build the unfinished index here; goes on where a build stopped")
+        build.add_argument("index", type=int, nargs="?", help="default: the one that is building")
+        switch = actions.add_parser("switch", help="search with the complete index from now on")
+        switch.add_argument("index", type=int, nargs="?", help="default: the one that is building")
+        actions.add_parser("rollback", help="search with the previous index again")
+        actions.add_parser("drop", help="delete an index that is not active").add_argument("index", type=int)
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            getattr(self, f"_{options['action']}")(options)
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+
+    def _status(self, _: dict[str, Any]) -> None:
+        self.stdout.write(_row("index", "state", "model", "dim", "mode", "chunks", "per second", "time left"))
+        for row in kept_indexes():
+            self.stdout.write(_described(row))
+            if row.problem:
+                self.stdout.write(f"      {row.problem}")
+
+    def _start(self, options: dict[str, Any]) -> None:
+        choice = indexes.chosen(model=options["model"], dim=options["dimensions"], next_service=options["next"])
+        row = indexes.start_index(choice, actor=None, mode=options["mode"], queue=not options["wait"])
+        self.stdout.write(f"Embedding index {row.pk} with {row.model}, {row.dim} numbers.")
+        if options["wait"]:
+            self._build({"index": row.pk})
+
+    def _build(self, options: dict[str, Any]) -> None:
+        clear_dropped()
+        row = _asked(options["index"])
+        if not build_index(row, report=self._report):
+            raise CommandError("Somebody else builds it, or it was dropped.")
+        self.stdout.write(f"Embedding index {row.pk} is complete.")
+
+    def _switch(self, options: dict[str, Any]) -> None:
+        row = indexes.switch_to(_asked(options["index"]), actor=None)
+        self.stdout.write(f"Searches use embedding index {row.pk} with {row.model}, {row.dim} numbers.")
+
+    def _rollback(self, _: dict[str, Any]) -> None:
+        row = indexes.roll_back(actor=None)
+        self.stdout.write(f"Searches use embedding index {row.pk} with {row.model}, {row.dim} numbers again.")
+
+    def _drop(self, options: dict[str, Any]) -> None:
+        row = _asked(options["index"])
+        indexes.drop(row, actor=None)
+        self.stdout.write(f"Embedding index {options['index']} is deleted.")
+
+    def _report(self, row: EmbeddingIndex) -> None:
+        if (now := EmbeddingIndex.objects.filter(pk=row.pk).first()) is not None:
+            self.stderr.write(_described(now), str)
+
+
+def _asked(pk: int | None) -> EmbeddingIndex:
+    """Return the index of that number, without one the one that is building."""
+    rows = EmbeddingIndex.objects.filter(pk=pk) if pk else EmbeddingIndex.objects.filter(status="building")
+    row = rows.first()
+    if row is None:
+        raise CommandError(f"There is no embedding index {pk}." if pk else "No embedding index is building.")
+    return row
+
+
+def _described(row: EmbeddingIndex) -> str:
+    made = progress(row)
+    left = "" if made.seconds_left is None else f"{made.seconds_left:.0f} s"
+    rate = f"{made.rate:.0f}" if made.rate else ""
+    return _row(
+        row.pk, _state(row, made.missing), row.model, row.dim, row.mode, f"{made.done}/{made.chunks}", rate, left
+    )
+
+
+def _state(row: EmbeddingIndex, missing: int) -> str:
+    return "complete" if row.status == EmbeddingIndex.Status.BUILDING and not missing else row.status
+
+
+def _row(*cells: object) -> str:
+    widths = (6, 9, 28, 5, 11, 17, 10, 0)
+    return " ".join(f"{cell!s:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -1,0 +1,46 @@
+"""`manage.py preview PATH`: what a folder would become, without taking it in."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from tqdm import tqdm
+
+from corecube.connectors import ItemProblem
+from corecube.connectors.folder import FolderConnector
+from corecube.errors import CoreCubeError
+from retrieval import runtime
+from retrieval.ingest.preview import PreviewedFile, preview, summaries
+from retrieval.ingest.types import CHUNK_PROFILES
+
+
+class Command(BaseCommand):
+    """Parse and chunk a folder; print a table by type and the files that are refused."""
+
+    help = "Show what a folder would become: files, chunks and tokens by type, and what is refused. Stores nothing."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--profile", choices=list(CHUNK_PROFILES), default="default", help="sizes of the chunks")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        connector = FolderConnector(options["path"].expanduser().absolute(), settings.CORECUBE_MAX_FILE_BYTES)
+        try:
+            connector.check()
+            found = preview(connector, counter=runtime.encoder(), limits=CHUNK_PROFILES[options["profile"]])
+            results = list(tqdm(found, unit=" files", disable=None, file=self.stderr))
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+        self._report([it for it in results if isinstance(it, PreviewedFile)])
+        for problem in results:
+            if isinstance(problem, ItemProblem):
+                self.stdout.write(f"refused: {problem.external_id}: {problem.reason}: {problem.message}")
+
+    def _report(self, files: list[PreviewedFile]) -> None:
+        self.stdout.write("| type | files | chunks | median tokens | most tokens | seconds |")
+        self.stdout.write("| --- | --- | --- | --- | --- | --- |")
+        for row in summaries(files):
+            numbers = f"{row.files:,} | {row.chunks:,} | {row.median_tokens:.0f} | {row.most_tokens:,}"
+            self.stdout.write(f"| {row.source_type} | {numbers} | {row.seconds:.1f} |")
