@@ -4,18 +4,21 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from corecube import audit
 from corecube.models import User
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.encoders import Encoder
 from retrieval.models import Calibration
+from retrieval.sanitise import storable
 
 logger = logging.getLogger(__name__)
 
 _STORED: Final = "calibration.stored"
 _RESET: Final = "calibration.reset"
+#: As the field holds it; a file name can be longer.
+_LONGEST_SOURCE: Final = 200
 
 
 def encoder_identity(encoder: Encoder) -> str:
@@ -48,19 +51,29 @@ def store(
     actor: User | None,
 ) -> Calibration:
     """Store a fit as the preset's active calibration; the one before it stays as history."""
-    with transaction.atomic():
-        _retire(preset)
-        row = Calibration.objects.create(
-            preset=preset,
-            encoder=encoder_identity(encoder),
-            coefficients=model.to_json(),
-            figures=dict(figures),
-            source=source,
-            created_by=actor,
-        )
-        told = {name: figures[name] for name in ("auroc", "ece", "answerable", "not_answerable") if name in figures}
-        audit.record(_STORED, actor=actor, subject=preset, calibration=row.pk, **told)
+    row = Calibration(
+        preset=preset,
+        encoder=encoder_identity(encoder),
+        coefficients=model.to_json(),
+        figures=dict(figures),
+        source=storable(source)[:_LONGEST_SOURCE],
+        created_by=actor,
+    )
+    try:
+        _activate(row)
+    except IntegrityError:
+        # Another one was stored meanwhile, which locked rows do not hold off. This one comes after it.
+        _activate(row)
     return row
+
+
+def _activate(row: Calibration) -> None:
+    """Save a calibration as its preset's active one."""
+    told = {name: row.figures[name] for name in ("auroc", "ece", "answerable", "not_answerable") if name in row.figures}
+    with transaction.atomic():
+        _retire(row.preset)
+        row.save(force_insert=True)
+        audit.record(_STORED, actor=row.created_by, subject=row.preset, calibration=row.pk, **told)
 
 
 def reset(preset: str, *, actor: User | None) -> bool:

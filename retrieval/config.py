@@ -167,14 +167,10 @@ class FloorConfig(Tunables):
     maxsim: float = tunable(-1.0, low=-1.0, high=1.5, unit="", help="Least blended score with late interaction.")
 
     def least(self, score_type: ScoreType) -> float:
-        """Return the floor of a score type; a type that no ranking ends with has none."""
-        floors = {
-            ScoreType.BLEND: self.blend,
-            ScoreType.LOGIT: self.logit,
-            ScoreType.RELEVANCE: self.relevance,
-            ScoreType.MAXSIM: self.maxsim,
-        }
-        return floors.get(score_type, -math.inf)
+        """Return the floor of a score type; -inf at its lowest bound, and for a type that no ranking ends with."""
+        facts = next((it for it in self.declared() if it.name == score_type), None)
+        floor: float = getattr(self, facts.name) if facts else -math.inf
+        return floor if facts and floor > facts.low else -math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

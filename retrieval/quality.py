@@ -76,11 +76,12 @@ def quality_of(text: str) -> ChunkQuality:
     taken = _taken(lines)
     total = sum(map(len, lines)) or 1
     left = [line for line, part in zip(lines, taken, strict=True) if not part]
+    links = link_characters(left)
     shares = {
         "navigation": _characters(lines, taken, "navigation") / total,
         "legal": _characters(lines, taken, "legal") / total,
-        "links": link_characters(left) / total,
-        "noise": noise(left) * sum(map(len, left)) / total,
+        "links": links / total,
+        "noise": noise(left) * (sum(map(len, left)) - links) / total,
     }
     parts = {name: round(share, 3) for name, share in shares.items() if share >= _LEAST_PART}
     return ChunkQuality(max(0.0, round(1.0 - sum(parts.values()), 3)), parts)

@@ -68,8 +68,8 @@ class SearchOutcome:
 
     @property
     def hits(self) -> Ranking:
-        """The hits wanted, best first; none when the time was up before they were read from the store."""
-        return tuple(hit for hit in self.state.hits[: self.state.top_k] if hit.facts is not None)
+        """The hits wanted, best first; none when the time was up before their access was checked again."""
+        return self.state.hits[: self.state.top_k] if self.state.access_checked else ()
 
     @property
     def passages(self) -> tuple[Passage, ...]:

@@ -253,6 +253,8 @@ class SearchState:
     vector: Vector | None = None
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
     hits: Ranking = ()
+    #: Whether each hit was checked against the scope a second time; before that none is shown.
+    access_checked: bool = False
     #: What each signal counted in this query's blend; empty before it.
     weights: Mapping[str, float] = field(default_factory=dict)
     passages: tuple[Passage, ...] = ()

@@ -17,8 +17,8 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DECLARED = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
 TORCH = [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"]["torch"]]
 DEVELOPMENT = [Requirement(line) for line in PYPROJECT["dependency-groups"]["dev"]]
-#: They come with django and with django-ninja, whose interfaces they are part of.
-COME_ALONG = {"asgiref", "pydantic"}
+#: They come with django, with django-ninja and with celery, whose interfaces they are part of.
+COME_ALONG = {"asgiref", "kombu", "pydantic"}
 
 
 def locked(name):

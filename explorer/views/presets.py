@@ -1,6 +1,6 @@
 """Presets, for admins: their live configuration, the draft, and every version before."""
 
-from typing import Any
+from typing import Any, Final
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -23,12 +23,14 @@ from explorer.panels.presets import (
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval import preset_versions
 from retrieval.configuration import SHIPPED, configuration_of
-from retrieval.errors import TunablesError, VersionConflictError
+from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.presets import PRESETS, Preset
 
 _LIVE = PresetVersion.Status.LIVE
 _DRAFT = PresetVersion.Status.DRAFT
+#: Digits of a version's number; more cannot be one.
+_MOST_DIGITS: Final = 10
 
 
 @require_GET
@@ -64,7 +66,7 @@ def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
             actor=viewer_of(request),
             replaces=request.POST.get("replaces", ""),
         )
-    except (VersionConflictError, TunablesError) as error:
+    except VersionConflictError as error:
         form.add_error(None, f"{error} Your numbers are still here; saving again replaces the other draft.")
         return _page(request, chosen, form, error.status)
     messages.success(request, "The draft was saved. It serves nobody until it is promoted.")
@@ -117,7 +119,7 @@ def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResp
             number=number,
             actor=viewer_of(request),
             # What is no number was not sent by the page, and no version has this one.
-            live=int(live) if live.isdecimal() and live.isascii() else -1,
+            live=int(live) if live.isdecimal() and len(live) <= _MOST_DIGITS else -1,
             fingerprint=request.POST.get("fingerprint", ""),
         )
         messages.success(request, f"Every search runs with {version_label(number)} now.")

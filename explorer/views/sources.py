@@ -7,7 +7,9 @@ from django.db.models import Count, Sum
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.vary import vary_on_headers
 
 from corecube import audit
 from corecube.access import Principal, scope_for
@@ -78,6 +80,8 @@ def source_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 
 @require_GET
 @admins_only
+@never_cache
+@vary_on_headers("HX-Request")
 def source_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show what the quality filter would drop of one connection; its text only to who may read it."""
     connection = get_object_or_404(Connection, slug=slug)

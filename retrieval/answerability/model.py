@@ -111,7 +111,7 @@ def _with_rerank(prior: LogisticModel, samples: Sequence[Sample]) -> LogisticMod
 
 
 def _model(data: Mapping[str, Any]) -> LogisticModel:
-    weights = dict(data["weights"])
+    weights = {name: float(weight) for name, weight in dict(data["weights"]).items()}
     return LogisticModel(
         float(data["intercept"]),
         weights,

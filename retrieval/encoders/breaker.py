@@ -42,32 +42,46 @@ class CircuitBreaker:
         """Whether the last thing known of the service is that it fails."""
         return self._opened_at is not None
 
-    def call(self, work: Callable[[], _T]) -> _T:
-        """Return what the work returns, whose every exception is a failure; raise the refusal at once while open."""
-        self._admit()
+    def call(self, work: Callable[[], _T], *, excused: tuple[type[Exception], ...] = ()) -> _T:
+        """Return what the work returns; raise the refusal at once while open.
+
+        Its every exception is a failure, but for those `excused`, which tell nothing: then the next call may try.
+        """
+        is_trial = self._admit()
         try:
             result = work()
+        except excused:
+            if is_trial:
+                self._let_try()
+            raise
         except Exception:
             self._fail()
             raise
         self._succeed()
         return result
 
-    def _admit(self) -> None:
+    def _admit(self) -> bool:
+        """Return whether the call tries an open breaker."""
         with self._lock:
             if self._opened_at is None:
-                return
+                return False
             now = self._clock()
             if now - self._opened_at < self._open_seconds:
                 raise self._refusal()
             # Whoever comes while this call tries the service waits as after a failure.
             self._opened_at = now
+            return True
 
     def _fail(self) -> None:
         with self._lock:
             self._failures += 1
             if self._failures >= self._most:
                 self._opened_at = self._clock()
+
+    def _let_try(self) -> None:
+        with self._lock:
+            if self._opened_at is not None:
+                self._opened_at = self._clock() - self._open_seconds
 
     def _succeed(self) -> None:
         with self._lock:

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from corecube.errors import ConfigError
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError
@@ -13,6 +14,9 @@ from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.types import ScoreType
 
 logger = logging.getLogger(__name__)
+
+#: A service that does not answer in less time than this has not failed.
+_FAIR_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ class RemoteReranker:
     """Asks a service for relevance scores. Safe to call from several threads.
 
     After three failures in a row the service is left alone for half a minute, so that a dead one does not cost every
-    search its time.
+    search its time. No answer in less than a second is no failure.
     """
 
     score_type = ScoreType.RELEVANCE
@@ -78,7 +82,11 @@ class RemoteReranker:
         RerankError when it fails or answers nonsense.
         """
         body = json.dumps(self._service.shape.request(query, texts, model=self._service.model)).encode()
-        return self._breaker.call(lambda: self._ask(body, count=len(texts), timeout_seconds=timeout_seconds))
+        # A request may shorten its own deadline, and must not open the breaker for everybody by it.
+        excused = (RerankTimeoutError,) if timeout_seconds < _FAIR_SECONDS else ()
+        return self._breaker.call(
+            lambda: self._ask(body, count=len(texts), timeout_seconds=timeout_seconds), excused=excused
+        )
 
     def close(self) -> None:
         """End its connections."""

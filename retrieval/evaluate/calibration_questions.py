@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from corecube.errors import InvalidRequestError
 from retrieval.evaluate.datasets import load_dataset, read_lines
+from retrieval.sanitise import storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +35,31 @@ def read_questions(path: Path) -> tuple[JudgedQuestion, ...]:
 
 
 def _of_lines(path: Path) -> Iterator[JudgedQuestion]:
-    with path.open(encoding="utf-8") as file:
+    # As bytes, so that a line of another encoding is named like any other that cannot be read.
+    with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
                 yield _question(line, f"{path.name}, line {number}")
 
 
-def _question(line: str, place: str) -> JudgedQuestion:
+def _question(line: bytes, place: str) -> JudgedQuestion:
     try:
-        row: Any = json.loads(line)
+        row: Any = json.loads(line.decode("utf-8-sig"))
         question = JudgedQuestion(row["question"], row["answerable"], row.get("user", ""))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidRequestError(f"{place}: expected an object with question and answerable.") from error
-    if not (isinstance(question.text, str) and question.text.strip()):
+    if not (isinstance(question.text, str) and storable(question.text).strip()):
         raise InvalidRequestError(f"{place}: question must be a text.")
     if not isinstance(question.answerable, bool):
         raise InvalidRequestError(f"{place}: answerable must be true or false.")
     if not isinstance(question.user, str):
         raise InvalidRequestError(f"{place}: user must be a username.")
-    return question
+    return replace(question, text=storable(question.text), user=storable(question.user))
 
 
 def _of_collection(directory: Path) -> Iterator[JudgedQuestion]:
     qrels = load_dataset(directory).qrels
     for row in read_lines(directory / "queries.jsonl"):
-        if str(row.get("text", "")).strip():
-            yield JudgedQuestion(str(row["text"]), any(grade > 0 for grade in qrels.get(row["_id"], {}).values()))
+        text = storable(str(row.get("text", "")))
+        if text.strip():
+            yield JudgedQuestion(text, any(grade > 0 for grade in qrels.get(row["_id"], {}).values()))

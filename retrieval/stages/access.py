@@ -27,4 +27,10 @@ class CheckAccess:
             if not state.scope.allows(hit.chunk.connection_id)
         )
         notes = (Note("access_breach", f"{len(drops)} hits out of scope were stopped here."),) if drops else ()
-        return replace(state, hits=allowed, drops=(*state.drops, *drops), notes=(*state.notes, *notes))
+        return replace(
+            state,
+            hits=allowed,
+            access_checked=True,
+            drops=(*state.drops, *drops),
+            notes=(*state.notes, *notes),
+        )

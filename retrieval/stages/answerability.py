@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from retrieval.answerability.model import AnswerabilityModel, shipped
 from retrieval.answerability.signals import (
@@ -17,6 +17,8 @@ from retrieval.config import AnswerabilityConfig
 from retrieval.encoders import Encoder
 from retrieval.errors import EncoderError
 from retrieval.types import Note, Passage, SearchState
+
+_LEG_TIMEOUTS: Final = frozenset({"dense_timeout", "fulltext_timeout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,9 @@ class JudgeAnswerability:
         """Return the state with the verdict, its confidence and its reason."""
         model = self._model(state)
         if not state.passages:
-            return replace(state, answerability=nothing(state, model=model))
+            # A leg that ran out of time may have missed them: then nothing can be said.
+            is_known = _LEG_TIMEOUTS.isdisjoint(state.degraded)
+            return replace(state, answerability=nothing(state, model=model) if is_known else None)
         evidence = Evidence(
             question=state.query.plain_text or state.query.retrieval_text,
             terms=state.terms,

@@ -143,6 +143,7 @@ def outcome(**changes):
             "fulltext": leg(chunk_id(1)),
         },
         hits=(FIRST, SECOND, THIRD),
+        access_checked=True,
         weights={"dense": 0.6, "fulltext": 0.3, "freshness": 0.1},
         passages=(
             Passage(1, FIRST, "### [1] Rollback runbook > Staging — Runbooks — Engineering", 36),

@@ -1,9 +1,11 @@
 """Which model judges: stored, replaced, reset, and left alone when it cannot be used."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from corecube.models import AuditEvent
 from retrieval import calibrations, runtime
@@ -17,6 +19,7 @@ pytestmark = pytest.mark.django_db
 
 SURE = LogisticModel(9.0, {}, {}, {})
 MODEL = AnswerabilityModel(SURE, SURE, is_calibrated=True, score_type="blend")
+WORDY = {"intercept": 0, "weights": {"cosine_lead": "x"}, "means": {"cosine_lead": 0}, "scales": {"cosine_lead": 1}}
 FIGURES = {"auroc": 0.9, "ece": 0.03, "answerable": 40, "not_answerable": 30, "bins": []}
 
 
@@ -86,7 +89,16 @@ def test_storing_and_resetting_are_audited(people):
     assert AuditEvent.objects.get(action="calibration.stored").details["auroc"] == 0.9
 
 
-@pytest.mark.parametrize("coefficients", [{}, [], "x", {"with_sentences": {"intercept": "x", "weights": {}}}])
+@pytest.mark.parametrize(
+    "coefficients",
+    [
+        {},
+        [],
+        "x",
+        {"with_sentences": {"intercept": "x", "weights": {}}},
+        {"with_sentences": WORDY, "without_sentences": WORDY},
+    ],
+)
 def test_a_model_that_cannot_be_read_leaves_the_shipped_one(world, caplog, coefficients):
     row = stored()
     Calibration.objects.filter(pk=row.pk).update(coefficients=coefficients)
@@ -98,3 +110,28 @@ def test_a_model_that_cannot_be_read_leaves_the_shipped_one(world, caplog, coeff
 def test_resources_hand_the_calibrations_to_the_stages(world):
     stored()
     assert runtime.resources().calibrations == {"corecube": MODEL}
+
+
+def test_a_source_with_a_long_or_odd_name_is_kept_as_far_as_it_fits():
+    row = calibrations.store(
+        MODEL, preset="corecube", encoder=HashEncoder(), figures=FIGURES, source="\udcff" + "x" * 250, actor=None
+    )
+    row.refresh_from_db()
+    assert row.source == "?" + "x" * 199
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_are_stored_at_once_follow_each_other():
+    together = threading.Barrier(2)
+
+    def store_one(_):
+        together.wait(10)
+        try:
+            return stored().pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(store_one, range(2)))
+    assert Calibration.objects.filter(pk__in=made).count() == 2
+    assert Calibration.objects.filter(is_active=True).count() == 1

@@ -185,3 +185,10 @@ def test_no_chunk_of_the_sample_company_is_dropped():
         lowest[path.name] = min(quality_of(draft.text).value for draft in drafts)
     assert len(lowest) > 40
     assert min(lowest.values()) > 2 * LEAST, min(lowest, key=lowest.get)
+
+
+def test_an_address_among_broken_words_does_not_count_twice():
+    addresses = [f"https://example.org/page{number}" for number in range(8)]
+    found = quality_of("\n".join([*addresses, "x~k t^r brnkst qw|rt " * 12]))
+    assert found.parts.keys() == {"links", "noise"}
+    assert sum(found.parts.values()) == pytest.approx(1.0, abs=0.002)

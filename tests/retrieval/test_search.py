@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 from django.db import connection as database
@@ -253,3 +254,9 @@ def test_a_document_deleted_between_the_legs_and_the_reading_is_left_out(world):
         search=store.TextSearch((0.1, 0.5, 0.7, 1.0), 0.2),
     )
     assert completed == ()
+
+
+def test_no_hit_is_shown_whose_access_was_not_checked_again(world):
+    outcome = find(world, "bob", "rollback staging")
+    assert outcome.hits
+    assert replace(outcome, state=replace(outcome.state, access_checked=False)).hits == ()

@@ -204,7 +204,11 @@ def test_a_version_from_the_history_is_promoted_again(browse, versions, number):
     assert (live.number if live else 0) == number
 
 
-@pytest.mark.parametrize("sent", [{"live": "1"}, {"live": "2", "fingerprint": "stale"}, {"live": "\u00b2"}, {}])
+@pytest.mark.parametrize(
+    "sent",
+    [{"live": "1"}, {"live": "2", "fingerprint": "stale"}, {"live": "\u00b2"}, {"live": "9" * 5000}, {}],
+    ids=["other", "stale", "superscript", "long", "nothing"],
+)
 def test_a_promotion_of_something_else_than_was_shown_does_nothing(browse, versions, sent):
     response = browse("alice").post("/presets/corecube/promote/3/", sent, follow=True)
     assert 'class="notice is-bad"' in page(response)

@@ -21,6 +21,9 @@ def test_the_fragment_and_the_page_show_the_same(browse, htmx):
     for response in (page, fragment):
         assert (response.context["preview"].dropped, response.context["preview"].least) == (1, 0.3)
         assert "The rollback in March cost" in response.content.decode()
+        # A browser that goes back must not show the one for the other.
+        assert "HX-Request" in response.headers["Vary"]
+        assert "no-store" in response.headers["Cache-Control"]
 
 
 def test_the_source_page_asks_for_the_fragment_and_links_to_the_page(browse):

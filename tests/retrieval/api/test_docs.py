@@ -42,6 +42,12 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/presets/{name}/versions",
         "/api/v1/presets/{name}/draft",
         "/api/v1/presets/{name}/promote",
+        "/api/v1/connections/{slug}/dry-run",
+        "/api/v1/jobs",
+        "/api/v1/jobs/{job_id}",
+        "/api/v1/jobs/{job_id}/cancel",
+        "/api/v1/jobs/{job_id}/retry",
+        "/api/v1/indexes",
     }
     assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100
     assert "401" in described["paths"]["/api/v1/search"]["post"]["responses"]

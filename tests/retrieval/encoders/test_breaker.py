@@ -115,3 +115,18 @@ def test_threads_that_fail_together_open_it(breaker):
     for thread in threads:
         thread.join()
     assert refuses(breaker)
+
+
+def test_an_excused_failure_does_not_count_and_leaves_the_trial_to_the_next_call(breaker, clock):
+    def excuse():
+        with pytest.raises(TimeoutError):
+            breaker.call(lambda: (_ for _ in ()).throw(TimeoutError), excused=(TimeoutError,))
+
+    for _ in range(4):
+        excuse()
+    assert not breaker.is_open
+    fail(breaker, 3)
+    clock.now = 30
+    excuse()
+    assert breaker.is_open
+    assert answers(breaker)

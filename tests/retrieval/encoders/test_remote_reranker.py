@@ -246,3 +246,13 @@ def test_a_service_that_lacks_what_its_kind_needs_is_refused(fields, message):
 def test_a_provider_has_an_address_of_its_own(kind):
     assert RerankService(kind=kind, model="m").address.startswith("https://")
     assert RerankService(kind=kind, model="m", url="http://proxy/x").address == "http://proxy/x"
+
+
+def test_a_time_too_short_for_any_service_does_not_open_the_breaker(rerank_server, make_reranker):
+    reranker = make_reranker()
+    rerank_server.answer = lambda _out, _body: rerank_server.over.wait(30)
+    for _ in range(4):
+        with pytest.raises(RerankTimeoutError):
+            score(reranker, seconds=0.05)
+    rerank_server.give(ROWS)
+    assert score(reranker) == [0.2, 0.9]

@@ -41,7 +41,8 @@ WHERE real.ndoc IS DISTINCT FROM kept.chunks
 CHUNK = """
 SELECT document_id AS document, connection_id AS connection, text, heading_path, array_to_string(heading_path, E'\n')
        AS headings, title, token_count, content_hash, page_start, page_end, search,
-       quality, quality_parts, simhash
+       row_start, row_end, quality, quality_parts, simhash, section_start, section_end, retrieval_chunk.language, hints,
+       minhash, context_line, questions, '' AS asked
 FROM retrieval_chunk JOIN retrieval_document AS document USING (connection_id)
 WHERE document.id = document_id AND ordinal = 0
 ORDER BY document_id LIMIT 1

@@ -93,6 +93,9 @@ def test_a_question_that_nobody_asks_is_refused(world, tmp_path):
         ("[]", "line 2: expected an object"),
         ('{"question": "x"}', "line 2: expected an object"),
         ('{"question": " ", "answerable": true}', "line 2: question must be a text"),
+        ('{"question": "\\u0000", "answerable": true}', "line 2: question must be a text"),
+        ("[" * 100_000, "line 2: expected an object"),
+        ("\udcff", "line 2: expected an object"),
         ('{"question": "x", "answerable": 1}', "line 2: answerable must be true or false"),
         ('{"question": "x", "answerable": true, "user": 3}', "line 2: user must be a username"),
     ],
@@ -101,9 +104,15 @@ def test_a_malformed_line_is_named(tmp_path, line, message):
     from corecube.errors import InvalidRequestError
 
     path = tmp_path / "ours.jsonl"
-    path.write_text(f'{{"question": "x", "answerable": true}}\n{line}\n')
+    path.write_bytes(f'{{"question": "x", "answerable": true}}\n{line}\n'.encode(errors="surrogateescape"))
     with pytest.raises(InvalidRequestError, match=message):
         read_questions(path)
+
+
+def test_a_byte_order_mark_and_text_that_cannot_be_stored_are_taken(tmp_path):
+    path = tmp_path / "ours.jsonl"
+    path.write_text('\ufeff{"question": "what \\ud83d\\u0000?", "answerable": true, "user": "bob\\u0000"}\n')
+    assert read_questions(path) == (JudgedQuestion("what ? ?", answerable=True, user="bob "),)
 
 
 def test_a_judged_collection_gives_its_queries(tmp_path):

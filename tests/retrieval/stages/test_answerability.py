@@ -11,7 +11,7 @@ from retrieval.config import AnswerabilityConfig
 from retrieval.errors import EncoderError
 from retrieval.stages import JudgeAnswerability
 from retrieval.testing import HashEncoder
-from retrieval.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
+from retrieval.types import Note, Passage, QueryTerms, ScoreType, Span, Term, TermMatch, Verdict
 from tests.retrieval.conftest import connection, hit, scope
 
 OWN = LogisticModel(9.0, {}, {}, {})
@@ -111,3 +111,9 @@ def test_without_a_passage_nothing_is_computed(state):
 def test_taking_the_answering_passage_away_lowers_the_confidence(searched):
     without = replace(searched, passages=searched.passages[1:], rankings={})
     assert stage()(without).answerability.confidence < stage()(searched).answerability.confidence
+
+
+@pytest.mark.parametrize("leg", ["dense", "fulltext"])
+def test_nothing_is_said_when_a_leg_that_ran_out_of_time_may_have_missed_the_passages(state, leg):
+    span = Span(leg, 1.0, 0, 0, notes=(Note(f"{leg}_timeout", "", degraded=True),))
+    assert stage()(replace(state, trace=(span,))).answerability is None

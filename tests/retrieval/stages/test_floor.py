@@ -26,3 +26,9 @@ def test_the_default_floors_keep_the_least_score_of_every_type(state):
     least = {ScoreType.BLEND: 0.0, ScoreType.LOGIT: -20.0, ScoreType.RELEVANCE: 0.0, ScoreType.MAXSIM: -1.0}
     hits = tuple(of_type(number, score, kind) for number, (kind, score) in enumerate(least.items()))
     assert Floor(FloorConfig())(replace(state, hits=hits)).hits == hits
+
+
+def test_the_lowest_bound_keeps_a_score_beyond_it(state):
+    hits = (of_type(1, -25.0, ScoreType.LOGIT),)
+    assert Floor(FloorConfig())(replace(state, hits=hits)).hits == hits
+    assert Floor(FloorConfig(logit=-19.0))(replace(state, hits=hits)).hits == ()
