@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from http import HTTPStatus
 from pathlib import PurePosixPath
 from typing import Any, Final, Literal, Self
 
@@ -106,7 +107,8 @@ class S3Connector:
             with closing(answer["Body"]) as body:
                 return self._read(body.iter_chunks(_BLOCK))
         except (ClientError, BotoCoreError) as error:
-            raise ItemError("unreadable", f"The object cannot be read: {_said(error)}.") from error
+            reason = "unavailable" if _is_passing(error) else "unreadable"
+            raise ItemError(reason, f"The object cannot be read: {_said(error)}.") from error
 
     def _read(self, blocks: Iterable[bytes]) -> bytes:
         content, ends = bytearray(), time.monotonic() + _READ_SECONDS
@@ -202,6 +204,14 @@ def _until_failure(error: Exception) -> Iterator[Capability]:
 def _code(error: Exception) -> str:
     """Return the service's word for an error, empty when the service did not answer."""
     return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def _is_passing(error: Exception) -> bool:
+    """Return whether trying again may help: no answer, an error of the server's own, or too many requests."""
+    if not isinstance(error, ClientError):
+        return True
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return bool(status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def _said(error: Exception) -> str:

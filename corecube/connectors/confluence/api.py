@@ -25,6 +25,8 @@ from corecube.connectors.urls import origin
 _OK: Final = 200
 _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 403})
+_TOO_MANY: Final = 429
+_SERVER_ERROR: Final = 500
 #: A search with expansions answers with 200 results at most.
 _PAGE: Final = 100
 #: Bytes that one page of a listing may have.
@@ -49,7 +51,10 @@ def credentials(user: str, token: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class ConfluenceApi:
-    """Asks one site. Its methods raise ItemError: those of HttpClient, "refused", "gone", "unreadable"."""
+    """Asks one site.
+
+    Its methods raise ItemError: those of HttpClient, "refused", "gone", "unavailable", "unreadable".
+    """
 
     base: str
     is_cloud: bool
@@ -130,7 +135,10 @@ class ConfluenceApi:
             raise ItemError("refused", f"The site refuses access (status {answer.status}).")
         if answer.status in _GONE:
             raise ItemError("gone", f"The site does not have it (status {answer.status}).")
-        raise ItemError("unreadable", f"The site answers with status {answer.status}.")
+        # Passing troubles have a reason of their own: a job tries again, and no page counts as restricted for them.
+        is_passing = answer.status >= _SERVER_ERROR or answer.status == _TOO_MANY
+        reason = "unavailable" if is_passing else "unreadable"
+        raise ItemError(reason, f"The site answers with status {answer.status}.")
 
     def _address(self, path: str) -> str:
         """Return the address of a path that the site gave, always one of the site's own.

@@ -132,7 +132,8 @@ class GitConnector:
         try:
             self.mirror.update()
         except CoreCubeError as error:
-            raise ItemError("unreadable", f"The file cannot be fetched. {error}") from error
+            reason = "unavailable" if isinstance(error, UnavailableError) else "unreadable"
+            raise ItemError(reason, f"The file cannot be fetched. {error}") from error
         if blob := self.mirror.blob(blob_id):
             return blob
         raise ItemError("too_large", "The server left the file out, as too large, or it has changed since.")

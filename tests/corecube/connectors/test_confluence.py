@@ -406,3 +406,13 @@ def test_the_token_stays_out_of_the_most_talkative_log(wiki, connector, caplog):
     assert len([source.read(it) for it in source.items()]) == 1
     encoded = base64.b64encode(f"me@x:{TOKEN}".encode()).decode()
     assert not any(secret in caplog.text for secret in (TOKEN, encoded))
+
+
+def test_a_page_that_the_site_cannot_give_now_is_a_passing_trouble(wiki, connector):
+    wiki.add(1, "Page")
+    source = connector()
+    (item,) = source.items()
+    wiki.site.pages = AnyPath(lambda *_: (503, {}, b"{}"))
+    with pytest.raises(ItemError) as caught:
+        source.read(item)
+    assert caught.value.reason == "unavailable"

@@ -132,6 +132,17 @@ def test_an_object_that_went_after_it_was_listed_is_refused(admin, bucket, conne
         source.read(item)
 
 
+def test_a_service_that_went_away_is_a_passing_trouble(admin, bucket, connector):
+    put(admin, bucket, a=b"x")
+    (item,) = connector().items()
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with pytest.raises(ItemError) as caught:
+        connector(endpoint=f"http://127.0.0.1:{port}").read(item)
+    assert caught.value.reason == "unavailable"
+
+
 def test_an_archived_object_is_a_problem(admin, bucket, connector):
     admin.put_object(Bucket=bucket, Key="cold", Body=b"x", StorageClass="GLACIER")
     admin.put_object(Bucket=bucket, Key="rare", Body=b"x", StorageClass="STANDARD_IA")
