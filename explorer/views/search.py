@@ -35,7 +35,7 @@ from retrieval.services import search as run_search
 
 logger = logging.getLogger(__name__)
 
-_TABS: Final = ("hits", "context", "answer", "trace", "scope")
+_TABS: Final = ("hits", "lanes", "context", "answer", "where", "trace", "scope")
 _SERVER_ERROR: Final = 500
 #: Digits of a hit's place; more cannot be one.
 _MOST_DIGITS: Final = 4
@@ -58,6 +58,9 @@ class Asked:
     hit: int
     #: The stage that is open in the funnel, or empty.
     stage: str
+    #: What the tab "where" looks for: a document's title, address or id, and the document that was picked.
+    find: str
+    pin: str
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
@@ -72,6 +75,8 @@ class Asked:
             tab=tab if tab in _TABS else _TABS[0],
             hit=int(hit) if hit.isdecimal() and len(hit) <= _MOST_DIGITS else 1,
             stage=query.get("stage", ""),
+            find=query.get("find", ""),
+            pin=query.get("pin", ""),
         )
 
 

@@ -3,18 +3,22 @@
 from retrieval.models.calibration import Calibration
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex
+from retrieval.models.judgment import Case, Judgment, QuestionSet
 from retrieval.models.preset import PresetVersion
 from retrieval.models.search import SearchRecord
 from retrieval.models.sync import Sync, SyncItem, SyncProblem
 
 __all__ = [
     "Calibration",
+    "Case",
     "Chunk",
     "Document",
     "Embedding",
     "EmbeddingIndex",
+    "Judgment",
     "OutboxEntry",
     "PresetVersion",
+    "QuestionSet",
     "SearchRecord",
     "Sync",
     "SyncItem",

@@ -1,0 +1,66 @@
+"""The rail: every part of the console, in groups, for those who may open it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A link of the rail."""
+
+    label: str
+    #: Name of the address, and of the icon under templates/icons.
+    view: str
+    icon: str
+    #: What a page says that it belongs to, in its context.
+    section: str
+    admins_only: bool = True
+
+    @property
+    def address(self) -> str:
+        """The page's address."""
+        return reverse(self.view)
+
+    @property
+    def icon_template(self) -> str:
+        """The icon's template."""
+        return f"icons/{self.icon}.svg"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Links under one heading; the first group has none."""
+
+    heading: str
+    entries: tuple[Entry, ...]
+
+
+#: A part that is added to the console is added here, and nowhere else in the rail.
+GROUPS: Final = (
+    Group("", (Entry("Explorer", "explorer:search", "explorer", "explorer", admins_only=False),)),
+    Group(
+        "Sources",
+        (
+            Entry("Connections", "explorer:sources", "sources", "sources"),
+            Entry("Jobs", "explorer:jobs", "jobs", "jobs"),
+        ),
+    ),
+    Group("Access", (Entry("Access and users", "admin:index", "admin", "admin"),)),
+    Group("Engine", (Entry("Presets", "explorer:presets", "presets", "presets"),)),
+)
+
+
+def navigation(request: HttpRequest) -> dict[str, object]:
+    """Return the rail's groups for templates."""
+    is_admin = bool(getattr(request.user, "is_admin", False)) if hasattr(request, "user") else False
+    return {"navigation": tuple(_visible(is_admin=is_admin))}
+
+
+def _visible(*, is_admin: bool) -> Iterator[Group]:
+    for group in GROUPS:
+        if entries := tuple(entry for entry in group.entries if is_admin or not entry.admins_only):
+            yield Group(group.heading, entries)

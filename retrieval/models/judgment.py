@@ -1,0 +1,71 @@
+"""Judgments: what people say about whether a passage answers a question, and the questions kept for evaluation."""
+
+import uuid
+from typing import ClassVar
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator
+from django.db import models
+
+from retrieval.models.document import Document
+
+
+class QuestionSet(models.Model):
+    """A named set of questions to measure with."""
+
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=120)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Case(models.Model):
+    """A question that is asked again whenever the installation is measured."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="cases")
+    query = models.TextField()
+    #: False for a question that the documents do not answer: a refusal is right.
+    is_answerable = models.BooleanField(default=True)
+    #: The search that it was saved from; empty when that was deleted or there was none.
+    record = models.ForeignKey("retrieval.SearchRecord", null=True, blank=True, on_delete=models.SET_NULL)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["query"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["question_set", "query"], name="one_case_per_query")]
+
+    def __str__(self) -> str:
+        return self.query
+
+
+class Judgment(models.Model):
+    """How well a passage answers a question, by one person. It goes with its document."""
+
+    #: As `retrieval.judging` evens it out, so that a second space or a capital makes no other question of it.
+    query = models.TextField()
+    # No database constraint: documents may be distributed over servers. Whoever deletes one deletes its judgments.
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, db_constraint=False, related_name="judgments")
+    #: Of the judged chunk's text: the judgment stands as long as the text does, wherever it moves in its document.
+    content_hash = models.CharField(max_length=64)
+    #: 0 not relevant, 1 related, 2 answers in part, 3 answers.
+    grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="judgments")
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["query"], name="judgment_query")]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["query", "document", "content_hash", "by"], name="one_judgment_per_person_and_passage"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.grade} for {self.document_id}"
