@@ -20,7 +20,7 @@ fi
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: run test check fmt help lock torch test-tools test-models
+.PHONY: run test check fmt help lock screenshots torch test-tools test-models
 
 run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stops it
 	@$(BIN)/python manage.py start $(ARGS)
@@ -42,6 +42,9 @@ fmt: .venv/.dev-installed ## Format the code and mend what can be mended
 lock: .venv/.dev-installed ## Write the locks anew from pyproject.toml (ARGS=--upgrade for newer versions)
 	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.lock
 	$(LOCK) $(ARGS) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+screenshots: .venv/.dev-installed test-tools test-models ## Take a picture of every page into docs/screenshots
+	@$(BIN)/python -m tests.browser.screenshots
 
 torch: .venv/.dev-installed ## Install torch, for comparing the encoders with an independent implementation
 	$(PIP) install -qq '$(TORCH)' 'sentence-transformers>=5,<7'
@@ -75,5 +78,5 @@ test-models: .venv/.installed
 test-tools:
 	@command -v redis-server >/dev/null \
 		|| { $(call debian,redis-server,The tests with Redis are left out.) }
-	@{ command -v chromium >/dev/null && command -v chromedriver >/dev/null; } \
-		|| { $(call debian,chromium chromium-driver,The tests in a browser are left out.) }
+	@command -v chromium >/dev/null \
+		|| { $(call debian,chromium,The tests in a browser are left out.) }

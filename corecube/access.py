@@ -75,7 +75,7 @@ def scope_for(
         if reason is None and grant is not None:
             included.append(Inclusion(connection.facts(), grant.holder, Sensitivity(grant.clearance)))
         elif reason is not None and reveal_excluded:
-            excluded.append(ExcludedConnection(connection.facts(), reason))
+            excluded.append(_excluded(connection, reason, grant))
     scope = AccessScope(principal.label, tuple(included), tuple(excluded))
     return _narrow(scope, request, reveal=reveal_excluded) if request else scope
 
@@ -99,6 +99,12 @@ def _exclusion(connection: Connection, grant: Grant | None, key: ApiKey | None) 
     if key is not None and not _key_allows(key, connection):
         return Exclusion.KEY
     return None if connection.enabled else Exclusion.DISABLED
+
+
+def _excluded(connection: Connection, reason: Exclusion, grant: Grant | None) -> ExcludedConnection:
+    if grant is None:
+        return ExcludedConnection(connection.facts(), reason)
+    return ExcludedConnection(connection.facts(), reason, grant.holder, Sensitivity(grant.clearance))
 
 
 def _key_allows(key: ApiKey, connection: Connection) -> bool:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from corecube import audit
+from corecube.connections import secrets_destination, secrets_with
 from corecube.connectors import CONNECTORS, checked_config
 from corecube.errors import ConfigError
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
@@ -50,9 +51,13 @@ class ConnectionForm(forms.ModelForm):
         """Check kind and config together."""
         cleaned = super().clean() or self.cleaned_data
         kind: str = cleaned.get("kind", "")
+        after = Connection(kind=kind, config=cleaned.get("config", self.instance.config))
+        if self.instance.sealed_secrets and secrets_destination(self.instance) != secrets_destination(after):
+            message = "It has secrets, which stay with their host. Change the host in the console, which asks for them."
+            raise ValidationError({"config": message})
         if kind in CONNECTORS and "config" in cleaned and {"kind", "config"} & set(self.changed_data):
             try:
-                checked_config(kind, cleaned["config"])
+                checked_config(kind, cleaned["config"], secrets_with(self.instance, {}))
             except ConfigError as error:
                 raise ValidationError({"config": str(error)}) from error
         return cleaned
@@ -85,23 +90,30 @@ class ConnectionAdmin(admin.ModelAdmin):
     prepopulated_fields = {"slug": ("name",)}
     readonly_fields = ("last_synced_at",)
 
+    def save_model(self, request: HttpRequest, obj: Connection, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
+        """Save the connection and log which settings were changed."""
+        super().save_model(request, obj, form, change)
+        actor = request.user if isinstance(request.user, User) else None
+        verb = "changed" if change else "created"
+        audit.record(f"connection.{verb}", actor=actor, subject=obj.slug, changed=list(form.changed_data))
+
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):
-    """API keys. The secret is shown once, after the key is added, and cannot be read again."""
+    """API keys. They are made in the console, which shows a secret once and passes it through no cookie."""
 
     list_display = ("name", "prefix", "user", "created_at", "expires_at", "revoked_at", "last_used_at")
     list_select_related = ("user",)
-    readonly_fields = ("prefix", "created_at", "last_used_at")
+    readonly_fields = ("user", "prefix", "created_at", "last_used_at")
     filter_horizontal = ("compartments", "push_connections")
 
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002 -- Django's signature
+        """Nobody makes a key here."""
+        return False
+
     def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
-        """Save the key and log what was done; a new one gets its secret here."""
-        secret = None if change else obj.draw_secret()
+        """Save the key and log when it is revoked."""
         super().save_model(request, obj, form, change)
-        if secret is not None:
-            messages.success(request, f"The key, shown this once: {secret}")
-            self._record("key.issued", request, obj)
         if obj.revoked_at and "revoked_at" in form.changed_data:
             self._record("key.revoked", request, obj)
 

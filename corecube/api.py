@@ -24,8 +24,15 @@ from ninja.security.http import HttpAuthBase
 from ninja.security.session import SessionAuth
 from ninja.utils import check_csrf
 
+from corecube import rate_limit
 from corecube.access import Principal
-from corecube.errors import CoreCubeError, DatabaseUnavailableError, NotAuthenticatedError, NotPermittedError
+from corecube.errors import (
+    CoreCubeError,
+    DatabaseUnavailableError,
+    NotAuthenticatedError,
+    NotPermittedError,
+    RateLimitedError,
+)
 from corecube.http import GetResponse, outage_response, request_id, wants_json
 from corecube.models import ApiKey, User
 
@@ -55,7 +62,10 @@ class KeyAuth(HttpAuthBase):
     openapi_scheme = "bearer"
 
     def __call__(self, request: HttpRequest) -> Principal | None:
-        """Return who the key acts for, None without the header; raise NotAuthenticatedError for a wrong one."""
+        """Return who the key acts for, None without the header.
+
+        Raises NotAuthenticatedError for a wrong key, and RateLimitedError for one that sends more than it may.
+        """
         given = request.headers.get("Authorization")
         if given is None:
             return None
@@ -64,6 +74,7 @@ class KeyAuth(HttpAuthBase):
         if key is None:
             raise NotAuthenticatedError("The API key is unknown, expired or revoked.")
         _note_use(key)
+        rate_limit.take(key)
         return Principal(key.user, key)
 
 
@@ -174,7 +185,10 @@ def _corecube_error(request: HttpRequest, error: CoreCubeError, parameters: Mapp
     if error.status >= 500:  # noqa: PLR2004 -- HTTP
         logger.error("api.failed id=%s path=%s code=%s", request_id(request), request.path, error.code, exc_info=error)
     param = getattr(error, "param", None) or parameters.get(error.code)
-    return error_response(str(error), status=error.status, code=error.code, param=param)
+    response = error_response(str(error), status=error.status, code=error.code, param=param)
+    if isinstance(error, RateLimitedError):
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    return response
 
 
 def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:

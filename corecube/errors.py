@@ -8,6 +8,8 @@ CoreCubeError
 ├── InvalidRequestError         the request cannot be carried out as sent
 ├── NotAuthenticatedError
 ├── NotPermittedError
+├── ConflictError               somebody else was faster
+├── RateLimitedError            more requests than the API key may send
 └── UnavailableError            something the request needs is down
     └── DatabaseUnavailableError
 
@@ -72,6 +74,25 @@ class NotPermittedError(CoreCubeError):
 
     status: ClassVar[int] = 403
     code: ClassVar[str] = "not_permitted"
+
+
+class ConflictError(CoreCubeError):
+    """It has been changed in the meantime."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "conflict"
+
+
+class RateLimitedError(CoreCubeError):
+    """This API key has sent more requests than it may."""
+
+    status: ClassVar[int] = 429
+    code: ClassVar[str] = "rate_limit_exceeded"
+
+    def __init__(self, *, retry_after_seconds: int) -> None:
+        super().__init__(f"This API key may send again in {retry_after_seconds} s.")
+        #: Whole seconds to wait, at least 1.
+        self.retry_after_seconds = retry_after_seconds
 
 
 class UnavailableError(CoreCubeError):

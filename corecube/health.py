@@ -1,6 +1,9 @@
-"""Whether the database can be used."""
+"""Whether the database can be used, and what it and the disk hold."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+from typing import Final
 
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
@@ -20,6 +23,41 @@ def require_database() -> None:
         raise DatabaseUnavailableError from error
     if not _latest_migrations() <= applied.keys():
         raise UnavailableError("Migrations are pending: run `manage.py migrate`.")
+
+
+_FACTS_SQL: Final = """
+SELECT current_setting('server_version'),
+       (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+       pg_database_size(current_database()),
+       (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()),
+       current_setting('max_connections')::int
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFacts:
+    """What the server says of itself and of this database."""
+
+    server: str
+    pgvector: str
+    bytes: int
+    #: Connections to this database, of every process, and the most that the server takes in all.
+    connections: int
+    most_connections: int
+
+
+def database_facts() -> DatabaseFacts:
+    """Ask the server. Raises what the driver raises when it does not answer."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(_FACTS_SQL)
+        server, pgvector, *rest = cursor.fetchone()
+    return DatabaseFacts(server.split()[0], pgvector or "", *rest)
+
+
+def pool_figures() -> Mapping[str, int]:
+    """Return what this process's pool of connections says of itself; nothing where there is none."""
+    pool = getattr(connections["default"], "pool", None)
+    return pool.get_stats() if pool else {}
 
 
 @cache

@@ -71,6 +71,9 @@ class ExcludedConnection:
 
     connection: ConnectionFacts
     reason: Exclusion
+    #: The widest grant on its compartment, which fell short or did not decide; empty and None without one.
+    via: str = ""
+    clearance: Sensitivity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class AccessScope:
         """Return the scope narrowed to these connections; the rest are listed as excluded if `reveal`."""
         kept = frozenset(connection_ids)
         dropped = tuple(
-            ExcludedConnection(inclusion.connection, Exclusion.REQUEST)
+            ExcludedConnection(inclusion.connection, Exclusion.REQUEST, inclusion.via, inclusion.clearance)
             for inclusion in self.included
             if inclusion.connection.id not in kept
         )

@@ -19,6 +19,7 @@ from corecube.env import (
     env_int,
     env_list,
     env_path,
+    env_secret,
     env_str,
     env_token,
     env_url,
@@ -53,7 +54,7 @@ def _secret_key(path: Path) -> str:
 
 def _database() -> dict[str, Any]:
     """Return the server that DATABASE_URL names, or the embedded one."""
-    url = env_str("DATABASE_URL")
+    url = env_secret("DATABASE_URL")
     settings = _database_at(url) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
     given = settings.get("OPTIONS", {})
     options = {
@@ -90,7 +91,7 @@ def _file_queue(folder: Path) -> dict[str, Any]:
 
 
 DEBUG = env_bool("CORECUBE_DEBUG", default=False)
-SECRET_KEY = env_str("SECRET_KEY") or _secret_key(CORECUBE_VAR_DIR / "secret_key")
+SECRET_KEY = env_secret("SECRET_KEY") or _secret_key(CORECUBE_VAR_DIR / "secret_key")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
 #: Where `manage.py start` serves; port 0 takes 8000 or, while that is taken, one of the next few.
@@ -164,10 +165,17 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "explorer.plotly.PlotlyFinder",
+]
 WHITENOISE_USE_FINDERS = True
+#: Files whose names tell their version: browsers keep them for good.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"/vendor/plotly-[0-9.]+\.min\.js$"
 WHITENOISE_AUTOREFRESH = DEBUG
 
-REDIS_URL: Final = env_str("REDIS_URL")
+REDIS_URL: Final = env_secret("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "filesystem://"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
     {"visibility_timeout": 6 * 3600} if REDIS_URL else _file_queue(CORECUBE_VAR_DIR / "queue")
@@ -240,6 +248,8 @@ CORECUBE_RERANKER_API_KEY = env_token("CORECUBE_RERANKER_API_KEY")
 CORECUBE_ENRICH_URL = env_url("CORECUBE_ENRICH_URL")
 CORECUBE_ENRICH_MODEL = env_str("CORECUBE_ENRICH_MODEL")
 CORECUBE_ENRICH_API_KEY = env_token("CORECUBE_ENRICH_API_KEY")
+#: A folder under the models whose model writes questions on this machine, in place of the language model.
+CORECUBE_ENRICH_QUESTIONS_MODEL = env_folder_name("CORECUBE_ENRICH_QUESTIONS_MODEL")
 #: Chunks that one pass gives to it at the most, and requests at a time.
 CORECUBE_ENRICH_CHUNKS = env_int("CORECUBE_ENRICH_CHUNKS", 300, low=0, high=1_000_000)
 CORECUBE_ENRICH_CONCURRENCY = env_int("CORECUBE_ENRICH_CONCURRENCY", 30, low=1, high=200)
@@ -252,6 +262,8 @@ CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, 
 #: Longest query that an API accepts, in characters; the presets read the first 500 of it.
 CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000, low=500, high=10**6)
 CORECUBE_KEEP_QUERY_TEXT = env_bool("CORECUBE_KEEP_QUERY_TEXT", default=True)
+#: Days after which the record of a search is deleted; 0 keeps it for ever.
+CORECUBE_KEEP_SEARCHES_DAYS = env_int("CORECUBE_KEEP_SEARCHES_DAYS", 90, low=0, high=36_500)
 #: A sync that would delete more than this share of a connection's documents stops and asks, in percent.
 CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
 #: What parsing one file may cost: seconds, and MiB of address space (0 for any).

@@ -30,6 +30,8 @@ class AnswerPanel:
     html: SafeString
     #: Who wrote it; "extractive" only quotes, and says so.
     provider: str
+    #: It says that the sources do not answer the question.
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ def answer_panel(outcome: SearchOutcome, provider: Provider, *, address: Callabl
         passage.number: Citable(address(passage.hit.chunk_id), passage.header.removeprefix("### "))
         for passage in outcome.passages
     }
-    return AnswerPanel(answer_html("".join(provider.complete(task)), passages), provider.name)
+    text = "".join(provider.complete(task))
+    return AnswerPanel(answer_html(text, passages), provider.name, provider.refuses(text))
 
 
 def answer_html(text: str, passages: Mapping[int, Citable]) -> SafeString:

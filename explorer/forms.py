@@ -1,71 +1,12 @@
 """Forms: what people may send, checked before anything is written."""
 
-from typing import Any, ClassVar, Final
+from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.text import slugify
 
-from corecube.connectors import checked_config
-from corecube.errors import CoreCubeError
-from corecube.models import Compartment, Connection
 from retrieval.config import PresetConfig
 from retrieval.tunables import TunableFacts
-
-KINDS: Final = (("folder", "Folder on the server"), ("upload", "Uploaded files"))
-
-
-class NewSourceForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """A new connection. Its source is tried before it is saved."""
-
-    kind = forms.ChoiceField(choices=KINDS, initial="folder")
-    compartment = forms.ModelChoiceField(Compartment.objects.all(), empty_label="Choose one")
-    path = forms.CharField(
-        required=False,
-        max_length=1000,
-        help_text="For a folder: its absolute path on the server. Subfolders are read too.",
-    )
-
-    class Meta:  # noqa: D106 -- Django's
-        model = Connection
-        fields: ClassVar = ["name", "kind", "path", "compartment", "sensitivity", "trust", "language"]
-
-    def clean_name(self) -> str:
-        """Return the name; it must give a slug that no other connection has."""
-        name: str = self.cleaned_data["name"]
-        slug = _slug(name)
-        if not slug:
-            raise forms.ValidationError("The name needs a letter or a digit.")
-        if Connection.objects.filter(slug=slug).exists():
-            raise forms.ValidationError("There is a source with this name, or one much like it.")
-        return name
-
-    def clean(self) -> dict[str, Any]:
-        """Return the values; raise ValidationError for a source that cannot be read."""
-        values = {**(super().clean() or {})}
-        if values.get("kind") != "folder":
-            return values
-        if not values.get("path"):
-            self.add_error("path", "A folder needs its path.")
-            return values
-        try:
-            checked_config("folder", {"path": values["path"]})
-        except CoreCubeError as error:
-            self.add_error("path", str(error))
-        return values
-
-    def save(self, commit: bool = True) -> Connection:  # noqa: FBT001, FBT002 -- Django's signature
-        """Save the connection under a slug made from its name."""
-        self.instance.slug = _slug(self.cleaned_data["name"])
-        if self.cleaned_data["kind"] == "folder":
-            self.instance.config = {"path": self.cleaned_data["path"]}
-        saved: Connection = super().save(commit)
-        return saved
-
-
-def _slug(name: str) -> str:
-    """Return a name as a slug of at most 50 characters; empty when nothing of it can stand in one."""
-    return slugify(name)[:50].strip("-_")
 
 
 class SeveralFiles(forms.ClearableFileInput):

@@ -41,16 +41,43 @@ class Group:
 
 #: A part that is added to the console is added here, and nowhere else in the rail.
 GROUPS: Final = (
-    Group("", (Entry("Explorer", "explorer:search", "explorer", "explorer", admins_only=False),)),
+    Group(
+        "",
+        (
+            Entry("Overview", "explorer:overview", "overview", "overview"),
+            Entry("Explorer", "explorer:search", "explorer", "explorer", admins_only=False),
+            Entry("Compare", "explorer:compare", "compare", "compare", admins_only=False),
+            Entry("Query log", "explorer:log", "log", "log", admins_only=False),
+            Entry("Judgments", "explorer:judgments", "judgments", "judgments"),
+        ),
+    ),
     Group(
         "Sources",
         (
-            Entry("Connections", "explorer:sources", "sources", "sources"),
+            Entry("Connections", "explorer:connections", "connections", "connections"),
+            Entry("Documents", "explorer:documents", "documents", "documents"),
             Entry("Jobs", "explorer:jobs", "jobs", "jobs"),
         ),
     ),
-    Group("Access", (Entry("Access and users", "admin:index", "admin", "admin"),)),
-    Group("Engine", (Entry("Presets", "explorer:presets", "presets", "presets"),)),
+    Group(
+        "Access",
+        (
+            Entry("Compartments", "explorer:compartments", "compartments", "compartments"),
+            Entry("Clearances", "explorer:clearances", "admin", "clearances"),
+            Entry("Users", "explorer:users", "users", "users"),
+            Entry("Groups", "explorer:groups", "groups", "groups"),
+            Entry("API keys", "explorer:keys", "keys", "keys"),
+            Entry("Audit log", "explorer:audit", "audit", "audit"),
+        ),
+    ),
+    Group(
+        "Engine",
+        (
+            Entry("Presets", "explorer:presets", "presets", "presets"),
+            Entry("Models", "explorer:models", "models", "models"),
+            Entry("Health", "explorer:health", "health", "health"),
+        ),
+    ),
 )
 
 

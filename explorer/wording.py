@@ -64,6 +64,10 @@ SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "freshness": "Freshness",
 }
 
+#: What a mode lets search, and what a leg's own ranking is headed with.
+MODE_LABELS: Final[Mapping[str, str]] = {"hybrid": "Hybrid", "dense": "Vector only", "fulltext": "Full text only"}
+LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text"}
+
 #: How a signal is called inside a sentence or a narrow column.
 SIGNAL_WORDS: Final[Mapping[str, str]] = {"dense": "similarity", "fulltext": "full text", "rerank": "reranker"}
 
@@ -94,6 +98,7 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "skipped_rerank": "reranker skipped",
     "config_unfit": "configuration does not fit",
     "overridden": "numbers overridden",
+    "mode": "one leg only",
 }
 
 _STEPS: Final = (
@@ -123,6 +128,16 @@ def note_label(code: str) -> str:
 def leg_label(leg: str) -> str:
     """Return a leg's short name: "dense", "full text"."""
     return STAGE_LABELS.get(leg, leg)
+
+
+def lane_label(leg: str) -> str:
+    """Return what a leg's own ranking is headed with."""
+    return LANE_LABELS.get(leg, leg.replace("_", " ").capitalize())
+
+
+def mode_label(mode: str) -> str:
+    """Return a mode as a form offers it."""
+    return MODE_LABELS.get(mode, f"{lane_label(mode)} only")
 
 
 def signal_label(signal: str) -> str:
@@ -199,9 +214,17 @@ def exclusion_rule(excluded: ExcludedConnection) -> str:
     connection = excluded.connection
     rules = {
         Exclusion.NO_GRANT: f"no grant on compartment {connection.compartment}",
-        Exclusion.CLEARANCE: f"sensitivity {level(connection.sensitivity)} is above the clearance",
+        Exclusion.CLEARANCE: _too_low(excluded),
         Exclusion.KEY: "the API key is narrowed",
         Exclusion.REQUEST: "excluded in this query",
         Exclusion.DISABLED: "the connection is disabled",
     }
     return rules[excluded.reason]
+
+
+def _too_low(excluded: ExcludedConnection) -> str:
+    """Return "sensitivity restricted > clearance internal through group engineers"."""
+    sensitivity = level(excluded.connection.sensitivity)
+    if excluded.clearance is None:
+        return f"sensitivity {sensitivity} is above the clearance"
+    return f"sensitivity {sensitivity} > clearance {level(excluded.clearance)} through {excluded.via}"

@@ -10,6 +10,7 @@ from typing import Final
 from retrieval.config import PresetConfig
 from retrieval.errors import UnknownVersionError
 from retrieval.models import PresetVersion
+from retrieval.pipeline import HYBRID
 from retrieval.presets import Preset
 from retrieval.types import Note, Span
 
@@ -21,12 +22,14 @@ SHIPPED: Final = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """A preset's numbers for one search, and where they come from."""
+    """What one search runs with: a preset's numbers, where they come from, and the mode."""
 
     config: PresetConfig = field(default_factory=PresetConfig)
     #: The preset's version; 0 for the shipped defaults.
     number: int = SHIPPED
     is_draft: bool = False
+    #: "hybrid", or the only leg that runs.
+    mode: str = HYBRID
     #: What the request set, by dotted name, and what stood there before.
     overrides: Mapping[str, float] = field(default_factory=dict)
     overridden: Mapping[str, float] = field(default_factory=dict)
@@ -40,11 +43,18 @@ class Configuration:
 
     def trace_json(self) -> dict[str, object]:
         """Return what a stored trace says of it."""
-        return {"version": self.number, "is_draft": self.is_draft, "overrides": dict(self.overrides)}
+        return {
+            "version": self.number,
+            "is_draft": self.is_draft,
+            "mode": self.mode,
+            "overrides": dict(self.overrides),
+        }
 
     def _notes(self) -> Iterator[Note]:
         if self.is_draft:
             yield Note("draft", f"Ran with the draft, version {self.number}.")
+        if self.mode != HYBRID:
+            yield Note("mode", f"Only the leg {self.mode!r} searched.")
         if self.unfit:
             text = f"Version {self.number} has values that do not fit: {_listed(self.unfit)}."
             yield Note("config_unfit", text, degraded=True)

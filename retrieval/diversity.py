@@ -187,7 +187,13 @@ def _by_preference(hits: Ranking, preference: Preference) -> list[int]:
 def _kept_and_dropped(hits: Ranking, groups: Sequence[tuple[int, float]]) -> tuple[Ranking, tuple[Drop, ...]]:
     kept = tuple(hits[place] for place in dict.fromkeys(place for place, _ in groups))
     drops = (
-        Drop(hit.chunk_id, DropReason.DUPLICATE, _detail(hit, hits[place], likeness))
+        Drop(
+            hit.chunk_id,
+            DropReason.DUPLICATE,
+            _detail(hit, hits[place], likeness),
+            {"likeness": likeness},
+            instead=hits[place].chunk_id,
+        )
         for hit, (place, likeness) in zip(hits, groups, strict=True)
         if hits[place] is not hit
     )

@@ -20,10 +20,13 @@ CoreCubeError
 │   └── TunablesError           values that do not fit their tunables; `problems` names them
 │       └── OverridesError      the same, sent with a request
 ├── NotFoundError
+│   ├── UnknownPassageError
+│   ├── UnknownTraceError
 │   └── UnknownVersionError
 └── InvalidRequestError
     ├── EmptyQueryError
     ├── QueryTooLongError
+    ├── UnknownModeError
     └── UnknownPresetError
 """
 
@@ -146,6 +149,24 @@ class UnknownPresetError(InvalidRequestError):
 
     status: ClassVar[int] = 404
     code: ClassVar[str] = "unknown_preset"
+
+
+class UnknownModeError(InvalidRequestError):
+    """The preset has no leg of that name to search with alone."""
+
+    code: ClassVar[str] = "unknown_mode"
+
+
+class UnknownTraceError(NotFoundError):
+    """You have made no search with that trace id."""
+
+    code: ClassVar[str] = "unknown_trace"
+
+
+class UnknownPassageError(NotFoundError):
+    """There is no such passage in your scope."""
+
+    code: ClassVar[str] = "unknown_passage"
 
 
 class UnknownVersionError(NotFoundError):

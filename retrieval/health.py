@@ -1,7 +1,8 @@
 """/healthz and /readyz, for whatever starts and watches the process. They tell states and never why."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from django.http import HttpRequest, JsonResponse
@@ -23,6 +24,15 @@ class State(StrEnum):
     FAILED = "failed"
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the installation, and how it is."""
+
+    state: State
+    #: Why it is not well, for admins; empty when it is.
+    reason: str = ""
+
+
 @require_safe
 @never_cache
 def healthz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's signature
@@ -34,26 +44,32 @@ def healthz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's s
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's signature
     """Say whether searches can be served: 200, also when something is degraded, or 503."""
-    parts = {"database": _required(require_database), "model": _required(runtime.encoder), "reranker": _reranker()}
+    parts = {name: part.state for name, part in checked_parts().items()}
     status = next((state for state in (State.FAILED, State.DEGRADED) if state in parts.values()), State.OK)
     return JsonResponse({"status": status, "parts": parts}, status=503 if status is State.FAILED else 200)
 
 
-def _required(use: Callable[[], object]) -> State:
+def checked_parts() -> Mapping[str, Part]:
+    """Return how each part is that searches need or use."""
+    return {"database": _required(require_database), "model": _required(runtime.encoder), "reranker": _reranker()}
+
+
+def _required(use: Callable[[], object]) -> Part:
     """Return whether a part that no search can do without can be used."""
     try:
         use()
     except Exception as error:  # noqa: BLE001 -- a part that fails in any way has failed
         logger.warning("ready.failed error=%s reason=%s", type(error).__name__, error)
-        return State.FAILED
-    return State.OK
+        return Part(State.FAILED, str(error))
+    return Part(State.OK)
 
 
-def _reranker() -> State:
+def _reranker() -> Part:
     """Return whether the reranker can be used as far as is known; nothing is missing where none is configured."""
     try:
         reranker = runtime.reranker()
     except Exception as error:  # noqa: BLE001 -- a search falls back, whatever it is
         logger.warning("ready.degraded error=%s reason=%s", type(error).__name__, error)
-        return State.DEGRADED
-    return State.DEGRADED if reranker is not None and reranker.problem else State.OK
+        return Part(State.DEGRADED, str(error))
+    problem = reranker.problem if reranker is not None else ""
+    return Part(State.DEGRADED if problem else State.OK, problem)

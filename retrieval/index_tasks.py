@@ -31,6 +31,12 @@ def build(self, index_id: int) -> None:  # type: ignore[no-untyped-def]  # noqa:
         raise self.retry(exc=error) from error
 
 
+@shared_task
+def clear() -> None:
+    """Delete the vectors of indexes that were dropped."""
+    clear_dropped()
+
+
 @worker_ready.connect
 def resume(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     """Take up what a worker that was killed left unfinished; an index that is being built is left to its builder."""

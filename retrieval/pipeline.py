@@ -8,12 +8,15 @@ from time import perf_counter
 from typing import ClassVar, Final, Protocol
 
 from corecube.errors import CoreCubeError
-from retrieval.errors import PipelineError, StageError
-from retrieval.types import Note, SearchState, Span
+from retrieval.errors import PipelineError, StageError, UnknownModeError
+from retrieval.types import Note, Ranking, SearchState, Span
 
 logger = logging.getLogger(__name__)
 
 _GIVEN: Final = frozenset({"query", "scope"})
+
+#: The mode in which every leg runs. Any other mode is the name of the only leg that does.
+HYBRID: Final = "hybrid"
 
 
 class Stage(Protocol):
@@ -62,6 +65,22 @@ class Pipeline:
     def __repr__(self) -> str:
         return " >> ".join(str(stage) if isinstance(stage, Legs) else stage.name for stage in self.stages)
 
+    @property
+    def legs(self) -> tuple[str, ...]:
+        """The names of the legs that run."""
+        return tuple(leg.name for stage in self.stages if isinstance(stage, Legs) for leg in stage.legs)
+
+    def in_mode(self, mode: str) -> "Pipeline":
+        """Return the pipeline as it is for "hybrid", else with only the leg that the mode names."""
+        return self if mode == HYBRID else self.only(mode)
+
+    def only(self, leg: str) -> "Pipeline":
+        """Return the same stages with one leg alone; raise UnknownModeError, which names the modes that there are."""
+        if leg not in self.legs:
+            message = f"There is no mode {leg!r} here; there are: {', '.join((HYBRID, *self.legs))}."
+            raise UnknownModeError(message)
+        return Pipeline(tuple(stage.only(leg) if isinstance(stage, Legs) else stage for stage in self.stages))
+
     def run(self, state: SearchState) -> SearchState:
         """Run every stage and return the last state, its trace complete.
 
@@ -88,30 +107,34 @@ def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = per
         raise
     except Exception as error:
         raise StageError(stage.name) from error
+    left = _left(stage, state, after)
     span = Span(
         stage=stage.name,
         seconds=clock() - started,
         hits_in=len(state.hits),
-        hits_out=_hits_out(stage, state, after),
+        hits_out=len(left),
         drops=after.drops[len(state.drops) :],
         notes=after.notes[len(state.notes) :],
+        gives=stage.gives,
+        left=left,
     )
     return replace(after, trace=(*after.trace, span))
 
 
-def _hits_out(stage: Stage, before: SearchState, after: SearchState) -> int:
-    """Return what the stage left: passages where it packed, its ranking where it is a leg, else the hits."""
+def _left(stage: Stage, before: SearchState, after: SearchState) -> Ranking:
+    """Return what the stage left: what it packed, its rankings where it is a leg or runs legs, else the hits."""
     if "passages" in stage.gives:
-        return len(after.passages)
-    if new := after.rankings.keys() - before.rankings.keys():
-        return sum(len(after.rankings[leg]) for leg in new)
-    return len(after.hits)
+        return tuple(passage.hit for passage in after.passages)
+    if new := [ranking for leg, ranking in after.rankings.items() if leg not in before.rankings]:
+        return tuple(hit for ranking in new for hit in ranking)
+    return after.hits
 
 
 def _mark(state: SearchState, stage: str, code: str, text: str) -> SearchState:
     """Return the state with a span for a stage that did not run."""
     note = Note(code, text, degraded=True)
-    span = Span(stage=stage, seconds=0.0, hits_in=len(state.hits), hits_out=len(state.hits), notes=(note,))
+    count = len(state.hits)
+    span = Span(stage=stage, seconds=0.0, hits_in=count, hits_out=count, notes=(note,), left=state.hits)
     return replace(state, notes=(*state.notes, note), trace=(*state.trace, span))
 
 
@@ -133,6 +156,10 @@ class Legs:
     def needs(self) -> frozenset[str]:
         """Everything that any leg needs."""
         return frozenset[str]().union(*(leg.needs for leg in self.legs))
+
+    def only(self, leg: str) -> "Legs":
+        """Return the same with only the leg of this name."""
+        return replace(self, legs=tuple(it for it in self.legs if it.name == leg))
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with every leg's ranking; the first leg runs in the caller's thread."""

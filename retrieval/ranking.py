@@ -1,7 +1,7 @@
 """Ordering the pool: freshness, the weighted blend, and trust among near-ties."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,6 +11,7 @@ from retrieval.types import Hit, Ranking, ScoreType
 
 #: Hits whose mean cosine the best one is compared with.
 _STANDOUT_DEPTH: Final = 10
+_LEGS: Final = frozenset({"dense", "fulltext"})
 
 
 def idf(document_frequency: int, corpus_size: int) -> float:
@@ -35,15 +36,30 @@ class Weights:
     fulltext: float
     #: Lead of the best cosine over the mean of the best ten; None where the pool is too small to tell.
     standout: float | None
+    #: The leg that searched alone; the other one's signal is not counted then. Empty for both.
+    only: str = ""
+
+    @property
+    def legs(self) -> dict[str, float]:
+        """The weights of the legs that are counted."""
+        both = {"dense": self.dense, "fulltext": self.fulltext}
+        return {self.only: both[self.only]} if self.only else both
 
 
-def query_weights(hits: Ranking, config: BlendConfig) -> Weights:
+def query_weights(hits: Ranking, config: BlendConfig, *, ran: Collection[str] = ()) -> Weights:
     """Return the legs' weights for this query, their sum as configured.
+
+    Where only one of the two legs is among those that `ran`, it counts for both: then a search by one leg is ordered by
+    what that leg finds, and freshness keeps its share.
 
     Where one vector stands out, the vectors have found what they look for and full text adds noise. Then it counts
     sqrt(typical / standout) times its weight, but loses at most the share `evidence_shift`, and what it loses goes to
     the vectors.
     """
+    if len(searched := _LEGS.intersection(ran)) == 1:
+        (only,) = searched
+        both = config.dense + config.fulltext
+        return Weights(both if only == "dense" else 0.0, both if only == "fulltext" else 0.0, None, only)
     cosines = sorted((hit.signals["cosine"] for hit in hits if "cosine" in hit.signals), reverse=True)
     if len(cosines) < _STANDOUT_DEPTH:
         return Weights(config.dense, config.fulltext, None)
@@ -57,16 +73,17 @@ def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
     """Score each hit by the weighted sum of its signals, best first.
 
     Cosine and full-text relevance are min-max-normalised over the pool; a hit without one of them gets
-    nothing for it. Freshness is a share already and enters as it is, so that two documents synced a minute
-    apart stay a minute apart. The parts are kept as `contributions`.
+    nothing for it, and a leg that is not counted has no part. Freshness is a share already and enters as it
+    is, so that two documents synced a minute apart stay a minute apart. The parts are kept as `contributions`.
     """
-    cosine = _normalised(hits, "cosine", least_span=config.least_cosine_span)
-    fulltext = _normalised(hits, "fulltext")
+    signals = {
+        "dense": _normalised(hits, "cosine", least_span=config.least_cosine_span),
+        "fulltext": _normalised(hits, "fulltext"),
+    }
     blended = (
         _with_contributions(
             hit,
-            dense=weights.dense * cosine.get(place, 0.0),
-            fulltext=weights.fulltext * fulltext.get(place, 0.0),
+            **{leg: weight * signals[leg].get(place, 0.0) for leg, weight in weights.legs.items()},
             freshness=config.freshness * hit.signals.get("freshness", 0.0),
         )
         for place, hit in enumerate(hits)

@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 from django.utils import timezone
@@ -17,6 +17,7 @@ from retrieval.deadline import Deadline
 from retrieval.errors import EmptyQueryError, QueryTooLongError
 from retrieval.index.writer import committed_later
 from retrieval.models import SearchRecord
+from retrieval.pipeline import HYBRID, Pipeline
 from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
 from retrieval.query import read_query
 from retrieval.resources import Resources
@@ -42,6 +43,10 @@ class SearchRequest:
     overrides: Mapping[str, object] = field(default_factory=dict)
     #: Runs with the preset's draft instead of its live version: only for an admin.
     draft: bool = False
+    #: "hybrid" runs every leg of the preset; a leg's name, such as "dense" or "fulltext", that leg alone.
+    mode: str = HYBRID
+    #: Where it is asked, for the log.
+    surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +95,8 @@ class SearchOutcome:
 def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:
     """Search as `principal` and store the trace; without `resources`, with the installation's own.
 
-    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError, UnknownVersionError, UnknownConnectionError,
-    NotPermittedError, OverridesError, ModelMissingError, or StageError.
+    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError, UnknownModeError, UnknownVersionError,
+    UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, or StageError.
     """
     text = checked_query(request.text)
     preset = preset_named(request.preset)
@@ -99,7 +104,9 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
         raise NotPermittedError("This API key may not use that preset.")
     if request.draft and not (principal.actor or principal.user).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")
-    configuration = configuration_of(preset, overrides=request.overrides, draft=request.draft)
+    configuration = replace(
+        configuration_of(preset, overrides=request.overrides, draft=request.draft), mode=request.mode
+    )
     config = configuration.config
     scope = scope_for(principal, request.narrowing, reveal_excluded=request.reveal_excluded)
     state = SearchState(
@@ -110,11 +117,19 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
         top_k=request.top_k,
         trace=configuration.span(),
     )
-    pipeline = preset.build(config, resources or runtime.resources())
+    tools = resources or runtime.resources()
+    pipeline = _pipeline(preset, configuration, tools)
     version = preset.version(pipeline, config)
     outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration)
-    _record(outcome, principal)
+    _record(outcome, request, principal, index=tools.index.id)
     return outcome
+
+
+def _pipeline(preset: Preset, configuration: Configuration, resources: Resources) -> Pipeline:
+    """Return the preset's pipeline in the mode asked for; a confidence was calibrated for all legs, not for one."""
+    if configuration.mode != HYBRID:
+        resources = replace(resources, calibrations={})
+    return preset.build(configuration.config, resources).in_mode(configuration.mode)
 
 
 def checked_query(text: str) -> str:
@@ -128,22 +143,36 @@ def checked_query(text: str) -> str:
     return query
 
 
-def _record(outcome: SearchOutcome, principal: Principal) -> None:
+def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal, *, index: int) -> None:
     """Store the trace of a search."""
-    state = outcome.state
+    state, judged = outcome.state, outcome.state.answerability
+    keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
+    ran_with = outcome.configuration.trace_json() | {"index": index, "values": _values(outcome)}
+    narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
     with committed_later():
         SearchRecord.objects.create(
             id=outcome.id,
             user=principal.user,
             key=principal.key,
             actor=principal.actor,
+            for_another=principal.actor is not None,
+            surface=request.surface,
             preset=outcome.preset.name,
             preset_version=outcome.preset_version,
-            query=state.query.text if settings.CORECUBE_KEEP_QUERY_TEXT else "",
+            query=state.query.text if keeps_text else "",
+            top_k=request.top_k,
             connection_ids=state.scope.connection_ids,
             milliseconds=outcome.seconds * 1000,
             hit_count=len(outcome.hits),
             degraded=list(state.degraded),
-            trace=outcome.configuration.trace_json() | trace_json(state, keep_words=settings.CORECUBE_KEEP_QUERY_TEXT),
+            verdict=judged.verdict.value if judged else "",
+            confidence=judged.confidence if judged else None,
+            trace=ran_with | {"narrowing": narrowing} | trace_json(state, keep_words=keeps_text),
         )
     logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))
+
+
+def _values(outcome: SearchOutcome) -> dict[str, float]:
+    """Return the numbers that a search ran with, where they are not the preset's shipped defaults."""
+    shipped = outcome.preset.defaults.values()
+    return {name: value for name, value in outcome.config.values().items() if value != shipped[name]}

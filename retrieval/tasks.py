@@ -12,6 +12,8 @@ from kombu.exceptions import OperationalError as QueueError
 from retrieval import enrich_tasks, index_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
 from retrieval.ingest.crew import has_something_to_do, work_through
 from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
+from retrieval.ingest.workers import give_sign, take_leave
+from retrieval.retention import forget_old_searches
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +43,9 @@ def wake_workers() -> None:
 
 
 def tick() -> None:
-    """Queue the syncs that are due by their schedules, and wake a worker when there is something to do."""
+    """Queue the syncs that are due, forget old searches, and wake a worker when there is something to do."""
     queue_due()
+    forget_old_searches()
     keep_waiting()
     if has_something_to_do() and wake_is_due():
         wake_workers()
@@ -64,9 +67,20 @@ def stop_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
 def _tick_until_stopped() -> None:
     while not _stopping.is_set():
         try:
+            give_sign()
             tick()
         except Error as error:
             logger.warning("tick.failed error=%s", type(error).__name__)
         finally:
             connection.close()
         _stopping.wait(_TICK_SECONDS)
+    _leave()
+
+
+def _leave() -> None:
+    try:
+        take_leave()
+    except Error as error:
+        logger.info("worker.not_forgotten error=%s", type(error).__name__)
+    finally:
+        connection.close()

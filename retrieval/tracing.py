@@ -2,17 +2,22 @@
 
 from typing import Any
 
+from retrieval.measures import MEASURED_DEPTH
 from retrieval.types import Answerability, Hit, SearchState, Span
 
 
 def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
     """Return the trace of a finished search: spans, hits with their scores, passages by number, the verdict.
 
-    Without `keep_words` the query's words are left out wherever they stand.
+    The ranking names the best hits, also beyond those wanted, each with the hash of its text. Without `keep_words` the
+    query's words are left out wherever they stand.
     """
     return {
         "spans": [span_json(span, keep_words=keep_words) for span in state.trace],
         "hits": [hit_json(hit, keep_words=keep_words) for hit in state.hits[: state.top_k]],
+        "ranking": [
+            [str(hit.chunk_id), hit.facts.content_hash if hit.facts else ""] for hit in state.hits[:MEASURED_DEPTH]
+        ],
         "passages": [
             {"number": passage.number, "chunk": str(passage.hit.chunk_id), "tokens": passage.token_count}
             for passage in state.passages

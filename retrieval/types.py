@@ -200,6 +200,10 @@ class Drop:
     reason: DropReason
     #: One clause with the numbers: "0.93 twin of ...", "rank 214, window 100".
     detail: str = ""
+    #: The numbers of `detail` unrounded, by name: {"rank": 214, "window": 100}.
+    numbers: Mapping[str, float] = field(default_factory=dict, compare=False)
+    #: The chunk that was kept in its place.
+    instead: ChunkId | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,10 @@ class Span:
     notes: tuple[Note, ...] = ()
     #: The stage that this one ran inside of, for legs that run side by side.
     parent: str = ""
+    #: The fields of the state that the stage fills.
+    gives: frozenset[str] = field(default=frozenset(), compare=False)
+    #: What `hits_out` counts, in order, as the stage left it. A stored trace does not have it.
+    left: Ranking = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,20 @@ from django.urls import URLPattern, URLResolver, path
 from ninja import NinjaAPI
 
 from corecube.api import BrowserAuth, KeyAuth, make_api
-from retrieval.api import chat, connections, documents, indexes, jobs, presets, quality, search
+from retrieval.api import (
+    access,
+    chat,
+    connection_changes,
+    documents,
+    feedback,
+    indexes,
+    jobs,
+    judgments,
+    lifeline,
+    presets,
+    quality,
+    search,
+)
 from retrieval.health import healthz, readyz
 
 _PARAMETERS: Final = {
@@ -35,7 +48,20 @@ def corecube_api() -> NinjaAPI:
         auth=[KeyAuth(), BrowserAuth()],
         parameters=_PARAMETERS,
     )
-    for module in (search, documents, connections, quality, presets, jobs, indexes):
+    modules = (
+        access,
+        search,
+        lifeline,
+        documents,
+        connection_changes,
+        quality,
+        presets,
+        jobs,
+        indexes,
+        feedback,
+        judgments,
+    )
+    for module in modules:
         api.add_router("/v1", module.router)
     return api
 

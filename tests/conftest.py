@@ -71,8 +71,8 @@ def people(db):
 
 
 @pytest.fixture
-def world(people, tmp_path):
-    """Two compartments, three connections with a few documents each, and grants for Alice and Bob."""
+def governed(people, tmp_path):
+    """Two compartments, three connections whose documents are not taken in, and grants for Alice and Bob."""
     engineering = Compartment.objects.create(slug="engineering", name="Engineering")
     finance = Compartment.objects.create(slug="finance", name="Finance")
     staff = Group.objects.create(name="engineers")
@@ -89,12 +89,20 @@ def world(people, tmp_path):
     )
 
 
+@pytest.fixture
+def world(governed):
+    """The same with the documents of all three connections taken in."""
+    for connection in (governed.runbooks, governed.vault, governed.ledger):
+        sync_connection(connection)
+    return governed
+
+
 def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensitivity, trust: TrustLevel) -> Connection:
     folder = root / slug
     folder.mkdir()
     for name, text in _SOURCES[slug].items():
         (folder / name).write_text(text)
-    connection = Connection.objects.create(
+    return Connection.objects.create(
         slug=slug,
         name=slug.capitalize(),
         kind="folder",
@@ -103,5 +111,3 @@ def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensit
         sensitivity=sensitivity,
         trust=trust,
     )
-    sync_connection(connection)
-    return connection

@@ -12,6 +12,7 @@ PURE = (
     "retrieval.answerability.signals",
     "retrieval.answerability.verdict",
     "retrieval.boilerplate",
+    "retrieval.comparison",
     "retrieval.config",
     "retrieval.context_line",
     "retrieval.deadline",
@@ -30,6 +31,8 @@ PURE = (
     "retrieval.ingest.traits",
     "retrieval.index.lexemes",
     "retrieval.index.reach",
+    "retrieval.lifeline.walk",
+    "retrieval.measures",
     "retrieval.minhash",
     "retrieval.packing",
     "retrieval.pipeline",
@@ -37,6 +40,7 @@ PURE = (
     "retrieval.quality",
     "retrieval.ranking",
     "retrieval.simhash",
+    "retrieval.stored_trace",
     "retrieval.tunables",
     "retrieval.types",
 )
@@ -104,5 +108,6 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
 
 def test_search_statements_are_limited_to_a_scope():
     folder = ROOT / "retrieval" / "index" / "sql"
-    for name in ("analyze", "dense_hnsw", "dense_exact", "fulltext", "fulltext_capped", "complete"):
+    legs = ("analyze", "dense_hnsw", "dense_exact", "fulltext", "fulltext_capped", "complete")
+    for name in (*legs, "probe", "place_dense", "place_fulltext"):
         assert "ANY(%(scope)s)" in (folder / f"{name}.sql").read_text()

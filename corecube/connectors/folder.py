@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, Self, TypeAlias
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from corecube.connectors.globs import EVERYTHING, Globs
-from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
+from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
 
@@ -23,7 +23,7 @@ class FolderConfig(SourceConfig):
 
     model_config = ConfigDict(extra="ignore")
 
-    path: Any = None
+    path: Any = Field(None, description="Absolute path on the server; what lies below is read too.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class FolderConnector:
         """Return the connector of a connection whose config holds `path`; raise ConfigError without one."""
         config = setup.read(FolderConfig)
         if not isinstance(config.path, str) or not config.path:
-            raise ConfigError("A folder connection needs a path.")
+            raise FieldError("path", "A folder connection needs a path.")
         try:
             root = Path(config.path).expanduser().absolute()
         except RuntimeError as error:
-            raise ConfigError(f"There is no such user's home folder: {config.path}.") from error
+            raise FieldError("path", f"There is no such user's home folder: {config.path}.") from error
         return cls(root, setup.limit(config.max_bytes), config.globs())
 
     def preflight(self) -> Iterator[Capability]:

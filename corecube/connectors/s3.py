@@ -18,10 +18,10 @@ from pydantic import Field
 
 from corecube.connectors.globs import Globs
 from corecube.connectors.http import USER_AGENT
-from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
+from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
 from corecube.connectors.urls import checked_url
-from corecube.errors import ConfigError, UnavailableError
+from corecube.errors import UnavailableError
 
 #: Objects in these must be restored before they can be read, which takes hours and costs money.
 _ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE"})
@@ -36,10 +36,10 @@ _READ_SECONDS: Final = 300
 class S3Config(SourceConfig):
     """Which objects of which bucket."""
 
-    bucket: str = Field(min_length=3, max_length=255, pattern=r"^[A-Za-z0-9._-]+$")
+    bucket: str = Field(min_length=3, max_length=255, pattern=r"^[A-Za-z0-9._-]+$", description="Name of the bucket.")
     prefix: str = Field("", max_length=1024, description="Only keys that begin with this.")
     endpoint: str = Field("", description="Address of the service; empty is Amazon's.")
-    region: str = Field("us-east-1", pattern=r"^[a-z0-9-]+$")
+    region: str = Field("us-east-1", pattern=r"^[a-z0-9-]+$", description="Where the bucket is.")
     addressing: Literal["auto", "path", "virtual"] = Field("auto", description="Where the bucket's name goes.")
 
 
@@ -64,10 +64,11 @@ class S3Connector:
             try:
                 checked_url(config.endpoint)
             except ItemError as error:
-                raise ConfigError(f"The endpoint is not right. {error}") from error
+                raise FieldError("endpoint", f"The endpoint is not right. {error}") from error
         secrets = {name: setup.secret(name) for name in ("access_key", "secret_key", "session_token")}
         if bool(secrets["access_key"]) != bool(secrets["secret_key"]):
-            raise ConfigError("A bucket needs both an access key and a secret key, or neither.")
+            lacking = "secret_key" if secrets["access_key"] else "access_key"
+            raise FieldError(lacking, "A bucket needs both an access key and a secret key, or neither.")
         return cls(config, secrets, setup.limit(config.max_bytes), config.globs())
 
     def preflight(self) -> Iterator[Capability]:

@@ -12,6 +12,14 @@ from corecube.connectors.types import ItemError
 from corecube.errors import ConfigError
 
 
+class FieldError(ConfigError):
+    """One field of a config, or one secret, cannot be right."""
+
+    def __init__(self, field: str, message: str) -> None:
+        self.field = field
+        super().__init__(message)
+
+
 class SourceConfig(BaseModel):
     """What every connector's config may hold; each kind adds its own fields."""
 
@@ -19,10 +27,15 @@ class SourceConfig(BaseModel):
 
     include: tuple[str, ...] = Field((), description="Patterns of the paths that are taken in; none takes all.")
     exclude: tuple[str, ...] = Field((), description="Patterns of the paths that are left out.")
-    max_bytes: int | None = Field(None, ge=1, description="Largest item in bytes, at most the installation's own.")
+    max_bytes: int | None = Field(None, ge=1, description="Largest item, at most the installation's own limit.")
 
     def globs(self) -> Globs:
         """Return the patterns, compiled; raise ConfigError for one that is none."""
+        for name, patterns in (("include", self.include), ("exclude", self.exclude)):
+            try:
+                Globs(patterns, ())
+            except ConfigError as error:
+                raise FieldError(name, str(error)) from error
         return Globs(self.include, self.exclude)
 
 
@@ -58,7 +71,7 @@ class SourceSetup:
         value = self.secrets.get(name, "")
         if value.isprintable():
             return value
-        raise ConfigError(f"The secret {name} holds a character that is not printable.")
+        raise FieldError(name, f"The secret {name} holds a character that is not printable.")
 
     def limit(self, own: int | None) -> int:
         """Return the bytes that one item may have, by a connection's own limit and the installation's."""

@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final, Self
 
 from django.conf import settings
+from pydantic import ConfigDict
 
-from corecube.connectors.folder import FolderConfig, FolderConnector
-from corecube.connectors.setup import SourceSetup
+from corecube.connectors.folder import FolderConnector
+from corecube.connectors.setup import SourceConfig, SourceSetup
 from corecube.connectors.types import ItemError, ItemProblem, SourceItem
 from corecube.models import Connection
 
@@ -30,13 +31,19 @@ def upload_folder(connection: Connection) -> Path:
     return folder
 
 
+class UploadConfig(SourceConfig):
+    """What is taken of the uploads."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
 class UploadConnector(FolderConnector):
     """Reads the uploads of a connection. Before the first one there is no folder, and nothing to read."""
 
     @classmethod
     def from_setup(cls, setup: SourceSetup) -> Self:
         """Return the connector of a connection's uploads; raise ConfigError."""
-        config = setup.read(FolderConfig)
+        config = setup.read(UploadConfig)
         return cls(setup.uploads, setup.limit(config.max_bytes), config.globs())
 
     def check(self) -> None:

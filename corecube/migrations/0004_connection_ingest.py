@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='connection',
             name='enrichment',
-            field=models.CharField(blank=True, choices=[('', 'Nothing'), ('context', 'A paragraph that says where the chunk stands'), ('questions', 'Questions that the chunk answers'), ('both', 'The paragraph and the questions')], help_text='What a language model adds to the chunks after a sync; needs CORECUBE_ENRICH_URL.', max_length=20),
+            field=models.CharField(blank=True, choices=[('', 'Nothing'), ('context', 'A paragraph that says where the chunk stands'), ('questions', 'Questions that the chunk answers'), ('both', 'The paragraph and the questions')], help_text='What a model adds to the chunks after a sync; one has to be configured.', max_length=20),
         ),
         migrations.CreateModel(
             name='PushedItem',

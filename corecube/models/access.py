@@ -6,6 +6,7 @@ import uuid
 from typing import ClassVar, Final, Self
 
 from django.contrib.auth.models import AbstractUser, Group
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -13,6 +14,7 @@ from django.utils import timezone
 from corecube.models.levels import SENSITIVITY_CHOICES
 
 _KEY_SCHEME: Final = "cc"
+MOST_REQUESTS_PER_MINUTE: Final = 100_000
 
 
 class User(AbstractUser):
@@ -114,6 +116,14 @@ class ApiKey(models.Model):
         related_name="push_keys",
         help_text="Connections that it may push documents to; empty allows none. An admin's key may push anyway.",
     )
+    requests_per_minute = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_REQUESTS_PER_MINUTE)],
+        help_text="Requests that it may send in a minute; empty for any number.",
+    )
+    #: When everything that it has sent would have come, had it come at its rate (`corecube.rate_limit`).
+    paced_until = models.DateTimeField(null=True, editable=False)
 
     objects = ApiKeyQuerySet.as_manager()
 

@@ -63,7 +63,7 @@ class Connection(models.Model):
         max_length=20,
         choices=ENRICHMENT_CHOICES,
         blank=True,
-        help_text="What a language model adds to the chunks after a sync; needs CORECUBE_ENRICH_URL.",
+        help_text="What a model adds to the chunks after a sync; one has to be configured.",
     )
     enabled = models.BooleanField(default=True, help_text="A disabled connection is neither synced nor searched.")
     #: What the connector signs in with, encrypted (`corecube.secrets`); no form and no API shows it.

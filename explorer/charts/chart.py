@@ -28,6 +28,11 @@ class Chart:
     height: int = 260
 
     @property
+    def data_id(self) -> str:
+        """The id of the element that holds the figure as JSON."""
+        return f"chart-data-{self.id}"
+
+    @property
     def figure(self) -> dict[str, Any]:
         """What the page hands to the script."""
         return {"data": list(self.data), "layout": dict(self.layout), "height": self.height}

@@ -10,12 +10,12 @@ from retrieval.config import AnswerabilityConfig
 from retrieval.services import SearchOutcome
 from retrieval.types import Answerability, Verdict
 
-_VERDICTS: Final[Mapping[Verdict, str]] = {
+VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.ANSWERABLE: "answerable",
     Verdict.PARTIAL: "partly answerable",
     Verdict.NOT_ANSWERABLE: "not answerable",
 }
-_TONES: Final[Mapping[Verdict, str]] = {
+TONES: Final[Mapping[Verdict, str]] = {
     Verdict.ANSWERABLE: "good",
     Verdict.PARTIAL: "warn",
     Verdict.NOT_ANSWERABLE: "bad",
@@ -76,8 +76,8 @@ def answerability_panel(outcome: SearchOutcome) -> AnswerabilityPanel | None:
 
 def _panel(judged: Answerability, config: AnswerabilityConfig) -> AnswerabilityPanel:
     return AnswerabilityPanel(
-        verdict=_VERDICTS[judged.verdict],
-        tone=_TONES[judged.verdict],
+        verdict=VERDICTS[judged.verdict],
+        tone=TONES[judged.verdict],
         confidence=judged.confidence,
         partial_from=100 * config.partial_from,
         answerable_from=100 * config.answerable_from,

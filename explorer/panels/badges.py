@@ -8,7 +8,7 @@ from explorer import wording
 from retrieval.services import SearchOutcome
 
 #: Notes that are worth a badge though nothing fell back.
-_TOLD: Final = frozenset({"fulltext_relaxed", "overridden", "query_cut", "access_breach", "stale_hits"})
+_TOLD: Final = frozenset({"fulltext_relaxed", "mode", "overridden", "query_cut", "access_breach", "stale_hits"})
 
 
 @dataclass(frozen=True, slots=True)

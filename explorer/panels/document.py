@@ -24,9 +24,11 @@ class ChunkBlock:
     tokens: int
     #: Pages, rows or lines, in words.
     pages: str
-    #: What a language model wrote of it: where it stands, and questions that it answers.
+    #: What a model wrote of it: where it stands, and questions that it answers.
     context: str = ""
     questions: tuple[str, ...] = ()
+    #: How much it says of what the document is about, 0 to 1; None until its sync has ended.
+    salience: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def _blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[ChunkBlock]:
             pages=wording.place(chunk, source_type),
             context=chunk.context_line,
             questions=tuple(chunk.questions),
+            salience=chunk.salience,
         )
         path = headings
 

@@ -44,7 +44,12 @@ class DropList:
 
 def chunk_label(title: str, heading_path: Iterable[str], *, source: str) -> str:
     """Return what a chunk is called in a line of text: "Runbook › Staging — Platform repo"."""
-    return f"{_STEP.join((title, *heading_path))} — {source}"
+    return f"{chunk_name(title, heading_path)} — {source}"
+
+
+def chunk_name(title: str, heading_path: Iterable[str]) -> str:
+    """Return a chunk's title and headings: "Runbook › Staging"."""
+    return _STEP.join((title, *heading_path))
 
 
 def labels_of(hits: Iterable[Hit], scope: AccessScope) -> dict[ChunkId, str]:

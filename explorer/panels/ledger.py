@@ -48,6 +48,8 @@ class LedgerRow:
     terms: tuple[TermRow, ...] = ()
     #: The leg did not return the hit.
     absent: bool = False
+    #: The contribution in full precision; None for a row that adds nothing to the score.
+    amount: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ def _rerank(hit: Hit) -> LedgerRow:
         facts=tuple(facts),
         formula="the reranker's order is final" if is_final else "added to the blend",
         config_key="rerank.candidates",
+        amount=hit.contributions["rerank"],
     )
 
 
@@ -135,6 +138,7 @@ def _dense(hit: Hit, source: LedgerSource) -> LedgerRow:
         formula=_weighted(hit, "dense", source),
         config_key="blend.dense",
         absent="dense" not in hit.ranks,
+        amount=hit.contributions.get("dense"),
     )
 
 
@@ -152,6 +156,7 @@ def _fulltext(hit: Hit, source: LedgerSource) -> LedgerRow:
         config_key="blend.fulltext",
         terms=terms,
         absent="fulltext" not in hit.ranks,
+        amount=hit.contributions.get("fulltext"),
     )
 
 
@@ -169,13 +174,16 @@ def _freshness(hit: Hit, source: LedgerSource) -> LedgerRow:
         ),
         formula=_halved(hit, source.config.blend.freshness),
         config_key="blend.freshness",
+        amount=hit.contributions.get("freshness"),
     )
 
 
 def _other(hit: Hit, signal: str) -> LedgerRow:
     """Return the row of a contribution that has no row of its own yet."""
     raw = (f"{signal} {hit.signals[signal]:.3f}",) if signal in hit.signals else ()
-    return LedgerRow(signal, wording.signal_label(signal), _added(hit, signal), raw)
+    return LedgerRow(
+        signal, wording.signal_label(signal), _added(hit, signal), raw, amount=hit.contributions.get(signal)
+    )
 
 
 def leg_rank(hit: Hit, leg: str, source: LedgerSource) -> str:

@@ -5,6 +5,10 @@ from uuid import UUID
 
 from explorer import wording
 from explorer.answers import AnswerPanel
+from explorer.charts.chart import Chart
+from explorer.charts.contributions import contributions
+from explorer.charts.scores import score_charts
+from explorer.charts.waterfall import waterfall
 from explorer.panels.answerability import AnswerabilityPanel, answerability_panel
 from explorer.panels.badges import Badge, badges
 from explorer.panels.context import ContextPanel, context_panel
@@ -34,6 +38,10 @@ class ResultPanels:
     hits: tuple[HitRow, ...]
     context: ContextPanel
     trace: tuple[TraceRow, ...]
+    #: None where there is nothing to draw.
+    contributions: Chart | None
+    scores: tuple[Chart, ...]
+    waterfall: Chart | None
     answer: AnswerPanel | None
     #: None when the time was up before it was judged.
     answerability: AnswerabilityPanel | None
@@ -65,6 +73,9 @@ def result_panels(
         hits=hit_rows(outcome, stem_in=stem_in),
         context=context_panel(outcome, labels),
         trace=trace_rows(outcome),
+        contributions=contributions(outcome),
+        scores=score_charts(outcome),
+        waterfall=waterfall(outcome.trace, deadline_ms=outcome.config.deadline_ms),
         answer=answer,
         answerability=answerability_panel(outcome),
     )

@@ -2,9 +2,14 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Final
 
+from corecube.models import User
 from corecube.scope import AccessScope, ConnectionFacts, ExcludedConnection
 from explorer import wording
+
+#: People that an admin is offered to look as.
+MOST_PEOPLE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,24 @@ class ScopeRow:
     trust: str
     included: bool
     rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAs:
+    """Whose eyes an admin can look through, and how many people are not listed."""
+
+    people: tuple[User, ...]
+    unlisted: int
+
+
+def view_as(viewer: User) -> ViewAs | None:
+    """Return the active people, for an admin; None for anyone else, who learns of nobody."""
+    if not viewer.is_admin:
+        return None
+    active = User.objects.filter(is_active=True).order_by("username")
+    people = tuple(active[:MOST_PEOPLE])
+    # Counting is only worth a query where the list is full.
+    return ViewAs(people, active.count() - len(people) if len(people) == MOST_PEOPLE else 0)
 
 
 def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[ScopeChip, ...]:

@@ -31,8 +31,13 @@ class TraceRow:
 
 def trace_rows(outcome: SearchOutcome) -> tuple[TraceRow, ...]:
     """Return the spans as rows, each parent before its children."""
-    whole = outcome.seconds
-    return tuple(_row(span, started, whole) for span, started in _timed(outcome.trace))
+    return span_rows(outcome.trace)
+
+
+def span_rows(spans: Sequence[Span]) -> tuple[TraceRow, ...]:
+    """Return the rows of a search's spans, whether it was just run or is read from its record."""
+    whole = sum(span.seconds for span in spans if not span.parent)
+    return tuple(_row(span, started, whole) for span, started in _timed(spans))
 
 
 def _timed(trace: Sequence[Span]) -> Iterator[tuple[Span, float]]:

@@ -18,24 +18,29 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
+from explorer import wording
 from explorer.answers import AnswerPanel, answer_panel
 from explorer.examples import examples_for
 from explorer.labels import chunk_labels
+from explorer.lanes import lanes_of
 from explorer.panels.page import result_panels
-from explorer.panels.scope import scope_chips, scope_rows
-from explorer.snippets import Stem
+from explorer.panels.scope import scope_chips, scope_rows, view_as
+from explorer.sides import Side
+from explorer.stems import stem_in
 from explorer.templatetags.explorer_format import document_url
+from explorer.views.judge import judging_context
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from explorer.views.where import pinned_title, reader_of, where_panel
 from retrieval.generate.providers import answer_provider
-from retrieval.generate.words import stemmer
-from retrieval.models import PresetVersion
+from retrieval.models import Document, PresetVersion, SearchRecord
+from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
 from retrieval.services import SearchOutcome, SearchRequest
 from retrieval.services import search as run_search
 
 logger = logging.getLogger(__name__)
 
-_TABS: Final = ("hits", "lanes", "context", "answer", "where", "trace", "scope")
+_TABS: Final = ("hits", "lanes", "context", "answer", "where", "scores", "trace", "scope")
 _SERVER_ERROR: Final = 500
 #: Digits of a hit's place; more cannot be one.
 _MOST_DIGITS: Final = 4
@@ -50,6 +55,8 @@ class Asked:
     preset: str
     #: Runs with the preset's draft.
     draft: bool
+    #: "hybrid", or the only leg that searches.
+    mode: str
     run_as: str
     #: Slugs of the connections to leave out.
     without: tuple[str, ...]
@@ -58,6 +65,8 @@ class Asked:
     hit: int
     #: The stage that is open in the funnel, or empty.
     stage: str
+    #: "table" shows the lanes as one.
+    view: str
     #: What the tab "where" looks for: a document's title, address or id, and the document that was picked.
     find: str
     pin: str
@@ -70,14 +79,21 @@ class Asked:
             text=query.get("q"),
             preset=query.get("preset", DEFAULT_PRESET),
             draft=query.get("draft") == "1",
+            mode=query.get("mode") or HYBRID,
             run_as=query.get("as", ""),
             without=tuple(dict.fromkeys(query.getlist("without"))),
             tab=tab if tab in _TABS else _TABS[0],
             hit=int(hit) if hit.isdecimal() and len(hit) <= _MOST_DIGITS else 1,
             stage=query.get("stage", ""),
+            view=query.get("view", ""),
             find=query.get("find", ""),
             pin=query.get("pin", ""),
         )
+
+    @property
+    def side(self) -> str:
+        """How the comparison names what this page runs."""
+        return Side(self.preset, self.draft, self.mode).value
 
 
 @require_GET
@@ -102,7 +118,10 @@ def _page(viewer: User, asked: Asked) -> tuple[dict[str, Any], int]:
         principal = principal_for(viewer, asked.run_as)
         context |= _scope(viewer, principal, asked)
         if asked.text is None:
-            return context | {"examples": examples_for(context["scope"], principal.user.username)}, 200
+            pinned = pinned_title(asked.pin, reader_of(principal, context["scope"])) if asked.pin else ""
+            examples = examples_for(context["scope"], principal.user.username)
+            is_empty = viewer.is_admin and not Document.objects.exists()
+            return context | {"examples": examples, "pinned": pinned, "is_empty": is_empty}, 200
         return context | _results(principal, asked, context, reveal=viewer.is_admin), 200
     except CoreCubeError as error:
         if error.status >= _SERVER_ERROR:
@@ -121,6 +140,7 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
         "scope": scope,
         "chips": chips,
         "scope_rows": scope_rows(chips, scope),
+        "view_as": view_as(viewer),
         "included": sum(chip.included for chip in chips),
     }
 
@@ -135,27 +155,33 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
         text=asked.text or "",
         preset=asked.preset,
         draft=asked.draft,
+        mode=asked.mode,
         narrowing=ScopeRequest(exclude=without),
         reveal_excluded=reveal,
+        surface=SearchRecord.Surface.EXPLORER,
     )
     outcome = run_search(request, principal=principal)
     panels = result_panels(
         outcome,
         labels=chunk_labels(outcome),
-        stem_in=_stem_in,
+        stem_in=stem_in,
         answer=_answer(outcome, run_as=around["run_as"]) if asked.tab == "answer" else None,
     )
-    return {"panels": panels, "announcement": panels.announcement}
-
-
-def _stem_in(language: str) -> Stem:
-    """Return the stemmer of a connection's language; of the installation's where it names none."""
-    return stemmer(language or settings.CORECUBE_TEXT_SEARCH_CONFIG)
+    lanes = lanes_of(outcome, stem_in=stem_in) if asked.tab == "lanes" else None
+    where = None
+    if asked.tab == "where":
+        where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)
+    announcement = (where.announcement if where else "") or panels.announcement
+    judging = judging_context(outcome, principal.actor or principal.user)
+    return {"panels": panels, "lanes": lanes, "where": where, "announcement": announcement, **judging}
 
 
 def _answer(outcome: SearchOutcome, *, run_as: str) -> AnswerPanel:
     """Return the answer. It takes longer than the search itself, so only the tab that shows it asks for it."""
-    return answer_panel(outcome, answer_provider(), address=partial(document_url, run_as=run_as))
+    panel = answer_panel(outcome, answer_provider(), address=partial(document_url, run_as=run_as))
+    if panel.refused:
+        SearchRecord.objects.mark_refused(outcome.id)
+    return panel
 
 
 def _form(viewer: User, asked: Asked) -> dict[str, Any]:
@@ -165,6 +191,7 @@ def _form(viewer: User, asked: Asked) -> dict[str, Any]:
     return {
         "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
         "presets": PRESETS.values(),
+        "modes": wording.MODE_LABELS,
         "people": people,
         "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }

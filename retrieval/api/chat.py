@@ -52,7 +52,9 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
     # The search is done before the first byte is sent, so whatever is wrong with a request has a status of its own.
     if body.stream:
         return _streamed(chat, wants_usage=body.wants_usage)
-    return JsonResponse(completion.completion(chat, "".join(chat.provider.complete(chat.task))))
+    text = "".join(chat.provider.complete(chat.task))
+    completion.note_refusal(chat, text)
+    return JsonResponse(completion.completion(chat, text))
 
 
 def _streamed(chat: completion.Chat, *, wants_usage: bool) -> StreamingHttpResponse:

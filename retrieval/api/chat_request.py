@@ -4,6 +4,7 @@ from corecube.access import Principal
 from retrieval.api.chat_schemas import ChatIn, ContentPart, MessageIn
 from retrieval.api.errors import MissingMessageError, ModelNotFoundError, UnsupportedParameterError
 from retrieval.api.search import scope_request
+from retrieval.models import SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest
 
@@ -21,6 +22,7 @@ def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
         narrowing=scope_request(body.corecube.scope),
         reveal_excluded=body.corecube.explain and principal.user.is_admin,
         overrides=body.corecube.overrides,
+        surface=SearchRecord.Surface.CHAT,
     )
 
 

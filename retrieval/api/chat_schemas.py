@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retrieval.api.preset_schemas import Overrides
-from retrieval.api.schemas import ScopeIn, TopK
+from retrieval.api.preset_schemas import Overrides, TopK
+from retrieval.api.schemas import ScopeIn
 
 
 class ContentPart(BaseModel):

@@ -9,6 +9,7 @@ from retrieval.api import schemas
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.generate.citations import find_citations
 from retrieval.generate.types import Citation, Provider, Task
+from retrieval.models import SearchRecord
 from retrieval.services import SearchOutcome
 from retrieval.types import Passage
 
@@ -52,6 +53,12 @@ def chunk(chat: Chat, delta: Json, *, finish_reason: str | None = None) -> Json:
     """Return one chunk of a streamed answer."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
     return {**_head(chat, "chat.completion.chunk"), "choices": [choice]}
+
+
+def note_refusal(chat: Chat, text: str) -> None:
+    """Keep with the search's record that its answer was a refusal, where it was one."""
+    if chat.provider.refuses(text):
+        SearchRecord.objects.mark_refused(chat.outcome.id)
 
 
 def usage_chunk(chat: Chat, text: str) -> Json:

@@ -114,6 +114,7 @@ def _chunk(chunk: Chunk, source_type: str, absolute: shape.Absolute) -> schemas.
         language=chunk.language,
         hints=chunk.hints,
         section=schemas.SectionOut(start=chunk.section_start, end=chunk.section_end),
+        salience=chunk.salience,
         context_line=chunk.context_line,
         questions=chunk.questions,
         pages=shape.pages(chunk.page_start, chunk.page_end),

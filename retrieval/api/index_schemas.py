@@ -1,6 +1,7 @@
 """What the API reads and writes about embedding indexes."""
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -21,3 +22,14 @@ class IndexOut(BaseModel):
     problem: str = Field(description="What stopped its building; empty while nothing has.")
     created_at: datetime
     switched_at: datetime | None
+
+
+class IndexIn(BaseModel):
+    """An embedding index to be begun."""
+
+    model: str = Field(
+        default="", max_length=200, description="Folder of a local model; empty takes the configured one."
+    )
+    dimensions: int = Field(default=0, ge=0, le=4000, description="Components to keep; 0 keeps all of them.")
+    next: bool = Field(default=False, description="Take the service that CORECUBE_NEXT_EMBEDDER describes.")
+    mode: Literal["", "chunk_first", "late"] = Field(default="", description="Empty takes the configured one.")

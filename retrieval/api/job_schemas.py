@@ -32,6 +32,9 @@ class JobOut(BaseModel):
     documents_per_second: float
     chunks_per_second: float
     retryable: int = Field(description="Failed items that can be tried again.")
+    waits_for: str = Field(
+        description="While it is queued: same_connection, worker, no_worker (none has looked lately) or disabled."
+    )
     message: str
 
     @classmethod
@@ -47,8 +50,15 @@ class JobOut(BaseModel):
             documents_per_second=round(job.documents_per_second, 2),
             chunks_per_second=round(job.chunks_per_second, 2),
             retryable=job.retryable,
+            waits_for=job.wait.reason.value if job.wait else "",
             **{name: getattr(sync, name) for name in (*same, *counts)},
         )
+
+
+class RetryIn(BaseModel):
+    """What of a job to try again."""
+
+    items: list[str] = Field(default=[], max_length=1000, description="Names of failed items; empty tries all.")
 
 
 class JobsOut(BaseModel):

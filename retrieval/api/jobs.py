@@ -12,7 +12,7 @@ from corecube.access import Principal
 from corecube.api import principal_of
 from corecube.errors import NotFoundError, NotPermittedError
 from retrieval.api import schemas
-from retrieval.api.job_schemas import JobDetailOut, JobOut, JobsOut
+from retrieval.api.job_schemas import JobDetailOut, JobOut, JobsOut, RetryIn
 from retrieval.api.managed import managed_connection, managed_connections
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
@@ -48,9 +48,11 @@ def cancel_job(request: HttpRequest, job_id: UUID) -> JobOut:
 
 
 @router.post("/jobs/{uuid:job_id}/retry", response={202: JobOut, **schemas.REFUSALS}, summary="Try again what failed")
-def retry_job(request: HttpRequest, job_id: UUID) -> Status[JobOut]:
-    """Queue a sync of what failed in an earlier one, and of nothing else. For admins."""
-    return Status(202, _job(retry_failed(_managed_sync(request, job_id), actor=principal_of(request).user)))
+def retry_job(request: HttpRequest, job_id: UUID, body: RetryIn | None = None) -> Status[JobOut]:
+    """Queue a sync of what failed in an earlier one, or of some of that, and of nothing else. For admins."""
+    items = body.items or None if body else None
+    sync = retry_failed(_managed_sync(request, job_id), actor=principal_of(request).user, external_ids=items)
+    return Status(202, _job(sync))
 
 
 @router.post("/connections/{slug}/dry-run", response={202: JobOut, **schemas.REFUSALS}, summary="Dry run")

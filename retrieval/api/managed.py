@@ -33,6 +33,17 @@ def managed_connections(principal: Principal) -> QuerySet[Connection]:
     return connections
 
 
+def may_manage(principal: Principal, connection: Connection) -> bool:
+    """Return whether the principal may manage a connection as it is, stored or not, by compartment and sensitivity."""
+    key = principal.key
+    if key is None:
+        return principal.user.is_admin
+    compartments = {compartment.pk for compartment in key.compartments.all()}
+    in_compartment = not compartments or connection.compartment_id in compartments
+    is_low_enough = key.max_sensitivity is None or connection.sensitivity <= key.max_sensitivity
+    return principal.user.is_admin and in_compartment and is_low_enough
+
+
 def managed_connection(principal: Principal, slug: str) -> Connection:
     """Return a connection that the principal may manage.
 

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.pipeline import HYBRID
+
 #: Numbers by dotted name; the tunables' own declarations check them.
 Numbers = Annotated[
     dict[str, Any], Field(max_length=200, json_schema_extra={"additionalProperties": {"type": "number"}})
@@ -12,6 +14,16 @@ Numbers = Annotated[
 Overrides = Annotated[
     Numbers,
     Field(description='The preset\'s numbers for this request alone: {"blend.dense": 0.5}. Costly ones only lower.'),
+]
+
+TopK = Annotated[int, Field(ge=1, le=100, description="Hits wanted.")]
+Mode = Annotated[
+    str,
+    Field(
+        default=HYBRID,
+        max_length=40,
+        description='"hybrid" runs every leg of the preset; "dense" searches vectors only, "fulltext" words only.',
+    ),
 ]
 
 

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retrieval.api.preset_schemas import Overrides
+from retrieval.api.preset_schemas import Mode, Overrides, TopK
 from retrieval.presets import DEFAULT_PRESET
-
-TopK = Annotated[int, Field(ge=1, le=100, description="Hits wanted.")]
 
 
 class ScopeIn(BaseModel):
@@ -29,6 +27,7 @@ class SearchIn(BaseModel):
 
     query: str = Field(description="What is asked; presets read the first 500 characters.")
     preset: str = DEFAULT_PRESET
+    mode: Mode
     top_k: TopK = 10
     scope: ScopeIn = Field(default_factory=ScopeIn)
     explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
@@ -179,6 +178,7 @@ class SearchOut(BaseModel):
     preset: str
     preset_version: str = Field(description="Fingerprint of the stages and every number.")
     version: int = Field(description="The preset's version; 0 for the shipped defaults.")
+    mode: str = Field(description="hybrid, or the only leg that searched.")
     hits: list[HitOut]
     passages: list[PassageOut]
     answerability: AnswerabilityOut | None = Field(description="None when the time was up before it was judged.")
@@ -210,8 +210,9 @@ class ChunkOut(BaseModel):
     language: str = Field(description="Language of the text in small letters, as english; empty where nothing tells.")
     hints: list[str] = Field(description="Kinds of content in it: table, code, definition ...")
     section: SectionOut
+    salience: float | None = Field(description="How much of its document's matter it holds, 0 to 1; null at first.")
     context_line: str = Field(description="What a language model wrote of where it stands; no words of the document.")
-    questions: list[str] = Field(description="Questions that it answers, as a language model put them.")
+    questions: list[str] = Field(description="Questions that it answers, as a model put them.")
     pages: Pages | None
     rows: Rows | None
     url: str
@@ -296,4 +297,4 @@ class ErrorOut(BaseModel):
 
 
 #: What an operation may answer instead of its result.
-REFUSALS: Final[Mapping[int, type[ErrorOut]]] = dict.fromkeys((400, 401, 403, 404, 422, 503), ErrorOut)
+REFUSALS: Final[Mapping[int, type[ErrorOut]]] = dict.fromkeys((400, 401, 403, 404, 422, 429, 503), ErrorOut)

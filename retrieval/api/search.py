@@ -7,6 +7,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.api import principal_of
 from retrieval.api import schemas, shape
 from retrieval.api.managed import managed_connections
+from retrieval.models import SearchRecord
 from retrieval.services import SearchOutcome, SearchRequest, search
 
 router = Router(tags=["search"])
@@ -20,11 +21,13 @@ def search_documents(request: HttpRequest, body: schemas.SearchIn) -> schemas.Se
         SearchRequest(
             text=body.query,
             preset=body.preset,
+            mode=body.mode,
             top_k=body.top_k,
             narrowing=scope_request(body.scope),
             reveal_excluded=body.explain and principal.user.is_admin,
             overrides=body.overrides,
             draft=body.draft,
+            surface=SearchRecord.Surface.API,
         ),
         principal=principal,
     )

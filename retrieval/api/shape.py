@@ -55,6 +55,7 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,
         version=outcome.version_number,
+        mode=outcome.configuration.mode,
         hits=hits,
         passages=[_passage(passage) for passage in outcome.passages],
         answerability=answerability(outcome, with_signals=explain is not None),

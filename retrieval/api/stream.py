@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 from asgiref.sync import sync_to_async
+from django.db import close_old_connections, transaction
 
 from corecube.api import error_body
 from corecube.errors import CoreCubeError
-from retrieval.api.completion import Chat, Json, annotation, chunk, ending, usage_chunk
+from retrieval.api.completion import Chat, Json, annotation, chunk, ending, note_refusal, usage_chunk
 from retrieval.generate.draft import Draft
 from retrieval.generate.types import Citation
 
@@ -52,6 +53,7 @@ async def _chunks(chat: Chat, *, wants_usage: bool, keep_alive_seconds: float) -
             yield {**chunk(chat, delta), **more}
     for delta in _deltas(chat, *draft.finish()):
         yield {**chunk(chat, delta), **more}
+    await _note_refusal(chat, draft.text)
     yield {**chunk(chat, {}, finish_reason="stop"), **ending(chat, draft.text), **more}
     if wants_usage:
         yield await sync_to_async(usage_chunk, thread_sensitive=False)(chat, draft.text)
@@ -68,6 +70,14 @@ async def _pieces(chat: Chat, keep_alive_seconds: float) -> AsyncIterator[str | 
         if piece is None:
             return
         yield piece
+
+
+@sync_to_async
+def _note_refusal(chat: Chat, text: str) -> None:
+    """Note a refusal in the request's own thread; the stream that goes on keeps no database connection."""
+    note_refusal(chat, text)
+    if not transaction.get_connection().in_atomic_block:
+        close_old_connections()
 
 
 def _next(pieces: Iterator[str]) -> str | None:

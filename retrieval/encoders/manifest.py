@@ -1,4 +1,4 @@
-"""A model directory: `model.onnx`, `tokenizer.json` and the `manifest.json` that says how to use them."""
+"""A model directory: its networks, `tokenizer.json` and the `manifest.json` that says how to use them."""
 
 import hashlib
 import json
@@ -14,6 +14,9 @@ from retrieval.errors import EncoderError, ModelMissingError
 MODEL_FILE: Final = "model.onnx"
 TOKENIZER_FILE: Final = "tokenizer.json"
 MANIFEST_FILE: Final = "manifest.json"
+#: The two halves of a model that writes texts.
+ENCODER_FILE: Final = "encoder_model.onnx"
+DECODER_FILE: Final = "decoder_model.onnx"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,8 @@ class ModelManifest:
     kind: ClassVar[str]
     #: The marks that every input gets; a limit must leave room beside them.
     special_tokens: ClassVar[int]
+    #: The files that it cannot do without.
+    needed_files: ClassVar[frozenset[str]] = frozenset({MODEL_FILE, TOKENIZER_FILE})
 
     name: str
     #: Longest input that the model reads, special tokens included.
@@ -41,7 +46,7 @@ class ModelManifest:
     def __post_init__(self) -> None:
         if not (self.max_tokens > self.special_tokens and self.batch_tokens >= 0):
             raise ValueError("max_tokens and batch_tokens must be sizes")
-        if missing := {MODEL_FILE, TOKENIZER_FILE} - set(self.files):
+        if missing := self.needed_files - set(self.files):
             raise ValueError(f"files does not name {', '.join(sorted(missing))}")
 
 
@@ -84,8 +89,31 @@ class CrossEncoderManifest(ModelManifest):
     special_tokens: ClassVar[int] = 6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seq2SeqManifest(ModelManifest):
+    """How one model that reads a text and writes short ones is used."""
+
+    kind: ClassVar[str] = "seq2seq"
+    special_tokens: ClassVar[int] = 1
+    needed_files: ClassVar[frozenset[str]] = frozenset({ENCODER_FILE, DECODER_FILE, TOKENIZER_FILE})
+
+    #: Put before a text; the model was trained with it.
+    prefix: str
+    #: The token that starts what is written, and the one that ends it.
+    start_token: int
+    end_token: int
+    most_new_tokens: int = 32
+    #: How many of the likeliest tokens one is drawn from.
+    sampled_from: int = 10
+
+    def __post_init__(self) -> None:
+        ModelManifest.__post_init__(self)
+        if min(self.start_token, self.end_token) < 0 or min(self.most_new_tokens, self.sampled_from) < 1:
+            raise ValueError("tokens must be numbers of tokens, most_new_tokens and sampled_from sizes")
+
+
 _KINDS: Final[Mapping[str, type[ModelManifest]]] = MappingProxyType(
-    {manifest.kind: manifest for manifest in (Manifest, CrossEncoderManifest)}
+    {manifest.kind: manifest for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest)}
 )
 
 
@@ -121,6 +149,14 @@ def read_cross_encoder_manifest(directory: Path) -> CrossEncoderManifest:
     manifest = read_any_manifest(directory)
     if not isinstance(manifest, CrossEncoderManifest):
         raise EncoderError(f"The model {manifest.name!r} is an {manifest.kind} model; it scores no pairs.")
+    return manifest
+
+
+def read_seq2seq_manifest(directory: Path) -> Seq2SeqManifest:
+    """Return the manifest of a model that writes texts; raise as `read_any_manifest`, and EncoderError for another."""
+    manifest = read_any_manifest(directory)
+    if not isinstance(manifest, Seq2SeqManifest):
+        raise EncoderError(f"The model {manifest.name!r} is of the kind {manifest.kind}; it writes no texts.")
     return manifest
 
 

@@ -65,6 +65,11 @@ class OnnxEncoder:
         return self._dim
 
     @property
+    def vocabulary(self) -> int:
+        """How many tokens its tokenizer knows."""
+        return self._tokenizer.vocabulary
+
+    @property
     def max_tokens(self) -> int:
         """The longest input that the model reads, special tokens included."""
         return self.manifest.max_tokens

@@ -46,11 +46,20 @@ class ModelTokenizer:
         """Return each text's own token ids, without special tokens, nothing cut."""
         return [encoding.ids for encoding in self._whole.encode_batch_fast(list(texts), add_special_tokens=False)]
 
+    def decode(self, tokens: Sequence[int]) -> str:
+        """Return the text that tokens stand for, without special tokens."""
+        return self._whole.decode(list(tokens), skip_special_tokens=True)
+
     def frame(self) -> tuple[list[int], list[int]]:
         """Return the ids of the special tokens before and after a text."""
         marked = self._cut.encode("a")
         own = [place for place, special in enumerate(marked.special_tokens_mask) if not special]
         return marked.ids[: own[0]], marked.ids[own[-1] + 1 :]
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens it knows."""
+        return int(self._whole.get_vocab_size())
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens, nothing cut."""

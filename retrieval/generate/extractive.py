@@ -74,3 +74,7 @@ class ExtractiveProvider:
         """Yield the answer line by line."""
         answer = extract_answer(task.question, task.passages, terms=task.terms, stem=self.stem, encoder=self.encoder)
         yield from _LINE.findall(answer.text)
+
+    def refuses(self, text: str) -> bool:
+        """Return whether an answer is the refusal."""
+        return text.startswith(_REFUSAL)

@@ -55,3 +55,7 @@ class Provider(Protocol):
     def complete(self, task: Task) -> Iterator[str]:
         """Yield the answer piece by piece; a passage is cited as [N] with its number."""
         ...
+
+    def refuses(self, text: str) -> bool:
+        """Return whether an answer of this provider says that the sources do not answer the question."""
+        ...

@@ -21,6 +21,7 @@ from retrieval.index.writer import create_vector_index
 from retrieval.models import Embedding, EmbeddingIndex
 
 _MISSING: Final = statement("count_missing")
+_BYTES: Final = statement("index_bytes")
 _Status = EmbeddingIndex.Status
 _Mode = EmbeddingIndex.Mode
 #: Key of the advisory lock between what stores vectors (shared) and what changes which indexes there are (alone).
@@ -104,14 +105,13 @@ def activate(row: EmbeddingIndex) -> EmbeddingIndex:
     return row
 
 
-def drop_index(row: EmbeddingIndex) -> None:
-    """Delete an index with its vectors; raise IndexStateError for the active one."""
+def forget_index(row: EmbeddingIndex) -> None:
+    """Delete an index, and leave its vectors to `clear_dropped`; raise IndexStateError for the active one."""
     with transaction.atomic(), alone():
         row = existing(row.pk)
         if row.status == _Status.ACTIVE:
             raise IndexStateError("The active embedding index cannot be dropped; switch to another one first.")
         row.delete()
-    clear_dropped()
 
 
 def clear_dropped() -> None:
@@ -149,6 +149,13 @@ def progress(row: EmbeddingIndex) -> Progress:
         cursor.execute(_MISSING, {"index": row.pk})
         chunks, missing = cursor.fetchone()
     return Progress(chunks, missing, row.built / row.build_seconds if row.build_seconds else 0.0)
+
+
+def hnsw_bytes(rows: Sequence[EmbeddingIndex]) -> dict[int, int]:
+    """Return the size of the HNSW index of each embedding index, by its key."""
+    with connection.cursor() as cursor:
+        cursor.execute(_BYTES, {"numbers": [row.pk for row in rows]})
+        return dict(cursor.fetchall())
 
 
 def is_made_by(row: EmbeddingIndex, encoder: Encoder) -> bool:

@@ -1,4 +1,4 @@
-"""Storing what a language model wrote for chunks, with their new vectors and term counts."""
+"""Storing what a model wrote for chunks, with their new vectors and term counts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from pgvector import HalfVector
 
 from corecube.models import Connection
+from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.statements import statement
 from retrieval.types import Vector
 
@@ -26,8 +27,10 @@ class EnrichedChunk:
 
     document_id: UUID
     ordinal: int
-    #: Of the text that it was written for; a chunk with another text by now is left alone.
+    #: Of the text that it was written for, and what stood above it; a chunk with another one by now is left alone.
     content_hash: str
+    title: str
+    heading_path: Sequence[str]
     context_line: str
     questions: tuple[str, ...]
     #: Of the text under its new context line, by index; none where that did not change.
@@ -39,14 +42,23 @@ def store_enrichment(
     *,
     connection_id: int,
     text_search_config: str,
-) -> int:
-    """Store what was written, in one transaction, and return for how many chunks; 0 when the connection is gone."""
+    indexes: frozenset[int] | None = None,
+) -> int | None:
+    """Store what was written, in one transaction, and return for how many chunks; 0 when the connection is gone.
+
+    None, with nothing stored, when there is an embedding index that is not among `indexes`, those that the vectors
+    were made for; None for those means that no vector changes.
+    """
     ids = sorted({chunk.document_id for chunk in chunks})
     stored = 0
     with transaction.atomic(), connection.cursor() as cursor:
         # No sync stores documents of the connection meanwhile, so that the counts stay those of the search vectors.
         if Connection.objects.select_for_update().filter(pk=connection_id).first() is None:
             return 0
+        if indexes is not None and not hold_indexes() <= indexes:
+            return None
+        # Whoever fills an index with vectors of these documents has ended, or waits and finds them changed.
+        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [ids])
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
         for chunk in chunks:
             stored += _store(cursor, chunk, text_search_config)
@@ -63,6 +75,8 @@ def _store(
     key = {"document": chunk.document_id, "ordinal": chunk.ordinal}
     written = {
         "content_hash": chunk.content_hash,
+        "title": chunk.title,
+        "heading_path": list(chunk.heading_path),
         "context_line": chunk.context_line,
         "questions": list(chunk.questions),
         "asked": "\n".join(chunk.questions),

@@ -36,6 +36,22 @@ def any_of(terms: Iterable[Term]) -> str:
     return " | ".join(quoted(term.lexeme) for term in terms)
 
 
+def rarest(terms: Sequence[Term], *, cap: int) -> tuple[Term, ...]:
+    """Return the rarest terms that stand anywhere, while their summed document frequency stays within `cap`.
+
+    The rarest one is always taken. Expects the terms rarest first.
+    """
+    taken: list[Term] = []
+    total = 0
+    for term in terms:
+        total += term.document_frequency
+        if taken and total > cap:
+            break
+        if term.document_frequency:
+            taken.append(term)
+    return tuple(taken)
+
+
 def quoted(lexeme: str) -> str:
     """Return a lexeme as a tsquery of itself."""
     escaped = lexeme.replace("\\", "\\\\").replace("'", "''")

@@ -24,6 +24,9 @@ COMPLETE: Final = statement("complete")
 _FULLTEXT: Final = statement("fulltext")
 _FULLTEXT_CAPPED: Final = statement("fulltext_capped")
 _SCORE: Final = statement("score")
+PLACE_DENSE: Final = statement("place_dense")
+_PLACE_FULLTEXT: Final = statement("place_fulltext")
+_PROBE: Final = statement("probe")
 #: What keeps the planner from an index: an expression instead of the column, a function instead of the operator.
 _HIDDEN: Final = {
     Reach.MATCHES: ("connection_id = ANY", "connection_id + 0 = ANY"),
@@ -40,6 +43,16 @@ def fulltext(terms: int, reach: Reach = Reach.BOTH) -> str:
 def fulltext_capped(terms: int) -> str:
     """Return the statement for a match that is too common, for a query of so many terms."""
     return _FULLTEXT_CAPPED.replace("{score}", _score(terms))
+
+
+def place_fulltext(terms: int) -> str:
+    """Return the statement for a chunk's place by full text, for a query of so many terms."""
+    return _PLACE_FULLTEXT.replace("{score}", _score(terms))
+
+
+def probe(terms: int) -> str:
+    """Return the statement that looks into one document, for a query of so many terms."""
+    return _PROBE.replace("{score}", _score(terms))
 
 
 def _score(terms: int) -> str:

@@ -1,23 +1,18 @@
-"""The only module that runs search SQL. Every read takes the scope, and returns hits, never rows."""
+"""What searches read from the store. Every read takes the scope, and returns hits, never rows."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import connection, transaction
-from django.db.utils import OperationalError
 from pgvector import HalfVector
-from psycopg.errors import QueryCanceled
 
-from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
-from retrieval.errors import SearchTimeoutError
 from retrieval.index import statements
 from retrieval.index.lexemes import query_terms, quoted
 from retrieval.index.reach import Reach, cheapest_reach
+from retrieval.index.reading import read
 from retrieval.types import (
     ChunkFacts,
     ChunkId,
@@ -81,7 +76,7 @@ def analyze(
         "languages": list(languages),
         "scope": scope.connection_ids,
     }
-    rows = _read(statements.ANALYZE, parameters, timeout_seconds=timeout_seconds)
+    rows = read(statements.ANALYZE, parameters, timeout_seconds=timeout_seconds)
     return query_terms(rows, operators=query.operators)
 
 
@@ -90,7 +85,7 @@ def dense_exact(
 ) -> Ranking:
     """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them."""
     parameters = _vector_parameters(vector, scope, index, depth)
-    return _ranking(_read(statements.DENSE_EXACT, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
+    return _ranking(read(statements.DENSE_EXACT, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
 
 
 def dense_hnsw(
@@ -108,7 +103,7 @@ def dense_hnsw(
     """
     settings = {"hnsw.ef_search": str(ef_search), "hnsw.iterative_scan": "relaxed_order", **ONLY_THE_HNSW_INDEX}
     parameters = _vector_parameters(vector, scope, index, depth)
-    rows = _read(statements.DENSE_HNSW, parameters, timeout_seconds=timeout_seconds, settings=settings)
+    rows = read(statements.DENSE_HNSW, parameters, timeout_seconds=timeout_seconds, settings=settings)
     ordered = sorted(_ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))
     return tuple(ordered)
 
@@ -131,7 +126,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most}
     sql = statements.fulltext(len(terms), reach)
-    return _matches_in(_read(sql, parameters, timeout_seconds=timeout_seconds))
+    return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
 def reach_of(*, chunks: int, matches: int) -> Reach:
@@ -141,7 +136,7 @@ def reach_of(*, chunks: int, matches: int) -> Reach:
     """
     if chunks < _LARGE_SCOPE and matches < _MANY_MATCHES:
         return Reach.BOTH
-    (row,) = _read(statements.ALL_CHUNKS, {})
+    (row,) = read(statements.ALL_CHUNKS, {})
     return cheapest_reach(chunks=chunks, matches=matches, everything=row["chunks"])
 
 
@@ -163,7 +158,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     until = UUID(int=min(int(share * 2**128), 2**128 - 1))
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most, "until": until}
-    return _matches_in(_read(statements.fulltext_capped(len(terms)), parameters, timeout_seconds=timeout_seconds))
+    return _matches_in(read(statements.fulltext_capped(len(terms)), parameters, timeout_seconds=timeout_seconds))
 
 
 def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
@@ -192,7 +187,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
         "weights": list(search.weights),
         "saturation": search.saturation,
     }
-    rows = _read(statements.COMPLETE, parameters, timeout_seconds=timeout_seconds)
+    rows = read(statements.COMPLETE, parameters, timeout_seconds=timeout_seconds)
     found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
     return tuple(_completed(hit, found[hit.chunk_id], terms) for hit in hits if hit.chunk_id in found)
 
@@ -257,44 +252,3 @@ def _fulltext_parameters(match: str, terms: Sequence[Term], scope: AccessScope, 
     for number, term in enumerate(terms, start=1):
         parameters |= {f"term_{number}": quoted(term.lexeme), f"idf_{number}": term.idf}
     return parameters
-
-
-def _read(
-    sql: str,
-    parameters: Mapping[str, Any],
-    *,
-    timeout_seconds: float | None = None,
-    settings: Mapping[str, str] | None = None,
-) -> list[dict[str, Any]]:
-    """Run one SELECT under settings that end with it and return its rows by column name.
-
-    `timeout_seconds` None sets no time limit. Raises SearchTimeoutError past the limit, DatabaseUnavailableError.
-    """
-    local = {**(settings or {})}
-    if timeout_seconds is not None:
-        local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
-    given = {"setting_names": list(local), "setting_values": list(local.values())}
-    with _translated(), _savepoint(), connection.cursor() as cursor:
-        cursor.execute(f"{statements.SETTINGS};\n{sql}", {**parameters, **given})
-        cursor.nextset()
-        names = [column.name for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _savepoint() -> AbstractContextManager[None]:
-    """Return a savepoint inside a transaction, which must outlive a failed read.
-
-    Elsewhere nothing: statements that are sent together are one transaction anyway, at a quarter of the round trips.
-    """
-    return transaction.atomic() if connection.in_atomic_block else nullcontext()
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Raise SearchTimeoutError for a statement that ran too long, DatabaseUnavailableError for a lost database."""
-    try:
-        yield
-    except OperationalError as error:
-        if isinstance(error.__cause__, QueryCanceled):
-            raise SearchTimeoutError from error
-        raise DatabaseUnavailableError from error

@@ -105,6 +105,7 @@ def delete_documents(ids: Sequence[UUID]) -> None:
         cursor.execute(_OUTBOX, {"documents": list(ids), "deleted": True})
         _remove_chunks(cursor, list(ids))
         cursor.execute(_FORGET_ITEMS, {"documents": list(ids)})
+        cursor.execute("DELETE FROM retrieval_judgment WHERE document_id = ANY(%s)", [list(ids)])
         cursor.execute("DELETE FROM retrieval_document WHERE id = ANY(%s)", [list(ids)])
 
 
@@ -207,12 +208,13 @@ def _embeddings(document: StoredDocument) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class MissingVector:
-    """A vector that an index lacked when the chunk's document had this fingerprint."""
+    """A vector that an index lacked when the chunk's document had this fingerprint, and the chunk this context."""
 
     document_id: UUID
     ordinal: int
     fingerprint: str
     vector: Vector
+    context_line: str = ""
 
 
 def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
@@ -223,6 +225,7 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
             "document": it.document_id,
             "ordinal": it.ordinal,
             "fingerprint": it.fingerprint,
+            "context_line": it.context_line,
             "vector": HalfVector(it.vector).to_text(),
         }
         for it in vectors

@@ -54,10 +54,27 @@ def roll_back(*, actor: User | None) -> EmbeddingIndex:
     return switch_to(row, actor=actor)
 
 
-def drop(row: EmbeddingIndex, *, actor: User | None) -> None:
-    """Delete an index with its vectors; raise IndexStateError for the active one."""
-    audit.record("index.dropped", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
-    embedding_index.drop_index(row)
+def drop(row: EmbeddingIndex, *, actor: User | None, queue: bool = False) -> None:
+    """Delete an index with its vectors, or let a worker delete those; raise IndexStateError for the active one."""
+    from retrieval.index_tasks import clear  # noqa: PLC0415 -- tasks import this module's neighbours
+
+    with transaction.atomic():
+        subject, model, dim = str(row.pk), row.model, row.dim
+        embedding_index.forget_index(row)
+        audit.record("index.dropped", actor=actor, subject=subject, model=model, dim=dim)
+        if queue:
+            transaction.on_commit(clear.delay)
+    if not queue:
+        embedding_index.clear_dropped()
+
+
+def build_again(row: EmbeddingIndex, *, actor: User | None) -> None:
+    """Queue the building of an index that stopped; raise IndexStateError for one that is complete."""
+    if row.ready_at is not None:
+        raise IndexStateError("This embedding index is complete.")
+    with transaction.atomic():
+        audit.record("index.queued", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
+        queue_build(row)
 
 
 def chosen(*, model: str = "", dim: int = 0, next_service: bool = False) -> Choice:

@@ -1,7 +1,7 @@
 """Jobs as people see them: each sync with its state, how far it is and how fast."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -10,6 +10,7 @@ from django.db.models import Count
 
 from retrieval.ingest.heartbeat import alive_since
 from retrieval.ingest.sync import is_locked
+from retrieval.ingest.waiting import Wait, waits
 from retrieval.models import Sync, SyncItem
 
 #: What a running sync is said to be in when nobody works on it.
@@ -30,14 +31,23 @@ class JobState:
     chunks_per_second: float
     #: Failed items of it that can be tried again.
     retryable: int
+    #: What it waits for; None once it has begun.
+    wait: Wait | None = None
 
 
 def job_states(syncs: Iterable[Sync], now: datetime) -> list[JobState]:
-    """Return where syncs stand, in the same order, in two queries whatever their number."""
+    """Return where syncs stand, in the same order, in three queries whatever their number.
+
+    They were read with their connections.
+    """
     syncs = list(syncs)
     stages = _stages([sync.pk for sync in syncs if sync.status == Sync.Status.RUNNING])
     retryable = _retryable([sync.pk for sync in syncs if sync.status not in {Sync.Status.QUEUED, Sync.Status.RUNNING}])
-    return [_state(sync, stages.get(sync.pk, {}), retryable.get(sync.pk, 0), now) for sync in syncs]
+    waiting = waits([sync for sync in syncs if sync.status == Sync.Status.QUEUED], now)
+    return [
+        replace(_state(sync, stages.get(sync.pk, {}), retryable.get(sync.pk, 0), now), wait=waiting.get(sync.pk))
+        for sync in syncs
+    ]
 
 
 def _state(sync: Sync, items: Mapping[str, int], retryable: int, now: datetime) -> JobState:

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 #: Entries of a source that one transaction takes note of.
 _PAGE: Final = 500
 _STATE = SyncItem.State
+#: Items that a dry run names of those that it would add, of those that it would change and of those that are gone.
+FIRST_NAMES: Final = 10
 #: Counts that a listing, begun anew, makes anew.
 _COUNTS: Final = ("seen", "added", "changed", "unchanged", "failed", "deleted")
 
@@ -96,8 +98,33 @@ class Listing:
             waiting = [self._waiting(identity, fresh[identity]) for identity in fresh.keys() - set(unchanged)]
             order = {identity: place for place, identity in enumerate(fresh)}
             SyncItem.objects.bulk_create([*failed, *sorted(waiting, key=lambda it: order[it.document_id])])
+        else:
+            self._name_first(fresh, unchanged)
         counts |= {"seen": seen, "unchanged": len(unchanged), "failed": len(failed)}
         self._update(**{name: F(name) + count for name, count in counts.items()})
+
+    def _name_first(self, items: dict[UUID, SourceItem], unchanged: list[UUID]) -> None:
+        """Keep the names of the first that a dry run would add and change."""
+        new = [identity for identity in items if identity not in set(unchanged)]
+        known = set(Document.objects.filter(pk__in=new).values_list("pk", flat=True))
+        for outcome, ids in (
+            (SyncItem.Outcome.ADDED, [pk for pk in new if pk not in known]),
+            (SyncItem.Outcome.CHANGED, [pk for pk in new if pk in known]),
+        ):
+            SyncItem.objects.bulk_create(
+                SyncItem(
+                    sync=self.job.sync,
+                    document_id=pk,
+                    external_id=items[pk].external_id,
+                    state=_STATE.DONE,
+                    outcome=outcome,
+                )
+                for pk in ids[: self._room(outcome=outcome)]
+            )
+
+    def _room(self, **kind: str) -> int:
+        """Return how many more items of a kind a dry run may name."""
+        return max(FIRST_NAMES - self.job.sync.items.filter(**kind).count(), 0)
 
     def _sort(self, items: dict[UUID, SourceItem]) -> tuple[list[UUID], dict[str, int]]:
         """Return which items are known to be unchanged, and, for a dry run, how many of the others are what."""
@@ -139,12 +166,13 @@ class Listing:
     def _note_missing(self) -> None:
         """Note the documents that the source no longer holds; what could not be read or listed is not missing."""
         for page in _pages(self._missing()):
+            noted = page
             if self.job.sync.kind == Sync.Kind.DRY_RUN:
                 self._update(deleted=F("deleted") + len(page))
-                continue
+                noted = page[: self._room(state=_STATE.GONE)]
             gone = [
                 SyncItem(sync=self.job.sync, document_id=pk, external_id=external_id, state=_STATE.GONE)
-                for pk, external_id in page
+                for pk, external_id in noted
             ]
             SyncItem.objects.bulk_create(gone, ignore_conflicts=True)
 

@@ -78,9 +78,9 @@ def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | Non
     stored = stored_texts(lacking)
     made = embed_documents([it.text for it in stored.values()], encoder, mode=row.mode)
     vectors = [
-        MissingVector(key, ordinal, it.fingerprint, vector)
+        MissingVector(key, ordinal, it.fingerprint, vector, chunk.context)
         for (key, it), found in zip(stored.items(), made, strict=True)
-        for ordinal, vector in zip(it.ordinals, found, strict=True)
+        for ordinal, chunk, vector in zip(it.ordinals, it.text.chunks, found, strict=True)
     ]
     fill_index(index, vectors)
     seconds = perf_counter() - started

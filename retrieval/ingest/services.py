@@ -1,9 +1,10 @@
 """Starting syncs and taking uploads: writes that also enqueue work or leave an audit event."""
 
+from collections.abc import Collection
 from typing import IO
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Sum
 from django.utils import timezone
 
 from corecube import audit
@@ -12,7 +13,7 @@ from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
 from retrieval.index.writer import delete_documents, fold_term_counts
 from retrieval.ingest.sync import OPEN, require_enabled
-from retrieval.models import Document, Sync, SyncItem
+from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
 
 def queue_sync(
@@ -41,15 +42,17 @@ def queue_sync(
     return sync
 
 
-def retry_failed(sync: Sync, *, actor: User | None) -> Sync:
+def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str] | None = None) -> Sync:
     """Queue a sync of what failed in an earlier one, and of nothing else, and return it.
 
-    Raises ConnectionDisabledError, and InvalidRequestError when nothing is left that could be tried again: what
-    could not even be listed needs a full sync.
+    `external_ids` are the only items of it that are tried; None is all. Raises ConnectionDisabledError, and
+    InvalidRequestError when nothing is left that could be tried again: what could not even be listed needs a full sync.
     """
     require_enabled(sync.connection)
     with transaction.atomic():
         failed = sync.items.filter(state=SyncItem.State.FAILED).exclude(item={})
+        if external_ids is not None:
+            failed = failed.filter(external_id__in=external_ids)
         count = failed.count()
         if sync.status in OPEN or not count:
             raise InvalidRequestError("Nothing of this sync can be tried again.")
@@ -96,6 +99,28 @@ def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor
         raise InvalidRequestError("Files can be uploaded only to a connection of kind upload.")
     target = save_upload(connection, name=name, content=content)
     audit.record("connection.file_uploaded", actor=actor, subject=connection.slug, file=target.name)
+
+
+def delete_connection(connection: Connection, *, actor: User | None) -> tuple[int, int]:
+    """Delete a connection with all that it owns, in one transaction; return how many documents and chunks went.
+
+    What a sync is storing just then goes too, and the sync ends. Files that the connection keeps go once that is done.
+    """
+    with transaction.atomic():
+        # In the order of every deletion: the connection first, which a sync that is storing holds.
+        Connection.objects.select_for_update().filter(pk=connection.pk).first()
+        documents, chunks = stored_counts(connection)
+        slug, kind = connection.slug, connection.kind
+        connection.delete()
+        audit.record("connection.deleted", actor=actor, subject=slug, kind=kind, documents=documents, chunks=chunks)
+    return documents, chunks
+
+
+def stored_counts(connection: Connection) -> tuple[int, int]:
+    """Return how many documents and chunks of a connection are stored."""
+    counted = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="")
+    chunks = counted.aggregate(total=Sum("chunks", default=0))["total"]
+    return Document.objects.filter(connection=connection).count(), chunks
 
 
 def delete_all_documents(connection: Connection) -> None:

@@ -8,6 +8,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from corecube.models import Connection
+from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest.enrich.soon import enrich_soon
 from retrieval.ingest.run import SyncEndedError, reload
@@ -58,7 +59,12 @@ def end(sync: Sync, status: Sync.Status, message: str = "") -> None:
 
 
 def forget_items(sync: Sync) -> None:
-    """Forget a sync's items but those that failed, which may be tried again; of earlier syncs, all."""
+    """Forget a sync's items but those that failed, which may be tried again; of earlier syncs, all.
+
+    The few that a dry run names are kept until the next full one.
+    """
+    if sync.kind == Sync.Kind.DRY_RUN:
+        return
     sync.items.exclude(state=_STATE.FAILED).delete()
     if sync.kind == Sync.Kind.FULL:
         earlier = SyncItem.objects.filter(sync__connection=sync.connection_id, sync__queued_at__lt=sync.queued_at)
@@ -66,7 +72,7 @@ def forget_items(sync: Sync) -> None:
 
 
 def tidy(connection: Connection) -> None:
-    """Put counts and repeated texts of a connection in order, those of a sync that was cut off too."""
+    """Put counts, repeated texts and salience of a connection in order, those of a sync that was cut off too."""
     # Every addition has a row for the empty lexeme, so more than one of them means that nobody summed them.
     additions = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count()
     if additions > 1:
@@ -74,6 +80,7 @@ def tidy(connection: Connection) -> None:
     if additions >= _MANY_CHUNKS:
         refresh_statistics()
     mark_repeated(connection.pk)
+    fill_salience(connection.pk)
 
 
 def _list_problems(sync: Sync) -> None:

@@ -3,6 +3,7 @@
 import django.core.validators
 import django.db.models.deletion
 import uuid
+import retrieval.models.search
 from django.conf import settings
 from django.db import migrations, models
 
@@ -88,5 +89,66 @@ class Migration(migrations.Migration):
                 'ordering': ['query'],
                 'constraints': [models.UniqueConstraint(fields=('question_set', 'query'), name='one_case_per_query')],
             },
+        ),
+        migrations.AlterModelOptions(
+            name='searchrecord',
+            options={'ordering': ['-at', '-id']},
+        ),
+        migrations.AddField(
+            model_name='searchrecord',
+            name='for_another',
+            field=models.BooleanField(db_default=False, default=False),
+        ),
+        migrations.AddField(
+            model_name='searchrecord',
+            name='transaction_id',
+            field=models.BigIntegerField(db_default=retrieval.models.search.CurrentTransaction(), editable=False, null=True),
+        ),
+        migrations.AlterField(
+            model_name='searchrecord',
+            name='at',
+            field=models.DateTimeField(auto_now_add=True),
+        ),
+        migrations.AlterField(
+            model_name='searchrecord',
+            name='user',
+            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='searches', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(models.OrderBy(models.F('at'), descending=True), models.OrderBy(models.F('id'), descending=True), name='search_by_time'),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(models.OrderBy(models.F('user')), models.OrderBy(models.F('at'), descending=True), models.OrderBy(models.F('id'), descending=True), name='search_by_user'),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(fields=['milliseconds'], name='search_by_duration'),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(models.OrderBy(models.F('at'), descending=True), models.OrderBy(models.F('id'), descending=True), condition=models.Q(('is_refused', True)), name='search_refused'),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(models.OrderBy(models.F('at'), descending=True), models.OrderBy(models.F('id'), descending=True), condition=models.Q(('verdict__in', ('not_answerable', 'partial'))), name='search_unsure'),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(models.OrderBy(models.F('at'), descending=True), models.OrderBy(models.F('id'), descending=True), condition=models.Q(('feedback', -1)), name='search_disliked'),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(models.OrderBy(models.F('at'), descending=True), models.OrderBy(models.F('id'), descending=True), condition=models.Q(('degraded', []), _negated=True), name='search_degraded'),
+        ),
+        migrations.AddIndex(
+            model_name='searchrecord',
+            index=models.Index(models.OrderBy(models.F('at'), descending=True), models.OrderBy(models.F('id'), descending=True), condition=models.Q(('hit_count', 0)), name='search_empty'),
+        ),
+        # The default of the columns is for searches to come: older ones have no transaction that means anything.
+        migrations.RunSQL(
+            "UPDATE retrieval_searchrecord SET transaction_id = NULL, for_another = actor_id IS NOT NULL",
+            migrations.RunSQL.noop,
         ),
     ]

@@ -7,6 +7,7 @@ from retrieval.models.judgment import Case, Judgment, QuestionSet
 from retrieval.models.preset import PresetVersion
 from retrieval.models.search import SearchRecord
 from retrieval.models.sync import Sync, SyncItem, SyncProblem
+from retrieval.models.worker import Worker
 
 __all__ = [
     "Calibration",
@@ -24,4 +25,5 @@ __all__ = [
     "SyncItem",
     "SyncProblem",
     "TermFrequency",
+    "Worker",
 ]

@@ -23,12 +23,25 @@ def document_id(connection_id: int, external_id: str) -> uuid.UUID:
     return uuid.uuid5(_NAMESPACE, f"{connection_id}\n{external_id}")
 
 
+def id_in(text: str) -> uuid.UUID | None:
+    """Return the id that a text is; None for any other text."""
+    try:
+        return uuid.UUID(text.strip())
+    except ValueError:
+        return None
+
+
 class DocumentQuerySet(models.QuerySet["Document"]):
     """Look-ups of documents; the scope fails closed."""
 
     def in_scope(self, scope: AccessScope) -> Self:
         """Return the documents that the scope lets its principal see."""
         return self.filter(connection_id__in=scope.connection_ids)
+
+    def named(self, text: str) -> Self:
+        """Return the documents with this text in their title, address or name at the source, or with this id."""
+        named = Q(title__icontains=text) | Q(external_id__icontains=text) | Q(uri__icontains=text)
+        return self.filter(named | Q(pk=id_in(text)) if id_in(text) else named)
 
 
 class Document(models.Model):
@@ -98,6 +111,8 @@ class Chunk(models.Model):
     #: How much of it is content and not boilerplate, 0 to 1; the parts say what took from it.
     quality = models.FloatField(default=1.0, db_default=1.0)
     quality_parts = models.JSONField(default=dict, db_default={})
+    #: How much it says of what its document is about (`retrieval.salience`), 0 to 1; None until its sync has ended.
+    salience = models.FloatField(null=True)
     #: 64-bit fingerprint of its words, signed; 0 when there is none.
     simhash = models.BigIntegerField(default=0, db_default=0)
     #: Weighted lexemes: A title, B heading path, C text. Stored in line (migration 0001), as every score reads it.
@@ -120,6 +135,12 @@ class Chunk(models.Model):
                 name="chunk_by_fingerprint",
             ),
             models.Index(fields=["connection_id", "quality"], condition=Q(quality__lt=1.0), name="chunk_by_quality"),
+            # What the end of a sync has left to judge; empty afterwards.
+            models.Index(
+                fields=["connection_id", "document_id"],
+                condition=Q(salience__isnull=True),
+                name="chunk_without_salience",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -29,6 +29,7 @@ class Case(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     question_set = models.ForeignKey(QuestionSet, on_delete=models.CASCADE, related_name="cases")
+    #: As it is asked; cut where retrieval reads no further.
     query = models.TextField()
     #: False for a question that the documents do not answer: a refusal is right.
     is_answerable = models.BooleanField(default=True)
@@ -48,7 +49,8 @@ class Case(models.Model):
 class Judgment(models.Model):
     """How well a passage answers a question, by one person. It goes with its document."""
 
-    #: As `retrieval.judging` evens it out, so that a second space or a capital makes no other question of it.
+    #: As `retrieval.judging` evens it out, so that a second space or a capital makes no other question of it; short
+    #: enough for an index.
     query = models.TextField()
     # No database constraint: documents may be distributed over servers. Whoever deletes one deletes its judgments.
     document = models.ForeignKey(Document, on_delete=models.CASCADE, db_constraint=False, related_name="judgments")

@@ -1,10 +1,48 @@
 """The record of every search: who asked, with what, and what each stage did."""
 
 import uuid
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Final, Self
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F, Func, Q
+
+from corecube.models import User
+
+
+class CurrentTransaction(Func):
+    """The id of the transaction that writes the row, as `retrieval_outboxentry` has it."""
+
+    template = "pg_current_xact_id()::text::bigint"
+    output_field = models.BigIntegerField()
+
+
+#: What the log is filtered by, where it is the same for everybody; each has an index of its own.
+FLAGS: Final[Mapping[str, Q]] = {
+    "refused": Q(is_refused=True),
+    # Less sure than what the preset calls answerable.
+    "unsure": Q(verdict__in=("not_answerable", "partial")),
+    "disliked": Q(feedback=-1),
+    "degraded": ~Q(degraded=[]),
+    "empty": Q(hit_count=0),
+}
+
+
+class SearchRecordQuerySet(models.QuerySet["SearchRecord"]):
+    """Look-ups of records; whose they are comes first."""
+
+    def visible_to(self, viewer: User) -> Self:
+        """Return what a person may read: an admin all of it, anyone else what they asked for themselves."""
+        return self if viewer.is_admin else self.filter(user=viewer, for_another=False)
+
+    def own(self, person: User) -> Self:
+        """Return what a person asked for, in their own name or as somebody else."""
+        return self.filter(Q(user=person, for_another=False) | Q(actor=person))
+
+    def mark_refused(self, record_id: uuid.UUID) -> None:
+        """Note that the answer to a search was a refusal."""
+        self.filter(pk=record_id).update(is_refused=True)
 
 
 class SearchRecord(models.Model):
@@ -19,12 +57,19 @@ class SearchRecord(models.Model):
         COMMAND = "command"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    at = models.DateTimeField(auto_now_add=True, db_index=True)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="searches")
+    at = models.DateTimeField(auto_now_add=True)
+    #: Documents whose change has a higher one in the outbox changed after the search; None for searches before it was
+    #: kept.
+    transaction_id = models.BigIntegerField(null=True, editable=False, db_default=CurrentTransaction())
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="searches", db_index=False
+    )
     #: The admin who searched as `user`; empty when they are the same.
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="searches_as_others"
     )
+    #: Whether it was an admin's search and not the user's own; stays when the admin's account goes.
+    for_another = models.BooleanField(default=False, db_default=False)
     key = models.ForeignKey("corecube.ApiKey", null=True, on_delete=models.SET_NULL, related_name="searches")
     surface = models.CharField(max_length=10, choices=Surface, default=Surface.API, db_default=Surface.API)
     preset = models.CharField(max_length=40)
@@ -46,11 +91,23 @@ class SearchRecord(models.Model):
     #: What the asker thought of the answer: 1 or -1; empty when they did not say.
     feedback = models.SmallIntegerField(null=True)
     #: {"spans": [...], "hits": [...], "passages": [...]}, as `retrieval.tracing` writes it, and what it ran with:
-    #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}.
+    #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}, and what `retrieval.services` adds of the
+    #: request, the numbers and the embedding index.
     trace = models.JSONField(default=dict)
 
+    objects = SearchRecordQuerySet.as_manager()
+
     class Meta:
-        ordering: ClassVar = ["-at"]
+        ordering: ClassVar = ["-at", "-id"]
+        indexes: ClassVar = [
+            models.Index(F("at").desc(), F("id").desc(), name="search_by_time"),
+            models.Index(F("user").asc(), F("at").desc(), F("id").desc(), name="search_by_user"),
+            models.Index(fields=["milliseconds"], name="search_by_duration"),
+            *(
+                models.Index(F("at").desc(), F("id").desc(), condition=condition, name=f"search_{name}")
+                for name, condition in FLAGS.items()
+            ),
+        ]
 
     def __str__(self) -> str:
         return str(self.id)

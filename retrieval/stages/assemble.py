@@ -31,7 +31,12 @@ class Assemble:
             count_tokens=self.count_tokens,
         )
         beyond = tuple(
-            Drop(hit.chunk_id, DropReason.TOP_K, f"rank {rank}, {state.top_k} wanted")
+            Drop(
+                hit.chunk_id,
+                DropReason.TOP_K,
+                f"rank {rank}, {state.top_k} wanted",
+                {"rank": rank, "wanted": state.top_k},
+            )
             for rank, hit in enumerate(state.hits[state.top_k :], start=state.top_k + 1)
         )
         return replace(state, passages=passages, drops=(*state.drops, *over_budget, *beyond))

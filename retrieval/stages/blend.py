@@ -21,9 +21,9 @@ class Blend:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its hits blended, best first, and the weights that this query got."""
-        weights = query_weights(state.hits, self.config)
+        weights = query_weights(state.hits, self.config, ran=state.rankings)
         hits = blend(state.hits, weights, self.config)
-        counted = {"dense": weights.dense, "fulltext": weights.fulltext, "freshness": self.config.freshness}
+        counted = {**weights.legs, "freshness": self.config.freshness}
         return replace(state, hits=hits, weights=counted, notes=(*state.notes, *_note(weights)))
 
 

@@ -26,6 +26,7 @@ class Floor:
                 hit.chunk_id,
                 DropReason.BELOW_FLOOR,
                 f"{hit.score_type} {hit.score:.3f}, floor {self.config.least(hit.score_type):.3f}",
+                {"score": hit.score, "floor": self.config.least(hit.score_type)},
             )
             for hit in state.hits
             if hit.score < self.config.least(hit.score_type)

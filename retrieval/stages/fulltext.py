@@ -1,14 +1,13 @@
 """The full-text leg."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.config import FulltextConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
-from retrieval.index.lexemes import any_of
-from retrieval.types import Note, Ranking, SearchState, Term
+from retrieval.index.lexemes import any_of, rarest
+from retrieval.types import Note, Ranking, SearchState
 
 #: A phrase of words that stand in more than this many times the cap is not tried on all chunks: each is looked into.
 _TOO_COMMON: Final = 10
@@ -103,19 +102,3 @@ class Fulltext:
 
     def _text_search(self) -> store.TextSearch:
         return store.TextSearch(tuple(self.config.weights), self.config.saturation)
-
-
-def rarest(terms: Sequence[Term], *, cap: int) -> tuple[Term, ...]:
-    """Return the rarest terms that stand anywhere, while their summed document frequency stays within `cap`.
-
-    The rarest one is always taken. Expects the terms rarest first.
-    """
-    taken: list[Term] = []
-    total = 0
-    for term in terms:
-        total += term.document_frequency
-        if taken and total > cap:
-            break
-        if term.document_frequency:
-            taken.append(term)
-    return tuple(taken)

@@ -23,7 +23,12 @@ class Fuse:
         """Return the state with the pool as hits."""
         fused = reciprocal_rank_fusion(state.rankings, rank_constant=self.config.rank_constant)
         drops = tuple(
-            Drop(hit.chunk_id, DropReason.OUTSIDE_WINDOW, f"fused rank {rank}, window {self.config.pool}")
+            Drop(
+                hit.chunk_id,
+                DropReason.OUTSIDE_WINDOW,
+                f"fused rank {rank}, window {self.config.pool}",
+                {"rank": rank, "window": self.config.pool},
+            )
             for rank, hit in enumerate(fused[self.config.pool :], start=self.config.pool + 1)
         )
         return replace(state, hits=fused[: self.config.pool], drops=(*state.drops, *drops))

@@ -26,7 +26,12 @@ class Quality:
             if hit.chunk.quality >= self.config.least
         )
         drops = tuple(
-            Drop(hit.chunk_id, DropReason.QUALITY, _detail(hit, self.config.least))
+            Drop(
+                hit.chunk_id,
+                DropReason.QUALITY,
+                _detail(hit, self.config.least),
+                {"quality": hit.chunk.quality, "least": self.config.least},
+            )
             for hit in state.hits
             if hit.chunk.quality < self.config.least
         )

@@ -44,7 +44,12 @@ class Rerank:
         wanted = max(0, state.top_k - len(seen))
         hits = (*reranked(seen, scores, self.reranker.score_type, self.reranker.blend_weight), *unseen[:wanted])
         drops = tuple(
-            Drop(hit.chunk_id, DropReason.RERANK_CUT, f"blend rank {rank}, window {len(hits)}")
+            Drop(
+                hit.chunk_id,
+                DropReason.RERANK_CUT,
+                f"blend rank {rank}, window {len(hits)}",
+                {"rank": rank, "window": len(hits)},
+            )
             for rank, hit in enumerate(unseen[wanted:], start=len(hits) + 1)
         )
         state = replace(state, hits=hits, drops=(*state.drops, *drops))

@@ -1,109 +1,135 @@
-"""A real browser against a real server."""
+"""A real browser against a real server. Whatever a page complains of fails the test that opened it."""
 
 import shutil
+import threading
+from unittest import mock
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
+from django.conf import settings as django_settings
+from django.db import connection
+from django.test import Client
+from playwright.sync_api import expect, sync_playwright
 
-_FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1440,1000",
-)
-#: A page that is refused something by its policy says so in these words.
-_COMPLAINTS = ("Content Security Policy", "Uncaught", "SyntaxError", "TypeError")
+from retrieval import tasks
+from retrieval.ingest.crew import work_through
+from tests.browser.watch import Watch
+
+_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
+_TIMEOUT_MS = 10_000
+expect.set_options(timeout=_TIMEOUT_MS)
 
 
 class Browser:
-    """Chromium, and what a person does with it."""
+    """A window of Chromium, and what a person does with it."""
 
-    def __init__(self, driver, address):
-        self.driver = driver
-        self.address = address
+    def __init__(self, context, live_server):
+        self.context = context
+        self.address = live_server.url
+        self.watch = Watch(context)
+        self.page = context.new_page()
 
     def open(self, path):
-        self.driver.get(self.address + path)
+        self.page.goto(path)
+
+    def enter_as(self, user):
+        """Come in with a session that is open already."""
+        client = Client()
+        client.force_login(user)
+        name = django_settings.SESSION_COOKIE_NAME
+        self.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": self.address}])
 
     def sign_in(self, name):
         self.open("/login/")
-        self.find("#username").send_keys(name)
-        self.find("#password").send_keys(name[0])
-        self.find("button[type=submit]").click()
-        self.until(lambda: self.all("[data-ask]"))
-        self.wait_until_loaded()
+        self.page.get_by_label("Username").fill(name)
+        self.page.get_by_label("Password").fill(name[0])
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.locator("[data-ask]").wait_for()
 
     def ask(self, text):
-        box = self.find("#query")
-        box.clear()
-        box.send_keys(text)
-        box.submit()
+        self.page.locator("#query").fill(text)
+        self.page.locator("#query").press("Enter")
 
-    def wait_until_loaded(self):
-        """Wait until the page's scripts have run; before that its links and forms work as without them."""
-        self.until(lambda: self.run("return document.readyState") == "complete")
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
 
-    def all(self, selector):
-        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+    def resize(self, width, height=844):
+        self.page.set_viewport_size({"width": width, "height": height})
 
-    def find(self, selector):
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def shown(self, selector):
-        return [element for element in self.all(selector) if element.is_displayed()]
-
-    def until(self, condition):
-        return WebDriverWait(self.driver, 10, ignored_exceptions=[Exception]).until(lambda _: condition())
-
-    def run(self, script, *arguments):
-        return self.driver.execute_script(script, *arguments)
-
-    def resize(self, width, height):
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    def open_ledgers(self):
+        return [panel.get_attribute("data-name") for panel in self.page.locator("[data-panel=hit]:visible").all()]
 
     def scrolls_sideways(self):
-        return self.run("return document.documentElement.scrollWidth > document.documentElement.clientWidth")
-
-    def complaints(self):
-        lines = [entry["message"] for entry in self.driver.get_log("browser")]
-        return [line for line in lines if any(complaint in line for complaint in _COMPLAINTS)]
+        return self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 
-def _driver(profile, preferences):
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        pytest.skip("needs chromium and chromedriver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in (*_FLAGS, f"--user-data-dir={profile}"):
-        options.add_argument(flag)
-    options.add_experimental_option("prefs", preferences)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+@pytest.fixture(scope="module")
+def chromium():
+    """Return Chromium, for the tests of one module: while it runs, its event loop fills the thread."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs chromium")
+    # Django would not ask the database beside that loop, although nothing of a test runs on it.
+    with mock.patch.dict("os.environ", DJANGO_ALLOW_ASYNC_UNSAFE="1"), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture
-def start(live_server, world, tmp_path_factory):
-    """Return a function that starts a browser; all are closed at the end."""
-    drivers = []
+def start(chromium, live_server, world):
+    """Return a function that opens a window; what its pages complain of is asserted at the end."""
+    opened = []
 
-    def started(*, javascript=True):
-        preferences = {} if javascript else {"profile.managed_default_content_settings.javascript": 2}
-        drivers.append(_driver(tmp_path_factory.mktemp("profile"), preferences))
-        return Browser(drivers[-1], live_server.url)
+    def started(*, user=None, width=1440, **options):
+        size = {"width": width, "height": 1000 if width > 600 else 844}
+        context = chromium.new_context(
+            **{"base_url": live_server.url, "viewport": size, "color_scheme": "light", **options}
+        )
+        context.set_default_timeout(_TIMEOUT_MS)
+        browser = Browser(context, live_server)
+        opened.append(browser)
+        if user:
+            browser.enter_as(getattr(world, user))
+        return browser
 
     yield started
-    for driver in drivers:
-        driver.quit()
+    complaints = [line for browser in opened for line in browser.watch.complaints()]
+    for browser in opened:
+        browser.context.close()
+    assert complaints == []
 
 
 @pytest.fixture
 def browser(start):
+    """Return a window in which nobody has signed in."""
     return start()
+
+
+@pytest.fixture
+def alice(start):
+    """Return the admin's window."""
+    return start(user="alice")
+
+
+@pytest.fixture(autouse=True)
+def no_queue(monkeypatch):
+    """Send nothing to a queue; whoever works looks by himself."""
+    monkeypatch.setattr(tasks.work, "apply_async", lambda **_: None)
+
+
+@pytest.fixture
+def worker(live_server):
+    """Return a function that sets a worker to work, in a thread of its own."""
+    stopping = threading.Event()
+
+    def work():
+        while not stopping.wait(0.1):
+            work_through()
+        connection.close()
+
+    thread = threading.Thread(target=work, name="worker")
+    yield thread.start
+    stopping.set()
+    if thread.ident:
+        thread.join()

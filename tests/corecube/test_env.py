@@ -4,6 +4,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from corecube.env import (
+    Origin,
     env_bool,
     env_choice,
     env_folder_name,
@@ -11,9 +12,11 @@ from corecube.env import (
     env_int,
     env_list,
     env_path,
+    env_secret,
     env_str,
     env_token,
     env_url,
+    readings,
     usable_folder,
 )
 
@@ -194,3 +197,49 @@ def test_what_is_no_plain_name_is_refused(monkeypatch, value):
     monkeypatch.setenv("CUBE", value)
     with pytest.raises(ImproperlyConfigured, match="CUBE must be a name"):
         env_identifier("CUBE", "simple")
+
+
+def reading(name):
+    return next(it for it in readings() if it.name == name)
+
+
+def test_what_was_read_is_told_with_its_origin(monkeypatch, tmp_path):
+    monkeypatch.delenv("CUBE_SIDE", raising=False)
+    env_int("CUBE_SIDE", 7, low=0, high=10)
+    assert (reading("CUBE_SIDE").value, reading("CUBE_SIDE").origin) == ("7", Origin.DEFAULT)
+    assert not reading("CUBE_SIDE").is_locked
+    monkeypatch.setenv("CUBE_SIDE", "9")
+    env_int("CUBE_SIDE", 7, low=0, high=10)
+    assert (reading("CUBE_SIDE").value, reading("CUBE_SIDE").origin) == ("9", Origin.ENVIRONMENT)
+    assert reading("CUBE_SIDE").is_locked
+    (tmp_path / "colour").write_text("blue")
+    monkeypatch.setenv("CUBE_COLOUR_FILE", str(tmp_path / "colour"))
+    env_str("CUBE_COLOUR", "red")
+    assert (reading("CUBE_COLOUR").value, reading("CUBE_COLOUR").origin) == ("blue", Origin.FILE)
+
+
+def test_of_a_secret_only_its_presence_is_told(monkeypatch):
+    monkeypatch.setenv("CUBE_TOKEN", "sesame")
+    monkeypatch.setenv("CUBE_DATABASE", "postgres://ali:sesame@host/baba")
+    monkeypatch.setenv("CUBE_URL", "https://host/path?key=sesame")
+    assert (env_token("CUBE_TOKEN"), env_secret("CUBE_DATABASE")) == ("sesame", "postgres://ali:sesame@host/baba")
+    assert env_url("CUBE_URL") == "https://host/path?key=sesame"
+    assert reading("CUBE_TOKEN").value == reading("CUBE_DATABASE").value == "set"
+    assert reading("CUBE_URL").value == "https://host/path"
+    monkeypatch.delenv("CUBE_TOKEN")
+    env_token("CUBE_TOKEN")
+    assert reading("CUBE_TOKEN").value == "not set"
+    assert "sesame" not in str(readings())
+
+
+@pytest.mark.parametrize(("value", "shown"), [("yes", "yes"), ("0", "no")])
+def test_a_switch_is_told_in_words(monkeypatch, value, shown):
+    monkeypatch.setenv("CUBE_SPINS", value)
+    env_bool("CUBE_SPINS", default=False)
+    assert reading("CUBE_SPINS").value == shown
+
+
+def test_a_list_is_told_with_commas(monkeypatch):
+    monkeypatch.setenv("CUBE_FACES", "a,b")
+    assert env_list("CUBE_FACES") == ["a", "b"]
+    assert reading("CUBE_FACES").value == "a, b"

@@ -55,6 +55,9 @@ class Parrot:
         yield f"{task.question} "
         yield f"[{task.passages[0].number}]"
 
+    def refuses(self, text):
+        return text.startswith("Sorry")
+
 
 def test_the_answer_is_written_from_the_searchs_own_passages(finished):
     panel = answer_panel(finished, Parrot(), address=lambda chunk_id: f"/d/{chunk_id.ordinal}")

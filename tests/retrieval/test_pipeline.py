@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from corecube.errors import CoreCubeError
-from retrieval.errors import PipelineError, StageError
+from retrieval.errors import PipelineError, StageError, UnknownModeError
 from retrieval.pipeline import Legs, Pipeline
 from retrieval.types import Drop, DropReason, Note
 from tests.retrieval.conftest import hit
@@ -46,6 +46,7 @@ def test_every_stage_leaves_a_span_with_its_own_hits_drops_and_notes(state):
     assert (second.stage, second.hits_in, second.hits_out) == ("cut", 2, 1)
     assert [drop.reason for drop in second.drops] == [DropReason.QUALITY]
     assert [note.code for note in second.notes] == ["n"]
+    assert (first.gives, first.left, second.left) == (frozenset({"hits"}), (hit(1), hit(2)), (hit(1),))
 
 
 def test_an_unexpected_error_names_the_stage(state):
@@ -119,3 +120,30 @@ def test_a_failing_leg_fails_the_search(state):
     broken = Step("fulltext", gives=frozenset({"rankings"}), deed=fail)
     with ThreadPoolExecutor(1) as executor, pytest.raises(StageError, match="fulltext"):
         Pipeline((Legs((leg("dense", 1), broken), executor),)).run(state)
+
+
+def two_legs(executor):
+    read = Step("read", needs=frozenset({"rankings"}))
+    return Pipeline((Legs((leg("dense", 1), leg("fulltext", 2)), executor), read))
+
+
+def test_a_mode_runs_one_leg_and_every_other_stage(state):
+    with ThreadPoolExecutor(1) as executor:
+        whole = two_legs(executor)
+        alone = whole.in_mode("fulltext")
+        after = alone.run(state)
+    assert (whole.legs, alone.legs) == (("dense", "fulltext"), ("fulltext",))
+    assert set(after.rankings) == {"fulltext"}
+    assert [span.stage for span in after.trace] == ["fulltext", "legs", "read"]
+    assert repr(alone) != repr(whole)
+
+
+def test_the_mode_hybrid_is_the_pipeline_as_it_is(state):
+    with ThreadPoolExecutor(1) as executor:
+        whole = two_legs(executor)
+    assert whole.in_mode("hybrid") is whole
+
+
+def test_a_mode_without_a_leg_names_those_that_there_are():
+    with ThreadPoolExecutor(1) as executor, pytest.raises(UnknownModeError, match="hybrid, dense, fulltext"):
+        two_legs(executor).in_mode("graph")

@@ -85,6 +85,22 @@ def test_a_small_pool_is_no_evidence():
     assert query_weights(pool_with_standout(0.9, 0.1)[:9], BlendConfig()) == Weights(0.6, 0.3, None)
 
 
+@pytest.mark.parametrize(("leg", "order"), [("dense", [1, 3, 2]), ("fulltext", [2, 3, 1])])
+def test_a_leg_that_searched_alone_counts_for_both(leg, order):
+    hits = (hit(1, cosine=0.8, fulltext=1.0), hit(2, cosine=0.6, fulltext=3.0), hit(3, cosine=0.7, fulltext=2.0))
+    weights = query_weights(hits, BlendConfig(), ran=[leg])
+    blended = blend_with(hits, weights, BlendConfig())
+    # 0.6 + 0.3 for the leg; best 1 x 0.9, middle 0.5 x 0.9, last 0.
+    assert [it.chunk_id for it in blended] == [chunk_id(number) for number in order]
+    assert [it.score for it in blended] == pytest.approx([0.9, 0.45, 0.0])
+    assert set(blended[0].contributions) == {leg, "freshness"}
+
+
+def test_rankings_of_both_legs_or_of_others_leave_the_weights_as_they_are():
+    for ran in (["dense", "fulltext"], ["graph"], []):
+        assert query_weights((), BlendConfig(), ran=ran) == Weights(0.6, 0.3, None)
+
+
 @given(
     st.lists(st.floats(-1, 1), max_size=20),
     st.floats(0, 1),

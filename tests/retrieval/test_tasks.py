@@ -183,9 +183,11 @@ def rows(environment, word):
         "docs = list(Document.objects.filter(connection=c).order_by('external_id')"
         ".values_list('external_id', 'title', 'byte_size', 'metadata'))\n"
         "names = dict(Document.objects.filter(connection=c).values_list('pk', 'external_id'))\n"
-        "chunks = sorted((names[d], o, t, h, str(s)) for d, o, t, h, s in Chunk.objects.filter(connection_id=c.pk)"
-        ".values_list('document_id', 'ordinal', 'text', 'content_hash', 'search'))\n"
-        "vectors = sorted((names[e.document_id], e.ordinal) for e in Embedding.objects.filter(connection_id=c.pk))\n"
+        "chunks = sorted((names[d], o, t, h, str(s), *map(str, facts)) for d, o, t, h, s, *facts"
+        " in Chunk.objects.filter(connection_id=c.pk)"
+        ".values_list('document_id', 'ordinal', 'text', 'content_hash', 'search', 'quality', 'salience', 'hints'))\n"
+        "vectors = sorted((names[e.document_id], e.ordinal, e.index_id, e.vector.to_text())"
+        " for e in Embedding.objects.filter(connection_id=c.pk))\n"
         "terms = sorted(TermFrequency.objects.filter(connection_id=c.pk).order_by().values_list('lexeme')"
         ".annotate(Sum('chunks')))\n"
         "print(json.dumps([docs, chunks, vectors, terms]))"
@@ -219,4 +221,7 @@ def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_hav
     with worker(installation):
         status, added, _ = wait_until_searchable(installation, "heron")
     assert (status, int(added)) == ("done", _PAGES)
-    assert rows(installation, "disturbed") == rows(installation, "undisturbed")
+    disturbed, undisturbed = rows(installation, "disturbed"), rows(installation, "undisturbed")
+    # Every number of every vector too, bit by bit.
+    assert disturbed == undisturbed
+    assert len(undisturbed[2]) == _PAGES

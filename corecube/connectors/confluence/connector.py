@@ -15,7 +15,7 @@ from pydantic import Field
 from corecube.connectors.confluence.answers import Content, ContentWithBody
 from corecube.connectors.confluence.api import ConfluenceApi, credentials
 from corecube.connectors.globs import Globs
-from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
+from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
 from corecube.connectors.urls import checked_url
 from corecube.errors import ConfigError, UnavailableError
@@ -34,9 +34,9 @@ class ConfluenceConfig(SourceConfig):
     url: str = Field(description="The site's base address, such as https://example.atlassian.net/wiki.")
     spaces: tuple[str, ...] = Field(min_length=1, max_length=500, description="Keys of the spaces.")
     user: str = Field("", max_length=320, description="Whose API token it is (Cloud); empty for an access token.")
-    edition: Literal["auto", "cloud", "data_center"] = "auto"
-    blog_posts: bool = True
-    attachments: bool = True
+    edition: Literal["auto", "cloud", "data_center"] = Field("auto", description="auto goes by the address.")
+    blog_posts: bool = Field(default=True, description="Take in blog posts too.")
+    attachments: bool = Field(default=True, description="Take in the files that hang on pages too.")
     include_restricted: bool = Field(
         default=False,
         description="Take in what the site shows to some only; everybody with access to the connection will see it.",
@@ -65,9 +65,9 @@ class ConfluenceConnector:
         try:
             base = checked_url(config.url)
         except ItemError as error:
-            raise ConfigError(f"The url is not right. {error}") from error
+            raise FieldError("url", f"The url is not right. {error}") from error
         if wrong := [key for key in config.spaces if not _is_key(key)]:
-            raise ConfigError(f"This is no space key: {wrong[0]!r}.")
+            raise FieldError("spaces", f"This is no space key: {wrong[0]!r}.")
         host = urlsplit(base).hostname or ""
         is_cloud = config.edition == "cloud" or (config.edition == "auto" and host.endswith(_CLOUD_HOSTS))
         most = setup.limit(config.max_bytes)

@@ -20,7 +20,7 @@ from corecube.connectors.git.dates import Dates
 from corecube.connectors.git.mirror import Mirror, Remote
 from corecube.connectors.git.transport import GuardedGitClient, Meter
 from corecube.connectors.globs import Globs
-from corecube.connectors.setup import SourceConfig, SourceSetup, too_large
+from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
 from corecube.connectors.urls import checked_url
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
@@ -65,7 +65,7 @@ class GitConnector:
         """Return the connector of a connection, with the secret `token` where it has one; raise ConfigError."""
         config = setup.read(GitConfig)
         if config.branch and not _BRANCH.fullmatch(config.branch):
-            raise ConfigError(f"This is no name of a branch: {config.branch!r}.")
+            raise FieldError("branch", f"This is no name of a branch: {config.branch!r}.")
         most = setup.limit(config.max_bytes)
         meter = Meter(config.max_repository_bytes)
         client, path = _client(config, setup.secret("token"), meter)
@@ -166,7 +166,7 @@ def _client(config: GitConfig, token: str, meter: Meter) -> tuple[GitClient, byt
     try:
         url = checked_url(config.url)
     except ItemError as error:
-        raise ConfigError(f"The url must begin with https:// or file://. {error}") from error
+        raise FieldError("url", f"The url must begin with https:// or file://. {error}") from error
     pair = f"{config.user or 'x-access-token'}:{token}"
     basic = f"Basic {base64.b64encode(pair.encode()).decode()}"
     return GuardedGitClient(url, credentials={"Authorization": basic} if token else {}, meter=meter), b""
@@ -175,7 +175,7 @@ def _client(config: GitConfig, token: str, meter: Meter) -> tuple[GitClient, byt
 def _link(config: GitConfig) -> str:
     """Return the template of a file's address, empty for none; raise ConfigError."""
     if config.link and urlsplit(config.link).scheme not in {"http", "https"}:
-        raise ConfigError("The link must begin with https://.")
+        raise FieldError("link", "The link must begin with https://.")
     parts = urlsplit(config.url)
     shown = _LINKS.get(parts.hostname or "", "")
     return config.link or (f"https://{parts.hostname}{parts.path.removesuffix('.git')}{shown}" if shown else "")

@@ -13,14 +13,13 @@ from pydantic import Field, IPvAnyNetwork
 from corecube.connectors.addresses import AddressGuard
 from corecube.connectors.globs import Globs
 from corecube.connectors.http import Ask, HttpClient, HttpLimits
-from corecube.connectors.setup import SourceConfig, SourceSetup
+from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
 from corecube.connectors.web.crawl import Crawl, CrawlPlan
 from corecube.connectors.web.links import Frontiers, host_prefix, normalised, path_of, prefix_of
 from corecube.connectors.web.page import HTML_TYPES
 from corecube.connectors.web.robots import Robots
 from corecube.connectors.web.store import CrawlStore, Page
-from corecube.errors import ConfigError
 
 _OK: Final = 200
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument"
@@ -45,11 +44,13 @@ class WebConfig(SourceConfig):
     )
     sitemaps: tuple[str, ...] = Field((), max_length=100, description="Sitemaps to read beside those of robots.txt.")
     use_sitemaps: bool = Field(default=True, description="Read the sitemaps that robots.txt names.")
-    follow_links: bool = True
+    follow_links: bool = Field(default=True, description="Go on to the pages that a page links to.")
     max_pages: int = Field(1000, ge=1, le=100_000, description="Addresses that one crawl asks for at most.")
     max_depth: int = Field(10, ge=0, le=100, description="Links between a start page and the farthest page.")
     delay_seconds: float = Field(0.5, ge=0, le=60, description="Wait between two pages; robots.txt may ask for more.")
-    media_types: tuple[str, ...] = Field(_MEDIA_TYPES, min_length=1, max_length=100)
+    media_types: tuple[str, ...] = Field(
+        _MEDIA_TYPES, min_length=1, max_length=100, description="Content types that are taken in."
+    )
     private_networks: tuple[IPvAnyNetwork, ...] = Field(
         (), max_length=50, description="Private networks that it may reach, such as 10.20.0.0/16."
     )
@@ -144,7 +145,7 @@ def _addresses(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
     try:
         return tuple(normalised(value) for value in values)
     except ItemError as error:
-        raise ConfigError(f"The config is not right. {name}: {error}") from error
+        raise FieldError(name, f"The config is not right. {name}: {error}") from error
 
 
 def _item(page: Page) -> SourceItem:

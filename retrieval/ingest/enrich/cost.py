@@ -21,6 +21,8 @@ class Estimate:
     #: Chunks that lack something, and those of them that one pass takes.
     waiting: int
     chunks: int
+    #: Of them those whose questions a model on this machine writes, which costs time alone.
+    written_here: int
     requests: int
     tokens_sent: int
     tokens_answered: int
@@ -28,13 +30,16 @@ class Estimate:
     price: float | None
 
 
-def estimate(request_tokens: Sequence[int], *, waiting: int, chunks: int, prices: Prices) -> Estimate:
+def estimate(
+    request_tokens: Sequence[int], *, waiting: int, chunks: int, prices: Prices, written_here: int = 0
+) -> Estimate:
     """Return the cost of requests with these tokens, each answered at the usual length."""
     sent, answered = sum(request_tokens), len(request_tokens) * TYPICAL_ANSWER_TOKENS
     is_priced = prices.sent > 0 or prices.answered > 0
     return Estimate(
         waiting=waiting,
         chunks=chunks,
+        written_here=written_here,
         requests=len(request_tokens),
         tokens_sent=sent,
         tokens_answered=answered,

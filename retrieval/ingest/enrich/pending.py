@@ -1,4 +1,4 @@
-"""Which chunks lack what their connection asks a language model for, and what the model is told of each."""
+"""Which chunks lack what their connection asks a model for, and what the model is told of each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from django.db.models import F, Q, QuerySet, TextField, Value
 from django.db.models.functions import MD5, Cast, Concat
 
 from corecube.models import Connection
-from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, Place, messages
+from retrieval.ingest.enrich.prompts import Place
+from retrieval.ingest.enrich.wants import Wants, asked_for
 from retrieval.models import Chunk
 
 #: Chunks of poor quality are boilerplate, and those with fewer tokens say too little to be placed.
 _LEAST_QUALITY: Final = 0.3
 _FEWEST_TOKENS: Final = 20
-_CONTEXT: Final = frozenset({"context", "both"})
-_QUESTIONS: Final = frozenset({"questions", "both"})
+_EVERYTHING: Final = Wants()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,41 +34,41 @@ class Wanted:
     wants_context: bool
     wants_questions: bool
 
-    @property
-    def requests(self) -> list[list[dict[str, str]]]:
-        """The messages of each request, the context's first."""
-        tasks = [CONTEXT_TASK] * self.wants_context + [QUESTIONS_TASK] * self.wants_questions
-        return [messages(task, self.place) for task in tasks]
 
+def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[Chunk]:
+    """Return the chunks of a connection that lack something that can be written.
 
-def waiting(connection: Connection) -> QuerySet[Chunk]:
-    """Return the chunks of a connection that lack something; none where the connection asks for nothing."""
+    None where the connection asks for nothing.
+    """
+    wants = asked_for(connection) & writable
     lacks = Q(pk__in=[])
-    if connection.enrichment in _CONTEXT:
+    if wants.context:
         lacks |= Q(context_line="")
-    if connection.enrichment in _QUESTIONS:
+    if wants.questions:
         lacks |= Q(questions=[])
     chunks = Chunk.objects.filter(lacks, connection_id=connection.pk, quality__gte=_LEAST_QUALITY)
     return chunks.filter(token_count__gte=_FEWEST_TOKENS)
 
 
-def drawn(connection: Connection, *, most: int, seed: str) -> list[Wanted]:
+def drawn(connection: Connection, *, most: int, seed: str, writable: Wants = _EVERYTHING) -> list[Wanted]:
     """Return at most so many waiting chunks, document by document.
 
     The seed decides which documents come first, so that those whose chunks fail every time do not block the others.
     """
     order = MD5(Concat(Cast(F("document_id"), TextField()), Value(seed, TextField()), output_field=TextField()))
     rows = list(
-        waiting(connection).annotate(drawn=order).order_by("drawn", "ordinal").select_related("document")[:most]
+        waiting(connection, writable)
+        .annotate(drawn=order)
+        .order_by("drawn", "ordinal")
+        .select_related("document")[:most]
     )
+    wants = asked_for(connection) & writable
     return [
-        wanted
-        for _, chunks in groupby(rows, key=lambda row: row.document_id)
-        for wanted in _of_document(chunks, connection)
+        wanted for _, chunks in groupby(rows, key=lambda row: row.document_id) for wanted in _of_document(chunks, wants)
     ]
 
 
-def _of_document(rows: Iterator[Chunk], connection: Connection) -> Iterator[Wanted]:
+def _of_document(rows: Iterator[Chunk], wants: Wants) -> Iterator[Wanted]:
     chunks = list(rows)
     around = _texts(chunks)
     for chunk in chunks:
@@ -86,8 +86,8 @@ def _of_document(rows: Iterator[Chunk], connection: Connection) -> Iterator[Want
             ),
             context_line=chunk.context_line,
             questions=tuple(chunk.questions),
-            wants_context=connection.enrichment in _CONTEXT and not chunk.context_line,
-            wants_questions=connection.enrichment in _QUESTIONS and not chunk.questions,
+            wants_context=wants.context and not chunk.context_line,
+            wants_questions=wants.questions and not chunk.questions,
         )
 
 

@@ -88,6 +88,20 @@ def questions_in(answer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))[:MOST_QUESTIONS]
 
 
+def expansions_in(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return what a model that knows nothing but questions wrote, with or without a sign at the end; at most five.
+
+    Each has at most 200 characters and words of its own. Raises EnrichError for none.
+    """
+    told: dict[str, str] = {}
+    for line in map(_plain, lines):
+        if len(line) in _QUESTION_CHARACTERS:
+            told.setdefault(line.casefold(), line)
+    if not told:
+        raise EnrichError("The model wrote no question.")
+    return tuple(told.values())[:MOST_QUESTIONS]
+
+
 def _around(section: str, text: str) -> str:
     """Return the part of a section that has the chunk in its middle; nothing where the section is the chunk."""
     if section.strip() == text.strip():

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -14,15 +14,16 @@ from corecube.errors import ConfigError, CoreCubeError
 from corecube.models import Connection
 from retrieval import runtime
 from retrieval.context_line import in_context
-from retrieval.errors import EncoderError, EnrichError
+from retrieval.errors import EncoderError
 from retrieval.index.embedding_index import kept_indexes
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.embedding import embed_texts
-from retrieval.ingest.enrich.chat import ChatModel, configured_service
 from retrieval.ingest.enrich.cost import Estimate, Prices, estimate
 from retrieval.ingest.enrich.pending import Wanted, drawn, waiting
-from retrieval.ingest.enrich.prompts import context_in, questions_in
+from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, messages
+from retrieval.ingest.enrich.wants import Wants, asked_for, writable
+from retrieval.ingest.enrich.writers import Answered, Writers, writers
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.types import Vector
 
@@ -48,33 +49,38 @@ class Pass:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """A chunk with what was written for it, or why nothing was."""
-
-    wanted: Wanted
-    context_line: str
-    questions: tuple[str, ...]
-    message: str = ""
-
-
 def estimate_pass(connection: Connection, *, most: int | None = None) -> Estimate:
-    """Return what the next pass over a connection would cost; nothing is sent."""
-    found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex)
+    """Return what the next pass over a connection would cost; nothing is sent.
+
+    Where no model is configured, what it would cost with a language model.
+    """
+    can = writable() or Wants()
+    found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=can)
+    is_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
     encoder = runtime.encoder()
     tokens = [
-        sum(len(encoder.token_spans(message["content"])) for message in request)
+        sum(len(encoder.token_spans(message["content"])) for message in messages(task, wanted.place))
         for wanted in found
-        for request in wanted.requests
+        for task in _tasks(wanted, is_local=is_local)
     ]
-    prices = Prices(sent=settings.CORECUBE_ENRICH_PRICE_SENT, answered=settings.CORECUBE_ENRICH_PRICE_ANSWERED)
-    return estimate(tokens, waiting=waiting(connection).count(), chunks=len(found), prices=prices)
+    return estimate(
+        tokens,
+        waiting=waiting(connection, can).count(),
+        chunks=len(found),
+        prices=Prices(sent=settings.CORECUBE_ENRICH_PRICE_SENT, answered=settings.CORECUBE_ENRICH_PRICE_ANSWERED),
+        written_here=sum(wanted.wants_questions for wanted in found) if is_local else 0,
+    )
+
+
+def _tasks(wanted: Wanted, *, is_local: bool) -> list[str]:
+    """Return what a language model is asked about a chunk."""
+    return [CONTEXT_TASK] * wanted.wants_context + [QUESTIONS_TASK] * (wanted.wants_questions and not is_local)
 
 
 def enrich_after_sync(connection: Connection) -> Pass:
-    """Run a pass where the connection asks for one and a model is configured; log a failure and go on."""
+    """Run a pass where the connection asks for what a model can write; log a failure and go on."""
     try:
-        if not connection.enrichment or configured_service() is None:
+        if not asked_for(connection) & writable():
             return Pass()
         return enrich(connection)
     except CoreCubeError as error:
@@ -83,25 +89,20 @@ def enrich_after_sync(connection: Connection) -> Pass:
 
 
 def enrich(connection: Connection, *, most: int | None = None, progress: Progress = lambda _done, _of: None) -> Pass:
-    """Ask the language model for what at most `most` chunks lack (by default the configured ceiling), and store it.
+    """Let the models write what at most `most` chunks lack (by default the configured ceiling), and store it.
 
-    A chunk that it fails for stays as it is and can be drawn again. `progress` gets the chunks done and all of them.
-    Raises ConfigError when no model is configured or the connection asks for nothing.
+    A chunk that they fail for stays as it is and can be drawn again. `progress` gets the chunks done and all of them.
+    Raises ConfigError when no model is configured or the connection asks for nothing, EncoderError for a local model
+    that cannot be loaded.
     """
-    service = configured_service()
-    if service is None:
-        raise ConfigError("No language model is configured: set CORECUBE_ENRICH_URL and CORECUBE_ENRICH_MODEL.")
-    if not connection.enrichment:
+    if not asked_for(connection):
         raise ConfigError("The connection asks for no enrichment.")
-    found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex)
-    result = Pass()
-    model = ChatModel(service)
-    try:
-        for answered in _batches(_answers(model, found)):
+    with writers(asked_for(connection)) as models:
+        found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=writable())
+        result = Pass()
+        for answered in _batches(_answers(models, found)):
             result = _with(result, answered, _store(connection, [it for it in answered if not it.message]))
             progress(result.enriched + result.failed, len(found))
-    finally:
-        model.close()
     if result.enriched:
         fold_term_counts(connection.pk)
     logger.info("enrich.done connection=%s chunks=%d failed=%d", connection.slug, result.enriched, result.failed)
@@ -114,19 +115,7 @@ def remove_enrichment(connection: Connection) -> int:
     cleared = 0
     for rows in _batches(chunks.select_related("document").iterator(chunk_size=500)):
         texts = [in_context(row.document.title, row.heading_path, row.text) for row in rows]
-        vectors = _vectors(texts)
-        bare = [
-            EnrichedChunk(
-                document_id=row.document_id,
-                ordinal=row.ordinal,
-                content_hash=row.content_hash,
-                context_line="",
-                questions=(),
-                vectors={index: made[place] for index, made in vectors.items()},
-            )
-            for place, row in enumerate(rows)
-        ]
-        cleared += _written(connection, bare)
+        cleared += _written(connection, texts, [_bare(row, place) for place, row in enumerate(rows)])
     fold_term_counts(connection.pk)
     return cleared
 
@@ -141,11 +130,11 @@ def _most(most: int | None) -> int:
     return settings.CORECUBE_ENRICH_CHUNKS if most is None else most
 
 
-def _answers(model: ChatModel, found: Sequence[Wanted]) -> Iterator[_Answered]:
+def _answers(models: Writers, found: Sequence[Wanted]) -> Iterator[Answered]:
     """Yield the answers as they come; after too many failures in a row nothing more is asked."""
     failures = 0
     with ThreadPoolExecutor(settings.CORECUBE_ENRICH_CONCURRENCY, thread_name_prefix="enrich") as threads:
-        futures: list[Future[_Answered]] = [threads.submit(_answered, model, wanted) for wanted in found]
+        futures: list[Future[Answered]] = [threads.submit(models.answer, wanted) for wanted in found]
         try:
             for future in as_completed(futures):
                 answered = future.result()
@@ -157,51 +146,66 @@ def _answers(model: ChatModel, found: Sequence[Wanted]) -> Iterator[_Answered]:
             threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _answered(model: ChatModel, wanted: Wanted) -> _Answered:
-    """Ask for what one chunk lacks; of two answers one that fails spoils the other, which is asked for again."""
-    context, questions = wanted.context_line, wanted.questions
-    try:
-        requests = iter(wanted.requests)
-        if wanted.wants_context:
-            context = context_in(model.answer(next(requests)))
-        if wanted.wants_questions:
-            questions = questions_in(model.answer(next(requests)))
-    except EnrichError as error:
-        return _Answered(wanted, "", (), str(error))
-    return _Answered(wanted, context, questions)
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A chunk with what is to be stored for it, and where its new vector stands; None where it keeps its own."""
+
+    chunk: EnrichedChunk
+    place: int | None
 
 
-def _store(connection: Connection, answered: Sequence[_Answered]) -> int:
-    placed = [it for it in answered if it.wanted.wants_context]
-    vectors = _vectors([_embedded(it) for it in placed])
-    places = {id(it): place for place, it in enumerate(placed)}
-    chunks = [
-        EnrichedChunk(
-            document_id=it.wanted.document_id,
-            ordinal=it.wanted.ordinal,
-            content_hash=it.wanted.content_hash,
-            context_line=it.context_line,
-            questions=it.questions,
-            vectors={index: made[places[id(it)]] for index, made in vectors.items()} if id(it) in places else {},
-        )
-        for it in answered
-    ]
-    return _written(connection, chunks)
+def _bare(row: Chunk, place: int) -> _Written:
+    chunk = EnrichedChunk(
+        document_id=row.document_id,
+        ordinal=row.ordinal,
+        content_hash=row.content_hash,
+        title=row.document.title,
+        heading_path=row.heading_path,
+        context_line="",
+        questions=(),
+        vectors={},
+    )
+    return _Written(chunk, place)
 
 
-def _embedded(answered: _Answered) -> str:
+def _store(connection: Connection, answered: Sequence[Answered]) -> int:
+    texts: list[str] = []
+    written: list[_Written] = []
+    for it in answered:
+        is_placed = it.wanted.wants_context
+        written.append(_Written(_enriched(it), len(texts) if is_placed else None))
+        texts.extend([_embedded(it)] * is_placed)
+    return _written(connection, texts, written)
+
+
+def _enriched(answered: Answered) -> EnrichedChunk:
+    wanted = answered.wanted
+    return EnrichedChunk(
+        document_id=wanted.document_id,
+        ordinal=wanted.ordinal,
+        content_hash=wanted.content_hash,
+        title=wanted.place.title,
+        heading_path=wanted.place.heading_path,
+        context_line=answered.context_line,
+        questions=answered.questions,
+        vectors={},
+    )
+
+
+def _embedded(answered: Answered) -> str:
     place = answered.wanted.place
     return in_context(place.title, place.heading_path, place.text, answered.context_line)
 
 
 def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
-    """Return the texts' vectors for every index whose chunks are embedded one by one.
+    """Return the texts' vectors for every index; none for one whose chunks are not embedded one by one.
 
-    An index other than the active one whose model fails keeps the vectors that it has.
+    Nor for one other than the active index whose model fails: it keeps the vectors that it has.
     """
     found: dict[int, list[Vector]] = {}
-    for row in kept_indexes() if texts else ():
+    for row in kept_indexes():
         is_active = row.status == EmbeddingIndex.Status.ACTIVE
+        found[row.pk] = []
         if row.mode == EmbeddingIndex.Mode.LATE:
             continue
         try:
@@ -214,17 +218,26 @@ def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
     return found
 
 
-def _written(connection: Connection, chunks: Sequence[EnrichedChunk]) -> int:
-    if not chunks:
-        return 0
-    return store_enrichment(
-        chunks,
-        connection_id=connection.pk,
-        text_search_config=connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
-    )
+def _written(connection: Connection, texts: Sequence[str], written: Sequence[_Written]) -> int:
+    """Store chunks with the vectors of the texts, made once more when another index began meanwhile."""
+    stored = None if written else 0
+    while stored is None:
+        vectors = _vectors(texts) if texts else {}
+        stored = store_enrichment(
+            [replace(it.chunk, vectors=_at(vectors, it.place)) for it in written],
+            connection_id=connection.pk,
+            text_search_config=connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
+            indexes=frozenset(vectors) if texts else None,
+        )
+    return stored
 
 
-def _with(result: Pass, answered: Sequence[_Answered], stored: int) -> Pass:
+def _at(vectors: Mapping[int, Sequence[Vector]], place: int | None) -> dict[int, Vector]:
+    """Return the vectors at a place, by index, of those indexes that have any."""
+    return {} if place is None else {index: made[place] for index, made in vectors.items() if made}
+
+
+def _with(result: Pass, answered: Sequence[Answered], stored: int) -> Pass:
     failed = [it for it in answered if it.message]
     return replace(
         result,

@@ -3,21 +3,21 @@
 import logging
 from functools import partial
 
-from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError as QueueError
 
 from corecube.models import Connection
+from retrieval.ingest.enrich.wants import asked_for, writable
 
 logger = logging.getLogger(__name__)
 
 
 def enrich_soon(connection: Connection) -> None:
-    """Queue a pass over a connection's chunks where it asks for one and a model is configured.
+    """Queue a pass over a connection's chunks where it asks for what a configured model can write.
 
     A message that is lost costs nothing: the next sync, or `manage.py enrich`, makes up for it.
     """
-    if connection.enrichment and settings.CORECUBE_ENRICH_URL:
+    if asked_for(connection) & writable():
         transaction.on_commit(partial(_send, connection.pk))
 
 

@@ -26,6 +26,7 @@ _COMPOUND: Final[Mapping[str, str]] = {
     "Book": "xls",
 }
 _OPEN_DOCUMENT: Final = b"application/vnd.oasis.opendocument."
+_OPEN_KINDS: Final[Mapping[bytes, str]] = {b"spreadsheet": "ods", b"text": "odt", b"presentation": "odp"}
 _REFUSED_ZIPPED: Final[Mapping[str, str]] = {
     "xl/workbook.bin": "This is a binary Excel workbook (.xlsb); save it as .xlsx.",
     "Index/Document.iwa": "Files of Apple's office programs cannot be read; export them to PDF.",
@@ -38,7 +39,7 @@ _ARCHIVE: Final = "This is an archive; unpack it first and add its files."
 
 
 def kind_of_zip(content: bytes) -> str:
-    """Return docx, xlsx, pptx, epub or ods.
+    """Return docx, xlsx, pptx, epub, ods, odt or odp.
 
     Raises IngestError: `unsupported_type` for any other archive, and what `checked_names` raises.
     """
@@ -47,9 +48,10 @@ def kind_of_zip(content: bytes) -> str:
     # OpenDocument files begin with their own type, which is never compressed.
     begin = content.find(_OPEN_DOCUMENT, 0, 200)
     if begin >= 0 and not kind:
-        if content.startswith(b"spreadsheet", begin + len(_OPEN_DOCUMENT)):
-            return "ods"
-        raise IngestError("unsupported_type", "This is an OpenDocument file; save it as .docx, .pptx or PDF.")
+        start = begin + len(_OPEN_DOCUMENT)
+        if opened := next((kind for name, kind in _OPEN_KINDS.items() if content.startswith(name, start)), ""):
+            return opened
+        raise IngestError("unsupported_type", "This is an OpenDocument drawing or formula; save it as PDF.")
     if not kind:
         message = next((text for part, text in _REFUSED_ZIPPED.items() if part in names), _ARCHIVE)
         raise IngestError("unsupported_type", message)

@@ -21,7 +21,9 @@ from retrieval.ingest.parse.json_records import parse_json, parse_ndjson
 from retrieval.ingest.parse.mail import refuse_attached
 from retrieval.ingest.parse.markdown import parse_markdown
 from retrieval.ingest.parse.msg import parse_msg
+from retrieval.ingest.parse.odp import parse_odp
 from retrieval.ingest.parse.ods import parse_ods
+from retrieval.ingest.parse.odt import parse_odt
 from retrieval.ingest.parse.pdf import parse_pdf
 from retrieval.ingest.parse.pptx import parse_pptx
 from retrieval.ingest.parse.refusals import refusal
@@ -139,6 +141,18 @@ ODS: Final = Format(
     suffixes=frozenset({".ods", ".ots"}),
     media_types=frozenset({"application/vnd.oasis.opendocument.spreadsheet"}),
 )
+ODT: Final = Format(
+    parse=parse_odt,
+    most_bytes=128 * _MEBIBYTE,
+    suffixes=frozenset({".odt", ".ott"}),
+    media_types=frozenset({"application/vnd.oasis.opendocument.text"}),
+)
+ODP: Final = Format(
+    parse=parse_odp,
+    most_bytes=128 * _MEBIBYTE,
+    suffixes=frozenset({".odp", ".otp"}),
+    media_types=frozenset({"application/vnd.oasis.opendocument.presentation"}),
+)
 DELIMITED: Final = Format(
     parse=parse_delimited,
     most_bytes=64 * _MEBIBYTE,
@@ -203,6 +217,8 @@ _CONTAINED: Final[Mapping[str, Format]] = {
     "pptx": PPTX,
     "epub": EPUB,
     "ods": ODS,
+    "odt": ODT,
+    "odp": ODP,
     "xls": XLS,
     "msg": MSG,
 }

@@ -9,14 +9,11 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.archive import checked_names
 from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, Sheet, SheetBuilder, kind_of
+from retrieval.ingest.parse.open_document import CONTENT, facts_of, refuse_encrypted
 from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
-from retrieval.ingest.parse.xml_facts import facts_in
 from retrieval.ingest.parse.xml_stream import Handlers, read_events
 from retrieval.ingest.types import ParsedDocument, RawDocument
 
-_CONTENT: Final = "content.xml"
-_META: Final = "meta.xml"
-_MANIFEST: Final = "META-INF/manifest.xml"
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
 _FIGURES: Final = frozenset({"float", "percentage", "currency"})
 _DATES: Final = frozenset({"date", "time"})
@@ -31,18 +28,14 @@ def parse_ods(raw: RawDocument) -> ParsedDocument:
     Raises IngestError: `too_large`, `corrupt`, `encrypted`, `empty`.
     """
     names = checked_names(raw.content)
-    if _CONTENT not in names:
+    if CONTENT not in names:
         raise IngestError("corrupt", "The file is not an OpenDocument spreadsheet.")
     reader = _Reader()
     with zipfile.ZipFile(BytesIO(raw.content)) as archive:
-        if _MANIFEST in names and b"encryption-data" in archive.read(_MANIFEST):
-            raise IngestError("encrypted", "The file is protected by a password.")
-        with archive.open(_CONTENT) as stream:
+        refuse_encrypted(archive, names)
+        with archive.open(CONTENT) as stream:
             read_events(stream, Handlers(start=reader.start, end=reader.end, text=reader.text))
-        facts = {}
-        if _META in names:
-            with archive.open(_META) as stream:
-                facts = facts_in(stream)
+        facts = facts_of(archive, names)
     title = facts.pop("title", "")
     return finished(
         raw,

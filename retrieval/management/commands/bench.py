@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -12,7 +13,9 @@ from psycopg import Error as ServerError
 from tqdm import tqdm
 
 from corecube.errors import CoreCubeError
+from retrieval.evaluate.bench.corpus import Progress
 from retrieval.evaluate.bench.plan import Plan
+from retrieval.evaluate.bench.push import PushReport, bench_push
 from retrieval.evaluate.bench.runner import BenchReport, ScopeFigures, bench
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
@@ -33,16 +36,21 @@ class Command(BaseCommand):
         parser.add_argument("--queries", type=int, default=200, help="timed searches per scope (default: 200)")
         parser.add_argument("--seed", type=int, default=0, help="another seed, other chunks and queries (default: 0)")
         parser.add_argument("--keep", action="store_true", help="keep the database; a run with the same chunks uses it")
+        parser.add_argument(
+            "--push", type=int, metavar="N", help="instead: push N small documents over the API and take them in"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        report: BenchReport | PushReport
         try:
-            report = self._bench(options)
+            report = self._push(options) if options["push"] else self._bench(options)
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         except (DatabaseError, ServerError) as error:
             raise CommandError(f"The database gave up: {error}") from error
-        self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(_lines(report)))
+        lines = _push_lines(report) if isinstance(report, PushReport) else _lines(report)
+        self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(lines))
 
     def _bench(self, options: dict[str, Any]) -> BenchReport:
         plan = Plan(
@@ -52,6 +60,15 @@ class Command(BaseCommand):
             queries=options["queries"],
             seed=options["seed"],
         )
+        with self._bar() as progress:
+            return bench(plan, keep=options["keep"], progress=progress)
+
+    def _push(self, options: dict[str, Any]) -> PushReport:
+        with self._bar() as progress:
+            return bench_push(options["push"], seed=options["seed"], progress=progress)
+
+    @contextmanager
+    def _bar(self) -> Iterator[Progress]:
         with tqdm(disable=None, file=self.stderr, leave=False) as bar:
 
             def progress(step: str, done: int, total: int) -> None:
@@ -59,7 +76,7 @@ class Command(BaseCommand):
                 bar.n, bar.total = done, total
                 bar.refresh()
 
-            return bench(plan, keep=options["keep"], progress=progress)
+            yield progress
 
 
 def _lines(report: BenchReport) -> Iterator[str]:
@@ -91,3 +108,15 @@ def _scope_lines(scope: ScopeFigures) -> Iterator[str]:
     for stage, row in scope.latency_ms.items():
         yield f"  {stage:<12} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
     yield "  " + ", ".join(f"{code} {count}" for code, count in scope.notes.items())
+
+
+def _push_lines(report: PushReport) -> Iterator[str]:
+    yield f"{report.documents:,} documents, {report.chunks:,} chunks, {report.failed:,} failed"
+    for phase in report.phases:
+        yield ""
+        rate = phase.documents / phase.seconds
+        yield f"  {phase.name}: {phase.documents:,} in {phase.seconds:.1f} s, {rate:.1f} a second"
+        yield f"  {'documents':>12} {'a second':>10} {'MiB':>8}"
+        for point in phase.points:
+            yield f"  {point.documents:>12,} {point.documents_per_second:>10.1f} {point.rss_bytes / _MIB:>8.0f}"
+        yield f"  memory after the first fifth: {phase.grown_bytes / _MIB:+.1f} MiB"

@@ -1,4 +1,4 @@
-"""`manage.py enrich --connection X`: have a language model add to a connection's chunks."""
+"""`manage.py enrich --connection X`: have a model add to a connection's chunks."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -15,7 +15,7 @@ from retrieval.ingest.enrich.services import Pass, enrich, estimate_pass, remove
 class Command(BaseCommand):
     """Show what a pass would cost; run one after a word of consent."""
 
-    help = "Let a language model write context or questions for the chunks of a connection."
+    help = "Let a model write context or questions for the chunks of a connection."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--connection", metavar="SLUG", required=True)
@@ -58,9 +58,10 @@ class Command(BaseCommand):
 
 def _told(cost: Estimate) -> str:
     price = "no price configured" if cost.price is None else f"about {cost.price:.4f} at the configured price"
+    here = f"; questions for {cost.written_here} by the model on this machine" if cost.written_here else ""
     return (
         f"{cost.waiting} chunks wait; a pass takes {cost.chunks} in {cost.requests} requests: about {cost.tokens_sent}"
-        f" tokens sent, {cost.tokens_answered} answered; {price}."
+        f" tokens sent, {cost.tokens_answered} answered; {price}{here}."
     )
 
 

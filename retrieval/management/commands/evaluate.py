@@ -1,4 +1,4 @@
-"""`manage.py evaluate DIR`: measure a preset on a judged collection."""
+"""`manage.py evaluate DIR`, `manage.py evaluate --set SLUG`: measure a preset on a judged collection, or on a set."""
 
 import json
 from argparse import ArgumentParser
@@ -9,26 +9,39 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
+from corecube.access import Principal, user_named
 from corecube.errors import CoreCubeError
+from corecube.models import User
 from retrieval.evaluate.datasets import load_dataset
+from retrieval.evaluate.question_set import SetResult, measure_cases
 from retrieval.evaluate.runner import Evaluation, evaluate
-from retrieval.models import Sync
+from retrieval.models import QuestionSet, Sync
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
 
 class Command(BaseCommand):
     """Run every judged query through the production path."""
 
-    help = "Measure a preset on a judged collection in the BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv)."
+    help = (
+        "Measure a preset on a judged collection in the BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv), "
+        "or on a question set of this installation."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("directory", type=Path)
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("directory", type=Path, nargs="?")
+        what.add_argument("--set", metavar="SLUG", help="a question set")
+        parser.add_argument("--as", metavar="USER", help="with --set: who asks; the first admin unless it is said")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             preset_named(options["preset"])
+            if options["set"]:
+                result = _measured_set(options)
+                self.stdout.write(json.dumps(_set_json(result)) if options["json"] else _set_table(result))
+                return
             dataset = load_dataset(options["directory"])
             with tqdm(unit=" documents", disable=None, file=self.stderr, leave=False) as bar:
 
@@ -39,6 +52,37 @@ class Command(BaseCommand):
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else _table(evaluation))
+
+
+def _measured_set(options: dict[str, Any]) -> SetResult:
+    question_set = QuestionSet.objects.filter(slug=options["set"]).first()
+    if question_set is None:
+        raise CommandError(f"There is no question set {options['set']!r}.")
+    name = options["as"]
+    user = user_named(name) if name else User.objects.filter(is_active=True, is_staff=True).order_by("pk").first()
+    if user is None:
+        raise CommandError("There is no admin; say with --as who asks.")
+    return measure_cases(list(question_set.cases.all()), preset=options["preset"], principal=Principal(user))
+
+
+def _set_json(result: SetResult) -> dict[str, Any]:
+    return {
+        "preset": result.preset,
+        "cases": len(result.cases),
+        "measured": result.measured,
+        "measures": asdict(result.means),
+        "rightly_refused": result.refusals,
+        "wrongly_refused": result.wrongly_refused,
+    }
+
+
+def _set_table(result: SetResult) -> str:
+    lines = [f"{result.preset}, {len(result.cases)} cases, {result.measured} with judgments", ""]
+    for name, value in asdict(result.means).items():
+        lines.append(f"  {name:<16} {'-' if value is None else f'{value:.4f}'}")
+    lines.append("  {:<16} {} of {}".format("rightly refused", *result.refusals))
+    lines.append("  {:<16} {} of {}".format("wrongly refused", *result.wrongly_refused))
+    return "\n".join(lines)
 
 
 def _table(evaluation: Evaluation) -> str:

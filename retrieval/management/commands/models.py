@@ -14,7 +14,9 @@ from retrieval.encoders import load_encoder
 from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder, Precision, named_directory
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.fetch import fetch_model
-from retrieval.encoders.manifest import Manifest, ModelManifest, read_any_manifest, verify_files
+from retrieval.encoders.local import files_size, present
+from retrieval.encoders.manifest import Manifest, Seq2SeqManifest, read_any_manifest, verify_files
+from retrieval.encoders.seq2seq import load_seq2seq
 from retrieval.errors import EncoderError, ModelMissingError
 
 _UNIT_LENGTH_TOLERANCE = 1e-4
@@ -55,7 +57,7 @@ class Command(BaseCommand):
 
     def _list(self, models_dir: Path) -> None:
         self.stdout.write(_row("model", "state", "size", "dim", "path"))
-        for name in sorted({*KNOWN_MODELS, *_present(models_dir)}):
+        for name in sorted({*KNOWN_MODELS, *present(models_dir)}):
             self.stdout.write(_described(models_dir / name))
 
     def _fetch(self, models_dir: Path, options: dict[str, Any]) -> None:
@@ -70,7 +72,7 @@ class Command(BaseCommand):
         self.stderr.write(line, str)
 
     def _verify(self, models_dir: Path, name: str | None) -> None:
-        names = [name] if name else _present(models_dir)
+        names = [name] if name else present(models_dir)
         if not names:
             raise CommandError(f"There is no model in {models_dir}. Run `manage.py models fetch`.")
         for each in names:
@@ -78,15 +80,12 @@ class Command(BaseCommand):
             self.stdout.write(f"{each}: intact")
 
 
-def _present(models_dir: Path) -> list[str]:
-    """Return the names of the directories of models, known or the user's own; workspaces start with a dot."""
-    if not models_dir.is_dir():
-        return []
-    return sorted(entry.name for entry in models_dir.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-
-
 def _described(directory: Path) -> str:
-    uses = {settings.CORECUBE_MODEL: "default", settings.CORECUBE_RERANKER: "reranker"}
+    uses = {
+        settings.CORECUBE_MODEL: "default",
+        settings.CORECUBE_RERANKER: "reranker",
+        settings.CORECUBE_ENRICH_QUESTIONS_MODEL: "questions",
+    }
     name = f"{directory.name} ({uses[directory.name]})" if directory.name in uses else directory.name
     try:
         manifest = read_any_manifest(directory)
@@ -95,17 +94,13 @@ def _described(directory: Path) -> str:
     except EncoderError:
         return _row(name, "damaged", "", "", directory)
     dim = manifest.dim if isinstance(manifest, Manifest) else ""
-    return _row(name, "ready", f"{_size(manifest, directory) / _MEGABYTE:.0f} MB", dim, directory)
+    return _row(name, "ready", f"{files_size(manifest, directory) / _MEGABYTE:.0f} MB", dim, directory)
 
 
 def _dim(name: str) -> int | str:
     """Return the components of a known embedding model's vectors, nothing for any other model."""
     known = KNOWN_MODELS.get(name)
     return known.dim if isinstance(known, KnownEmbedder) else ""
-
-
-def _size(manifest: ModelManifest, directory: Path) -> int:
-    return sum((directory / name).stat().st_size for name in manifest.files)
 
 
 def _row(*cells: object) -> str:
@@ -116,10 +111,13 @@ def _row(*cells: object) -> str:
 def _verify_model(directory: Path) -> None:
     """Raise EncoderError unless the files are the manifest's and the model does what its kind is for."""
     manifest = verify_files(directory)
-    if isinstance(manifest, Manifest):
-        _verify_vectors(manifest, directory)
-    else:
-        load_cross_encoder(directory)
+    match manifest:
+        case Manifest():
+            _verify_vectors(manifest, directory)
+        case Seq2SeqManifest():
+            load_seq2seq(directory)
+        case _:
+            load_cross_encoder(directory)
 
 
 def _verify_vectors(manifest: Manifest, directory: Path) -> None:

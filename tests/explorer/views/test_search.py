@@ -218,5 +218,5 @@ def test_markup_in_documents_and_queries_is_escaped(browse, world):
 
 def test_a_page_costs_a_fixed_number_of_statements(browse, django_assert_max_num_queries):
     alice = browse("alice")
-    with django_assert_max_num_queries(32):
+    with django_assert_max_num_queries(33):
         alice.get("/", {"q": "rollback"})

@@ -31,6 +31,7 @@ def test_everything_that_the_page_loads_is_here(db, client, path):
 def test_corecubes_own_api_is_described(db, client):
     described = client.get("/api/openapi.json").json()
     assert described["paths"].keys() == {
+        "/api/v1/access/check",
         "/api/v1/search",
         "/api/v1/documents",
         "/api/v1/documents/{document_id}",
@@ -42,11 +43,15 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/presets/{name}/versions",
         "/api/v1/presets/{name}/draft",
         "/api/v1/presets/{name}/promote",
+        "/api/v1/connections/check",
+        "/api/v1/connections/{slug}",
+        "/api/v1/connections/{slug}/check",
         "/api/v1/connections/{slug}/dry-run",
         "/api/v1/jobs",
         "/api/v1/jobs/{job_id}",
         "/api/v1/jobs/{job_id}/cancel",
         "/api/v1/jobs/{job_id}/retry",
+        "/api/v1/lifeline",
         "/api/v1/indexes",
     }
     assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100

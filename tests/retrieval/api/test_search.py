@@ -100,3 +100,19 @@ def test_an_admin_is_told_of_excluded_connections(world, post):
 def test_it_answers_with_nothing_for_charlie(world, post):
     answer = post(PATH, {"query": "rollback", "explain": True}, world.key("charlie")).json()
     assert (answer["hits"], answer["passages"]) == ([], [])
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "fulltext"])
+def test_a_mode_runs_all_legs_or_one(world, post, mode):
+    answer = post(PATH, {"query": "rollback", "mode": mode, "explain": True}, world.key("bob")).json()
+    legs = {leg for hit in answer["hits"] for leg in hit["explain"]["ranks"]}
+    assert answer["mode"] == mode
+    assert legs == ({"dense", "fulltext"} if mode == "hybrid" else {mode})
+
+
+def test_an_unknown_mode_names_those_that_there_are(world, post):
+    response = post(PATH, {"query": "rollback", "mode": "graph"}, world.key("bob"))
+    assert response.status_code == 422
+    error = response.json()["error"]
+    assert error["code"] == "unknown_mode"
+    assert "hybrid, dense, fulltext" in error["message"]

@@ -30,6 +30,9 @@ class Scripted:
             else:
                 yield step
 
+    def refuses(self, text):
+        return text.startswith("Sorry")
+
 
 @pytest.fixture
 def stream(world):

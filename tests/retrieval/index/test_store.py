@@ -6,6 +6,7 @@ from corecube.errors import DatabaseUnavailableError
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.index.lexemes import any_of, quoted
+from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
 from retrieval.models import Chunk
 from retrieval.query import read_query
@@ -161,12 +162,12 @@ def test_the_whole_share_is_everything(world, bob, common):
 
 def test_a_statement_that_outlives_its_time_is_a_timeout(alice):
     with pytest.raises(SearchTimeoutError):
-        store._read("SELECT pg_sleep(5)", {}, timeout_seconds=0.05)
+        read("SELECT pg_sleep(5)", {}, timeout_seconds=0.05)
 
 
 def test_a_lost_connection_is_an_unavailable_database(alice):
     with pytest.raises(DatabaseUnavailableError):
-        store._read("SELECT pg_terminate_backend(pg_backend_pid())", {})
+        read("SELECT pg_terminate_backend(pg_backend_pid())", {})
     database.close()
 
 

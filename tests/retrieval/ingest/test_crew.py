@@ -192,7 +192,7 @@ def test_another_recipe_makes_a_known_version_be_read(folders):
     assert source.reads == ["a", "b"]
 
 
-def test_a_dry_run_counts_and_stores_nothing(folders, tmp_path):
+def test_a_dry_run_counts_and_names_the_first_and_stores_no_document(folders, tmp_path):
     sync_connection(folders["small"])
     (tmp_path / "small" / "00.md").write_text("# New words\n\nOther text.\n")
     (tmp_path / "small" / "01.md").unlink()
@@ -203,7 +203,19 @@ def test_a_dry_run_counts_and_stores_nothing(folders, tmp_path):
     sync = folders["small"].syncs.first()
     assert (sync.status, sync.seen, sync.added, sync.changed, sync.unchanged, sync.deleted) == ("done", 3, 1, 1, 1, 1)
     assert list(Document.objects.order_by("pk").values()) == before
+    named = sync.items.order_by("external_id").values_list("external_id", "state", "outcome")
+    assert list(named) == [("00.md", "done", "changed"), ("01.md", "gone", ""), ("09.md", "done", "added")]
+    assert job_states([sync], timezone.now())[0].retryable == 0
+    sync_connection(folders["small"])
     assert not SyncItem.objects.exists()
+
+
+def test_a_dry_run_names_no_more_than_the_first(folders, monkeypatch):
+    monkeypatch.setattr("retrieval.ingest.listing.FIRST_NAMES", 3)
+    queue_sync(folders["large"], actor=None, dry_run=True)
+    work_through()
+    sync = folders["large"].syncs.first()
+    assert (sync.added, sync.items.count()) == (40, 3)
 
 
 def test_a_cancelled_sync_stores_nothing_more(folders, monkeypatch):

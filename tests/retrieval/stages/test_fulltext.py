@@ -8,10 +8,10 @@ import pytest
 from corecube.access import scope_for
 from retrieval.config import FulltextConfig
 from retrieval.deadline import Deadline
+from retrieval.index.lexemes import rarest
 from retrieval.ingest.sync import sync_connection
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Fulltext
-from retrieval.stages.fulltext import rarest
 from retrieval.types import QueryTerms, SearchState, Term
 
 

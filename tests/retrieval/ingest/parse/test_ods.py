@@ -75,6 +75,6 @@ def test_hostile_and_locked_files_are_refused(zipped):
     assert reason_of(zipped({**parts(), "content.xml": '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>'})) == "corrupt"
     assert reason_of(zipped(parts(more={"META-INF/manifest.xml": "<manifest:encryption-data/>"}))) == "encrypted"
     assert (
-        reason_of(zipped({"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": "<x/>"}))
+        reason_of(zipped({"mimetype": "application/vnd.oasis.opendocument.graphics", "content.xml": "<x/>"}))
         == "unsupported_type"
     )

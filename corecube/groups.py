@@ -1,0 +1,86 @@
+"""Groups: making, renaming and deleting them, and who is in them."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group
+from django.db import transaction
+
+from corecube import audit
+from corecube.errors import InvalidRequestError
+from corecube.models import User
+from corecube.reach import ReachChange, reach_change, reach_of
+
+
+@dataclass(frozen=True, slots=True)
+class GroupConsequences:
+    """What deleting a group does."""
+
+    members: int
+    grants: int
+    reach: ReachChange
+
+
+@transaction.atomic
+def create_group(*, name: str, actor: User) -> Group:
+    """Add an empty group without grants; raise InvalidRequestError for a name that there is."""
+    _require_new(name)
+    group = Group.objects.create(name=name)
+    audit.record("group.created", actor=actor, subject=name)
+    return group
+
+
+@transaction.atomic
+def rename_group(group: Group, *, name: str, actor: User) -> None:
+    """Rename a group; raise InvalidRequestError for a name that another one has."""
+    if group.name == name:
+        return
+    _require_new(name)
+    before, group.name = group.name, name
+    group.save(update_fields=["name"])
+    audit.record("group.renamed", actor=actor, subject=name, before=before)
+
+
+@transaction.atomic
+def set_membership(group: Group, user: User, *, is_member: bool, actor: User) -> ReachChange:
+    """Put a user into a group or take them out; return what they came to see or lost sight of."""
+    same = User.objects.filter(pk=user.pk)
+    User.objects.select_for_update().get(pk=user.pk)
+    if user.groups.filter(pk=group.pk).exists() == is_member:
+        return ReachChange()
+    seen = reach_of(same)
+    if is_member:
+        user.groups.add(group)
+    else:
+        user.groups.remove(group)
+    action = "group.member_added" if is_member else "group.member_removed"
+    audit.record(action, actor=actor, subject=group.name, user=user.username)
+    return reach_change(seen, reach_of(same))
+
+
+def deletion_of(group: Group) -> GroupConsequences:
+    """Return what deleting a group would do, by doing it and going back."""
+    with transaction.atomic():
+        found = _delete(group)
+        transaction.set_rollback(True)
+    return found
+
+
+@transaction.atomic
+def delete_group(group: Group, *, actor: User) -> GroupConsequences:
+    """Delete a group with its grants; return what went."""
+    name = group.name
+    gone = _delete(group)
+    audit.record("group.deleted", actor=actor, subject=name, members=gone.members, grants=gone.grants)
+    return gone
+
+
+def _delete(group: Group) -> GroupConsequences:
+    people = User.objects.filter(pk__in=list(User.objects.filter(groups=group).values_list("pk", flat=True)))
+    seen, members, grants = reach_of(people), people.count(), group.grants.count()
+    Group.objects.filter(pk=group.pk).delete()
+    return GroupConsequences(members, grants, reach_change(seen, reach_of(people)))
+
+
+def _require_new(name: str) -> None:
+    if Group.objects.filter(name__iexact=name).exists():
+        raise InvalidRequestError("There is a group with this name.")

@@ -1,0 +1,101 @@
+"""What each hit's score is made of, one bar a hit: contributions, not raw signals."""
+
+from typing import Any, Final
+
+from explorer import wording
+from explorer.charts.chart import Chart
+from retrieval.services import SearchOutcome
+from retrieval.types import Hit
+
+#: Signals that have a colour of their own; any other one is drawn in the neutral one.
+_HUES: Final = frozenset({"dense", "fulltext", "freshness", "rerank"})
+_LONGEST_TITLE: Final = 28
+#: Pixels of one bar with its gap, and of the axis and the legend around them.
+_BAR: Final = 26
+_AROUND: Final = 76
+
+
+def contributions(outcome: SearchOutcome) -> Chart | None:
+    """Return the bars of the hits wanted, best on top; None where no hit was blended.
+
+    The parts of a bar sum to the hit's score. A part of a leg that did not return the hit is hatched.
+    """
+    hits = [hit for hit in outcome.hits if hit.facts is not None and hit.contributions]
+    if not hits:
+        return None
+    signals = tuple(dict.fromkeys(signal for hit in hits for signal in hit.contributions))
+    legs = frozenset(outcome.state.rankings)
+    return Chart(
+        id="contributions",
+        title="What each score is made of",
+        summary="Contributions to the score, which sum to it. Hatched: the leg did not return the hit itself.",
+        data=[_trace(signal, hits, legs) for signal in signals],
+        layout=_layout(hits),
+        headers=("Hit", *(wording.signal_label(signal) for signal in signals), "Score"),
+        rows=tuple(
+            (name(rank, hit), *(_cell(hit, signal, legs) for signal in signals), f"{hit.score:.3f}")
+            for rank, hit in enumerate(hits, start=1)
+        ),
+        height=_AROUND + _BAR * len(hits),
+    )
+
+
+def name(rank: int, hit: Hit) -> str:
+    """Return a hit's place and title, cut to what an axis has room for."""
+    title = hit.chunk.title
+    return f"{rank}  {title if len(title) <= _LONGEST_TITLE else f'{title[: _LONGEST_TITLE - 1].rstrip()}…'}"
+
+
+def hue(signal: str) -> str:
+    """Return the token that a signal is drawn in."""
+    return signal if signal in _HUES else "edge"
+
+
+def _trace(signal: str, hits: list[Hit], legs: frozenset[str]) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": wording.signal_label(signal),
+        "x": [hit.contributions.get(signal) for hit in hits],
+        "y": list(range(1, len(hits) + 1)),
+        "customdata": [
+            [hit.chunk.title, "not returned by the leg" if _is_absent(hit, signal, legs) else ""] for hit in hits
+        ],
+        "hovertemplate": "%{customdata[0]}<br>%{fullData.name} %{x:+.3f} %{customdata[1]}<extra></extra>",
+        "marker": {
+            "color": hue(signal),
+            "line": {"color": hue(signal), "width": 1},
+            "pattern": {
+                "shape": ["/" if _is_absent(hit, signal, legs) else "" for hit in hits],
+                "fillmode": "replace",
+                "size": 5,
+                "solidity": 0.3,
+            },
+        },
+    }
+
+
+def _layout(hits: list[Hit]) -> dict[str, Any]:
+    return {
+        "barmode": "relative",
+        "margin": {"t": 34},
+        "bargap": 0.35,
+        "xaxis": {"zeroline": True, "title": {"text": "score"}},
+        "yaxis": {
+            "autorange": "reversed",
+            "tickvals": list(range(1, len(hits) + 1)),
+            "ticktext": [name(rank, hit) for rank, hit in enumerate(hits, start=1)],
+            "showgrid": False,
+            "zeroline": False,
+        },
+    }
+
+
+def _cell(hit: Hit, signal: str, legs: frozenset[str]) -> str:
+    if signal not in hit.contributions:
+        return "\N{EN DASH}"
+    return f"{hit.contributions[signal]:.3f}{' (not returned)' if _is_absent(hit, signal, legs) else ''}"
+
+
+def _is_absent(hit: Hit, signal: str, legs: frozenset[str]) -> bool:
+    return signal in legs and signal not in hit.ranks

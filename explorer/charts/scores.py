@@ -1,0 +1,150 @@
+"""How the scores of a search lie, with what cut them off: each leg's ranking, and the final order."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final
+
+from explorer import wording
+from explorer.charts.chart import Chart
+from explorer.charts.contributions import hue
+from retrieval.services import SearchOutcome
+from retrieval.types import ChunkId, DropReason, Hit
+
+_HEIGHT: Final = 220
+#: A floor this many spans of the scores below them would squeeze the scores together; the summary tells of it instead.
+_FAR: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Where a list ends: a score below which nothing stays, or a place beyond which nothing is shown."""
+
+    text: str
+    score: float | None = None
+    place: float | None = None
+
+
+def score_charts(outcome: SearchOutcome) -> tuple[Chart, ...]:
+    """Return one chart a leg and one of the final order; those without hits are left out.
+
+    None at all before access was checked a second time; what that check dropped is in no chart.
+    """
+    if not outcome.state.access_checked:
+        return ()
+    return tuple(_charts(outcome))
+
+
+def _charts(outcome: SearchOutcome) -> Iterator[Chart]:
+    shown = {hit.chunk_id for hit in outcome.hits}
+    hidden = {drop.chunk_id for drop in outcome.state.drops if drop.reason is DropReason.ACCESS}
+    for leg, ranking in outcome.state.rankings.items():
+        if hits := [hit for hit in ranking if hit.chunk_id not in hidden]:
+            yield _chart(leg, _leg_title(leg), hits, shown, _leg_cuts(leg, hits, outcome))
+    if hits := list(outcome.state.hits):
+        yield _chart("final", "Final scores", hits, shown, _final_cuts(hits, outcome))
+
+
+def _leg_title(leg: str) -> str:
+    return {"dense": "Cosines of the vector leg", "fulltext": "Scores of the full-text leg"}.get(
+        leg, f"Scores of the leg {wording.leg_label(leg)}"
+    )
+
+
+def _leg_cuts(leg: str, hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
+    depth = getattr(getattr(outcome.config, leg, None), "depth", None)
+    last = hits[-1].score
+    if depth is not None and len(hits) >= depth:
+        return (_Cut(f"last of {depth} read: {last:.3f}", score=last),)
+    return ()
+
+
+def _final_cuts(hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
+    top_k = outcome.state.top_k
+    least = outcome.config.floor.least(hits[-1].score_type)
+    # A floor of -inf keeps all.
+    floor = (_Cut(f"floor {least:g}", score=least),) if isfinite(least) else ()
+    return (*floor, _Cut(f"{top_k} wanted", place=top_k + 0.5)) if len(hits) > top_k else floor
+
+
+def _chart(name: str, title: str, hits: Sequence[Hit], shown: set[ChunkId], cuts: tuple[_Cut, ...]) -> Chart:
+    scores = [hit.score for hit in hits]
+    near, far = _drawn(cuts, scores)
+    return Chart(
+        id=f"scores-{name}",
+        title=title,
+        summary=_summary(scores, sum(hit.chunk_id in shown for hit in hits), (*near, *far)),
+        data=[_ranking(scores, hue(name)), _shown(hits, shown, hue(name))],
+        layout=_layout(near, scores),
+        headers=("Place", "Score", "Shown"),
+        rows=tuple(
+            (str(place), f"{hit.score:.4f}", "yes" if hit.chunk_id in shown else "no")
+            for place, hit in enumerate(hits, start=1)
+        ),
+        height=_HEIGHT,
+    )
+
+
+def _summary(scores: Sequence[float], shown: int, cuts: Sequence[_Cut]) -> str:
+    span = f"{wording.counted(len(scores), 'hit')} from {scores[0]:.3f} to {scores[-1]:.3f}, {shown} of them shown"
+    return "; ".join((span, *(cut.text for cut in cuts))) + "."
+
+
+def _drawn(cuts: tuple[_Cut, ...], scores: Sequence[float]) -> tuple[tuple[_Cut, ...], tuple[_Cut, ...]]:
+    """Return the cuts that can be drawn beside the scores, and those that lie too far below."""
+    lowest = min(scores) - _FAR * max(max(scores) - min(scores), 0.1)
+    near = tuple(cut for cut in cuts if cut.score is None or cut.score >= lowest)
+    return near, tuple(cut for cut in cuts if cut not in near)
+
+
+def _ranking(scores: Sequence[float], colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "score",
+        "x": list(range(1, len(scores) + 1)),
+        "y": list(scores),
+        "line": {"color": colour, "width": 1.5, "shape": "hv"},
+        "hovertemplate": "place %{x}: %{y:.3f}<extra></extra>",
+        "showlegend": False,
+    }
+
+
+def _shown(hits: Sequence[Hit], shown: set[ChunkId], colour: str) -> dict[str, Any]:
+    places = [(place, hit.score) for place, hit in enumerate(hits, start=1) if hit.chunk_id in shown]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "among the hits",
+        "x": [place for place, _ in places],
+        "y": [score for _, score in places],
+        "marker": {"color": colour, "size": 6, "line": {"color": "panel", "width": 1}},
+        "hovertemplate": "place %{x}: %{y:.3f}, among the hits<extra></extra>",
+        "showlegend": False,
+    }
+
+
+def _layout(cuts: Sequence[_Cut], scores: Sequence[float]) -> dict[str, Any]:
+    levels = [*scores, *(cut.score for cut in cuts if cut.score is not None)]
+    room = 0.08 * max(max(levels) - min(levels), 0.02)
+    return {
+        "margin": {"t": 18},
+        "xaxis": {"title": {"text": "place"}, "range": [0.4, len(scores) + 0.8], "zeroline": False},
+        "yaxis": {"range": [min(levels) - room, max(levels) + room], "zeroline": False, "nticks": 6},
+        "shapes": [_line(cut) for cut in cuts],
+        "annotations": [_words(cut) for cut in cuts],
+    }
+
+
+def _line(cut: _Cut) -> dict[str, Any]:
+    line = {"color": "bad", "width": 1, "dash": "dot"}
+    if cut.score is not None:
+        return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": cut.score, "y1": cut.score, "line": line}
+    return {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": cut.place, "x1": cut.place, "line": line}
+
+
+def _words(cut: _Cut) -> dict[str, Any]:
+    words = {"text": cut.text, "showarrow": False, "font": {"size": 10, "color": "soft"}}
+    if cut.score is not None:
+        return words | {"xref": "paper", "x": 1, "xanchor": "right", "y": cut.score, "yanchor": "bottom"}
+    return words | {"yref": "paper", "y": 1, "yanchor": "bottom", "x": cut.place, "xanchor": "center"}

@@ -1,0 +1,111 @@
+"""Searches over time: how long they took, and how many there were."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from explorer.charts.chart import Chart
+from retrieval.traffic import Bin, Traffic
+
+_HEIGHT: Final = 230
+_DAY: Final = timedelta(days=1)
+_NOTHING: Final = "\N{EN DASH}"
+
+
+def traffic_charts(found: Traffic) -> tuple[Chart, Chart] | None:
+    """Return latency and volume; None where nothing was searched."""
+    return (latency_chart(found), volume_chart(found)) if found.total.searches else None
+
+
+def latency_chart(found: Traffic) -> Chart:
+    """Return the milliseconds that half of the searches, and 95 of 100, stayed under; bins without any are gaps."""
+    p50, p95 = milliseconds(found.total.p50), milliseconds(found.total.p95)
+    return Chart(
+        id="latency",
+        title="Latency",
+        summary=f"Half of the searches took less than {p50} ms, 95 of 100 less than {p95} ms.",
+        data=[
+            _line(found.bins, "95 of 100", "p95", "freshness"),
+            _line(found.bins, "half", "p50", "accent"),
+        ],
+        layout=_layout("ms"),
+        headers=("From", "Searches", "p50, ms", "p95, ms"),
+        rows=tuple(
+            (moment(it.begins, found), f"{it.figures.searches:,}", *map(milliseconds, (it.figures.p50, it.figures.p95)))
+            for it in found.bins
+        ),
+        height=_HEIGHT,
+    )
+
+
+def volume_chart(found: Traffic) -> Chart:
+    """Return the searches of each bin, those that found something under those that found nothing."""
+    total = found.total
+    return Chart(
+        id="volume",
+        title="Searches",
+        summary=f"{total.searches:,} in all; {total.empty:,} found nothing, {total.degraded:,} fell back.",
+        data=[
+            _bars(found, "with hits", [it.figures.searches - it.figures.empty for it in found.bins], "accent"),
+            _bars(found, "no hits", [it.figures.empty for it in found.bins], "bad"),
+        ],
+        layout=_layout("") | {"barmode": "stack", "bargap": 0.25},
+        headers=("From", "With hits", "No hits", "Refused", "Degraded"),
+        rows=tuple((moment(it.begins, found), *map(str, _counts(it))) for it in found.bins),
+        height=_HEIGHT,
+    )
+
+
+def milliseconds(value: float | None) -> str:
+    """Return a latency as a figure, or a dash where there is none."""
+    return _NOTHING if value is None else f"{value:,.0f}"
+
+
+def moment(begins: datetime, found: Traffic) -> str:
+    """Return a bin's begin as a table says it: with the hour where bins are shorter than a day."""
+    return f"{begins:%d %b}" if found.width >= _DAY else f"{begins:%d %b %H:%M}"
+
+
+def _counts(it: Bin) -> tuple[int, int, int, int]:
+    figures = it.figures
+    return figures.searches - figures.empty, figures.empty, figures.refused, figures.degraded
+
+
+def _times(bins: Sequence[Bin]) -> list[str]:
+    return [it.begins.strftime("%Y-%m-%d %H:%M") for it in bins]
+
+
+def _line(bins: Sequence[Bin], name: str, field: str, colour: str) -> dict[str, Any]:
+    values = [getattr(it.figures, field) for it in bins]
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": _times(bins),
+        "y": [None if value is None else round(value, 1) for value in values],
+        "line": {"color": colour, "width": 1.5},
+        "marker": {"color": colour, "size": 4},
+        "connectgaps": False,
+        "hovertemplate": f"%{{x}}: {name} under %{{y:.0f}} ms<extra></extra>",
+    }
+
+
+def _bars(found: Traffic, name: str, values: list[int], colour: str) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "name": name,
+        "x": _times(found.bins),
+        "y": values,
+        "offset": 0,
+        "width": found.width / timedelta(milliseconds=1) * 0.8,
+        "marker": {"color": colour},
+        "hovertemplate": f"%{{x}}: %{{y}} {name}<extra></extra>",
+    }
+
+
+def _layout(unit: str) -> dict[str, Any]:
+    return {
+        "margin": {"t": 30},
+        "xaxis": {"type": "date", "showgrid": False, "nticks": 6},
+        "yaxis": {"rangemode": "tozero", "nticks": 5, "ticksuffix": f" {unit}" if unit else "", "zeroline": False},
+    }

@@ -1,0 +1,176 @@
+"""Where a search's time went: one bar a stage, from when it began to when it ended, against the deadline."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from explorer import wording
+from explorer.charts.chart import Chart
+from explorer.panels.funnel import milliseconds
+from retrieval.types import Span
+
+_HUES: Final = {"embed": "dense", "analyze": "fulltext"} | {
+    name: name for name in ("dense", "fulltext", "freshness", "rerank")
+}
+#: The deadline is drawn where the search took at least this share of it; else an arrow says where it lies.
+_NEAR_DEADLINE: Final = 0.25
+#: Past this share of the deadline optional stages are skipped.
+SOFT_SHARE: Final = 0.85
+_BAR: Final = 22
+_AROUND: Final = 70
+
+
+@dataclass(frozen=True, slots=True)
+class TimedStage:
+    """A stage that did work, and when."""
+
+    stage: str
+    #: Milliseconds from the search's begin.
+    begins: float
+    takes: float
+    is_degraded: bool
+
+    @property
+    def ends(self) -> float:
+        """When it ended, in milliseconds from the search's begin."""
+        return self.begins + self.takes
+
+
+@dataclass(frozen=True, slots=True)
+class _Timing:
+    """What of a span the clock needs, whether it was just run or is read from a stored trace."""
+
+    stage: str
+    parent: str
+    milliseconds: float
+    is_degraded: bool
+
+    @classmethod
+    def of(cls, span: Span | Mapping[str, Any]) -> Self:
+        if isinstance(span, Span):
+            return cls(span.stage, span.parent, span.seconds * 1000, any(note.degraded for note in span.notes))
+        notes = span.get("notes", ())
+        return cls(span["stage"], span.get("parent", ""), span["ms"], any(note["degraded"] for note in notes))
+
+
+def timed_stages(spans: Iterable[Span | Mapping[str, Any]]) -> tuple[TimedStage, ...]:
+    """Return the stages in order with their times.
+
+    Stages follow each other; those that ran inside another stand in its place and begin with it. Takes the spans of an
+    outcome (`outcome.trace`) or of a stored trace (`record.trace["spans"]`).
+    """
+    return tuple(_timed([_Timing.of(span) for span in spans]))
+
+
+def _timed(timings: Sequence[_Timing]) -> Iterator[TimedStage]:
+    clock = 0.0
+    for timing in timings:
+        if timing.parent:
+            continue
+        inside = [child for child in timings if child.parent == timing.stage] or [timing]
+        yield from (TimedStage(it.stage, clock, it.milliseconds, it.is_degraded) for it in inside)
+        clock += timing.milliseconds
+
+
+def waterfall(
+    spans: Iterable[Span | Mapping[str, Any]], *, deadline_ms: int | None, name: str = "waterfall"
+) -> Chart | None:
+    """Return the stages as bars over time; None for a trace without spans.
+
+    `deadline_ms` is None where it is not known any more. `name` tells charts on one page apart.
+    """
+    spans = list(spans)
+    stages = timed_stages(spans)
+    if not stages:
+        return None
+    total = sum(timing.milliseconds for timing in map(_Timing.of, spans) if not timing.parent)
+    return Chart(
+        id=name,
+        title="Where the time went",
+        summary=_summary(stages, total, deadline_ms),
+        data=[_bars(stages)],
+        layout=_layout(stages, total, deadline_ms),
+        headers=("Stage", "Begins at, ms", "Takes, ms", "Ends at, ms"),
+        rows=tuple((it.stage, f"{it.begins:.1f}", f"{it.takes:.1f}", f"{it.ends:.1f}") for it in stages),
+        height=_AROUND + _BAR * len(stages),
+    )
+
+
+def _summary(stages: Sequence[TimedStage], total: float, deadline_ms: int | None) -> str:
+    slowest = max(stages, key=lambda it: it.takes)
+    took = f"{total:,.0f} ms" + (f" of {deadline_ms:,}" if deadline_ms else "")
+    return f"{took}; the longest stage is {slowest.stage} with {slowest.takes:.1f} ms. Legs run side by side."
+
+
+def _bars(stages: Sequence[TimedStage]) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "base": [round(it.begins, 3) for it in stages],
+        "x": [round(it.takes, 3) for it in stages],
+        "y": list(range(1, len(stages) + 1)),
+        "customdata": [[it.stage, wording.STAGE_PURPOSES.get(it.stage, "")] for it in stages],
+        "hovertemplate": "%{customdata[0]}: %{x:.1f} ms<br>%{customdata[1]}<extra></extra>",
+        "text": [milliseconds(it.takes / 1000) for it in stages],
+        "textposition": "outside",
+        "textfont": {"size": 10, "color": "soft"},
+        "cliponaxis": False,
+        "marker": {"color": ["warn" if it.is_degraded else _HUES.get(it.stage, "edge") for it in stages]},
+    }
+
+
+def _layout(stages: Sequence[TimedStage], total: float, deadline_ms: int | None) -> dict[str, Any]:
+    end = max(total, *(it.ends for it in stages)) * 1.12
+    is_near = deadline_ms is not None and total >= _NEAR_DEADLINE * deadline_ms
+    return {
+        "bargap": 0.3,
+        "xaxis": {
+            "range": [0, max(end, deadline_ms * 1.05) if deadline_ms is not None and is_near else end],
+            "title": {"text": "milliseconds"},
+            "zeroline": True,
+        },
+        "yaxis": {
+            "autorange": "reversed",
+            "tickvals": list(range(1, len(stages) + 1)),
+            "ticktext": [it.stage for it in stages],
+            "showgrid": False,
+            "zeroline": False,
+        },
+        **(_deadline(deadline_ms, is_near=is_near) if deadline_ms else {}),
+    }
+
+
+def _deadline(deadline_ms: int, *, is_near: bool) -> dict[str, Any]:
+    """Return the lines of the deadline and of the moment from which stages are skipped, or an arrow to it."""
+    if not is_near:
+        text = f"deadline at {deadline_ms:,} ms →"
+        return {"annotations": [_words(text, 1.0, xref="paper", xanchor="right")], "margin": {"t": 24}}
+    soft = round(deadline_ms * SOFT_SHARE)
+    return {
+        "shapes": [_line(soft, "warn", "dot"), _line(deadline_ms, "bad", "solid")],
+        "annotations": [
+            _words(f"skips from {soft:,}", soft, xref="x", xanchor="right"),
+            _words(f"deadline {deadline_ms:,}", deadline_ms, xref="x", xanchor="right", shift=14),
+        ],
+        "margin": {"t": 36},
+    }
+
+
+def _line(x: float, colour: str, dash: str) -> dict[str, Any]:
+    line = {"color": colour, "width": 1, "dash": dash}
+    return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+
+
+def _words(text: str, x: float, *, xref: str, xanchor: str, shift: int = 0) -> dict[str, Any]:
+    return {
+        "text": text,
+        "x": x,
+        "xref": xref,
+        "xanchor": xanchor,
+        "y": 1,
+        "yref": "paper",
+        "yanchor": "bottom",
+        "yshift": shift,
+        "showarrow": False,
+        "font": {"size": 10, "color": "soft"},
+    }

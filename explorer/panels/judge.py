@@ -1,0 +1,120 @@
+"""Judging in place: the grades at each hit, and what the judgments say of the ranking."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from explorer import wording
+from retrieval.judging import GRADES, Graded, PassageId
+from retrieval.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
+
+
+@dataclass(frozen=True, slots=True)
+class GradeButton:
+    """A grade that can be given."""
+
+    grade: int
+    meaning: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeStrip:
+    """The grades of one hit."""
+
+    #: Place of the hit, from 1.
+    rank: int
+    #: What a grade is sent for: the document, and the hash of the judged text.
+    passage: str
+    buttons: tuple[GradeButton, ...]
+    is_judged: bool
+    #: "2 by another", "3 as the median of 4 others", or empty.
+    others: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureCell:
+    """A measure by its name."""
+
+    name: str
+    #: Three decimals; a dash where there is nothing to measure against.
+    value: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePanel:
+    """What a ranking is worth by the judgments of its query."""
+
+    query: str
+    trace_id: UUID
+    #: By the place of the hit.
+    strips: Mapping[int, JudgeStrip]
+    measures: tuple[MeasureCell, ...]
+    #: Passages of the query that anybody judged, and that the viewer did.
+    judged: int
+    own: int
+
+    @property
+    def spoken(self) -> str:
+        """The measures as a screen reader is told them."""
+        return ", ".join(f"{cell.name} {cell.value}" for cell in self.measures)
+
+
+def judge_panel(
+    ranking: Sequence[PassageId], grades: Mapping[PassageId, Graded], *, query: str, trace_id: UUID
+) -> JudgePanel:
+    """Return the grades and measures of a ranking, best passage first."""
+    return JudgePanel(
+        query=query,
+        trace_id=trace_id,
+        strips={rank: judge_strip(rank, passage, grades.get(passage)) for rank, passage in enumerate(ranking, start=1)},
+        measures=measure_cells(measure(ranking, {passage: it.grade for passage, it in grades.items()})),
+        judged=len(grades),
+        own=sum(graded.own is not None for graded in grades.values()),
+    )
+
+
+def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeStrip:
+    """Return the grades of one hit."""
+    own = graded.own if graded else None
+    return JudgeStrip(
+        rank=rank,
+        passage=f"{passage.document_id}:{passage.content_hash}",
+        buttons=tuple(GradeButton(grade, meaning, grade == own) for grade, meaning in GRADES.items()),
+        is_judged=own is not None,
+        others=_others(graded) if graded and graded.own is None else "",
+    )
+
+
+def _others(graded: Graded) -> str:
+    if graded.others == 1:
+        return f"{graded.grade} by another"
+    return f"{graded.grade} as the median of {wording.counted(graded.others, 'other')}"
+
+
+def measure_cells(measures: Measures) -> tuple[MeasureCell, ...]:
+    """Return the measures as they are shown; only here are they rounded."""
+    return tuple(
+        MeasureCell(name, "\N{EN DASH}" if value is None else f"{value:.3f}", meaning)
+        for name, value, meaning in _measures(measures)
+    )
+
+
+def _measures(measures: Measures) -> Iterable[tuple[str, float | None, str]]:
+    yield (
+        f"nDCG@{CUTOFF}",
+        measures.ndcg,
+        "How much of the best possible order of the judged passages stands on top; gain 2^grade - 1.",
+    )
+    yield "MRR", measures.reciprocal_rank, "1 / the rank of the first passage with grade 2 or 3."
+    yield (
+        f"recall@{RECALL_CUTOFF}",
+        measures.recall,
+        f"Share of the passages with grade 2 or 3 that stand in the first {RECALL_CUTOFF}.",
+    )
+    yield (
+        f"judged@{CUTOFF}",
+        measures.judged,
+        f"Share of the first {CUTOFF} that anybody judged: compare the other measures only where this is alike.",
+    )

@@ -1,0 +1,185 @@
+"""Where did it go? One document's way through a search as a vertical list, and the documents to pick from."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from explorer import wording
+from retrieval.lifeline.types import ACCESS, INDEXED, PACKED, SCOPE, TOP_K, Lifeline, Step, StepState, Way
+from retrieval.types import ChunkId
+
+_LABELS: Final[Mapping[str, str]] = {
+    INDEXED: "indexed",
+    ACCESS: "access",
+    SCOPE: "scope",
+    TOP_K: "wanted",
+    PACKED: "packed",
+    # The second look at access, which is only about what the first one let through.
+    "access": "checked",
+}
+#: Where something was lost, inside a sentence; a stage that is not here by its own name.
+_PLACES: Final[Mapping[str, str]] = {INDEXED: "indexing", ACCESS: "access", PACKED: "packing", "fulltext": "full text"}
+_WORDS: Final[Mapping[StepState, str]] = {
+    StepState.PASSED: "passed",
+    StepState.MISSED: "not found here",
+    StepState.DEGRADED: "passed, degraded",
+    StepState.DROPPED: "dropped",
+    StepState.NOT_REACHED: "not reached",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step of the way."""
+
+    name: str
+    label: str
+    state: str
+    #: The state in words, beside the dot.
+    word: str
+    fact: str
+    remedy: str
+    #: The first step that dropped it.
+    is_loss: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LifelinePanel:
+    """A document's way through a search."""
+
+    document_id: UUID
+    title: str
+    #: Whether the reader can open it, and whether that is as the search's principal.
+    has_page: bool
+    is_principals: bool
+    source: str
+    #: What became of it: "packed as [3]", "lost at dedupe".
+    verdict: str
+    is_packed: bool
+    steps: tuple[StepRow, ...]
+    #: The chunk that the steps tell of; None where there is none.
+    chunk_id: ChunkId | None
+    place: str
+    #: What became of all its chunks, where there are several.
+    ways: tuple[str, ...]
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that the search box found."""
+
+    document_id: UUID
+    title: str
+    source: str
+    #: Why it is not in the index; empty for one that is.
+    trouble: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WherePanel:
+    """The tab "Where did it go?"."""
+
+    find: str
+    candidates: tuple[Candidate, ...]
+    #: There are more than are listed.
+    has_more: bool
+    #: None where nothing is pinned, or what is pinned does not exist for the reader.
+    lifeline: LifelinePanel | None
+    is_pinned: bool
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader is told of it."""
+        if self.lifeline:
+            return f"{self.lifeline.title}: {self.lifeline.verdict}."
+        if self.is_pinned:
+            return "No such document."
+        return f"{wording.counted(len(self.candidates), 'document')} found." if self.find else ""
+
+
+def lifeline_panel(line: Lifeline) -> LifelinePanel:
+    """Return the panel of a document's way."""
+    lost = line.lost_at
+    total = sum(way.chunks for way in line.ways)
+    return LifelinePanel(
+        document_id=line.document_id,
+        title=line.title or "A document",
+        has_page=bool(line.title) and line.steps[0].state is not StepState.DROPPED,
+        is_principals=line.inclusion is not None,
+        source=line.source,
+        verdict=_verdict(lost, line),
+        is_packed=lost is None,
+        steps=tuple(_row(step, line, is_loss=step is lost) for step in line.steps),
+        chunk_id=line.followed.chunk_id if line.followed else None,
+        place=_place(line),
+        ways=tuple(map(_way, line.ways)) if total > 1 else (),
+        chunks=total,
+    )
+
+
+def step_label(name: str) -> str:
+    """Return a step as its row is headed: "access", "full text", "packed"."""
+    return _LABELS.get(name) or wording.stage_label(name)
+
+
+def _verdict(lost: Step | None, line: Lifeline) -> str:
+    """Return what became of a document: "packed as [3]", "found by no leg", "lost at dedupe"."""
+    if lost is None:
+        return f"packed as [{line.citation}]"
+    is_unfound = bool(line.ways) and not any(way.ended_at for way in line.ways)
+    return "found by no leg" if is_unfound else f"lost at {_lost_at(lost.name)}"
+
+
+def _lost_at(name: str) -> str:
+    return _PLACES.get(name) or name.replace("_", " ")
+
+
+def _row(step: Step, line: Lifeline, *, is_loss: bool) -> StepRow:
+    return StepRow(
+        name=step.name,
+        label=step_label(step.name),
+        state=step.state.value,
+        word=_WORDS[step.state],
+        fact=_fact(step, line),
+        remedy=step.remedy,
+        is_loss=is_loss,
+    )
+
+
+def _fact(step: Step, line: Lifeline) -> str:
+    """Return a step's fact; of access, the whole rule that decided."""
+    if step.name == ACCESS and step.state is StepState.PASSED and line.inclusion:
+        return wording.inclusion_rule(line.inclusion)
+    if step.name == ACCESS and step.state is StepState.DROPPED and line.exclusion:
+        return wording.exclusion_rule(line.exclusion)
+    return step.fact or _WORDS[step.state]
+
+
+def _place(line: Lifeline) -> str:
+    """Return where in its document the followed chunk stands: "Staging › Rolling back, p. 3"; empty at its top."""
+    if line.followed is None or line.followed.facts is None:
+        return ""
+    facts = line.followed.facts
+    return ", ".join(
+        filter(
+            None,
+            (
+                " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(facts.heading_path),
+                wording.place(facts, facts.source_type),
+            ),
+        )
+    )
+
+
+def _way(way: Way) -> str:
+    if way.is_packed:
+        return f"{way.chunks:,} packed"
+    return f"{way.chunks:,} lost at {_lost_at(way.ended_at)}" if way.ended_at else f"{way.chunks:,} found by no leg"
+
+
+def candidates(rows: Iterator[Candidate], most: int) -> tuple[tuple[Candidate, ...], bool]:
+    """Return the first few candidates, each document once, and whether there are more."""
+    found = tuple({row.document_id: row for row in rows}.values())
+    return found[:most], len(found) > most

@@ -1,0 +1,30 @@
+"""Health, for admins: every part of the installation, and what the settings came to."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from corecube.env import readings
+from corecube.http import HtmxHttpRequest
+from explorer.panels.health import health_rows, overall, setting_rows
+from explorer.views.viewer import admins_only
+from retrieval.installation import installation
+
+
+@require_GET
+@admins_only
+@never_cache
+def health(request: HtmxHttpRequest) -> HttpResponse:
+    """Show how each part is, the versions, and every setting with its origin."""
+    found = installation()
+    rows = health_rows(found, timezone.now())
+    context = {
+        "section": "health",
+        "rows": rows,
+        "overall": overall(rows),
+        "versions": found.versions,
+        "settings_rows": list(setting_rows(readings())),
+    }
+    return render(request, "explorer/health.html", context)

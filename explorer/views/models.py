@@ -1,0 +1,163 @@
+"""Models and embedding indexes, for admins."""
+
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from corecube.errors import CoreCubeError
+from corecube.http import HtmxHttpRequest
+from explorer.index_form import NewIndexForm
+from explorer.panels.health import size
+from explorer.panels.models import IndexRow, ModelCard, announcement, encoder_card, index_row, reranker_card
+from explorer.views.viewer import admins_only, viewer_of, wants_fragment
+from retrieval import runtime
+from retrieval.configuration import configuration_of
+from retrieval.encoders.local import local_models
+from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
+from retrieval.ingest import indexes as services
+from retrieval.models import EmbeddingIndex
+from retrieval.presets import DEFAULT_PRESET, preset_named
+
+_NEXT: Final = "next"
+
+
+@require_GET
+@admins_only
+@never_cache
+def models(request: HtmxHttpRequest) -> HttpResponse:
+    """Show the models and the indexes; the page asks again for the indexes while one is being built."""
+    if wants_fragment(request):
+        return render(request, "explorer/_indexes_fragment.html", _indexes())
+    return _page(request, NewIndexForm(**_choices()), 200)
+
+
+@require_POST
+@admins_only
+def start_index(request: HtmxHttpRequest) -> HttpResponse:
+    """Begin an index with another model beside the active one; a worker builds it."""
+    form = NewIndexForm(request.POST, **_choices())
+    if not form.is_valid():
+        return _page(request, form, 422)
+    wanted = form.cleaned_data
+    try:
+        choice = services.chosen(
+            model="" if wanted["model"] == _NEXT else wanted["model"],
+            dim=wanted["dimensions"] or 0,
+            next_service=wanted["model"] == _NEXT,
+        )
+        row = services.start_index(choice, actor=viewer_of(request), mode=wanted["mode"])
+    except CoreCubeError as error:
+        form.add_error(None, str(error))
+        return _page(request, form, 409)
+    messages.success(request, f"Index {row.pk} is begun. Searches stay as they are until you switch to it.")
+    return redirect("explorer:models")
+
+
+@require_POST
+@admins_only
+def build_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
+    """Let a worker go on with a building that stopped."""
+    row = get_object_or_404(EmbeddingIndex, pk=number)
+    try:
+        services.build_again(row, actor=viewer_of(request))
+        messages.success(request, f"A worker goes on with index {number}.")
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:models")
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def switch_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
+    """Ask before searches use another index; a POST does it."""
+    row = _other(number)
+    if request.method == "GET":
+        return _confirm(request, row, action="switch")
+    try:
+        services.switch_to(row, actor=viewer_of(request))
+        messages.success(request, f"Searches use index {number} with {row.model} from now on.")
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:models")
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def drop_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
+    """Ask before an index is deleted; a POST does it, and a worker clears its vectors away."""
+    row = _other(number)
+    if request.method == "GET":
+        return _confirm(request, row, action="drop")
+    try:
+        services.drop(row, actor=viewer_of(request), queue=True)
+        messages.success(request, f"Index {number} is deleted.")
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:models")
+
+
+def _other(number: int) -> EmbeddingIndex:
+    """Return an index that is not searched; the one that is has no page of its own."""
+    row = get_object_or_404(EmbeddingIndex, pk=number)
+    if row.status == EmbeddingIndex.Status.ACTIVE:
+        raise Http404
+    return row
+
+
+def _confirm(request: HtmxHttpRequest, row: EmbeddingIndex, *, action: str) -> HttpResponse:
+    active = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
+    context = {"section": "models", "row": _row(row), "active": active, "action": action}
+    return render(request, "explorer/index_confirm.html", context)
+
+
+def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResponse:
+    local = [(it, size(it.bytes) if it.bytes else "") for it in local_models(settings.CORECUBE_MODELS_DIR)]
+    context = {"section": "models", "cards": _cards(), "form": form, "local": local, **_indexes()}
+    return render(request, "explorer/models.html", context, status=status)
+
+
+def _indexes() -> dict[str, Any]:
+    rows, now = kept_indexes(), timezone.now()
+    sizes = hnsw_bytes(rows)
+    shown = [index_row(row, progress(row), hnsw_bytes=sizes[row.pk], now=now) for row in rows]
+    return {
+        "indexes": shown,
+        "is_open": any(row.is_building for row in shown),
+        "can_start": len(shown) == 1,
+        "announcement": announcement(shown),
+    }
+
+
+def _row(row: EmbeddingIndex) -> IndexRow:
+    return index_row(row, progress(row), hnsw_bytes=hnsw_bytes([row])[row.pk], now=timezone.now())
+
+
+def _cards() -> list[ModelCard]:
+    """Return the models that searches use; one that cannot be had says why."""
+    cards = []
+    try:
+        cards.append(encoder_card(runtime.encoder()))
+    except CoreCubeError as error:
+        cards.append(ModelCard("Embedding model", settings.CORECUBE_MODEL, (), str(error)))
+    try:
+        candidates = configuration_of(preset_named(DEFAULT_PRESET)).config.rerank.candidates
+        cards.append(reranker_card(runtime.reranker(), candidates=candidates))
+    except CoreCubeError as error:
+        cards.append(ModelCard("Reranker", settings.CORECUBE_RERANKER, (), str(error)))
+    return cards
+
+
+def _choices() -> dict[str, Any]:
+    """Return what an index can be built with: the models on this machine, and the service that is next."""
+    local = [it.name for it in local_models(settings.CORECUBE_MODELS_DIR) if it.makes_embeddings]
+    following = settings.CORECUBE_NEXT_EMBEDDER
+    service = [(_NEXT, f"{following['model']} at {following['kind']} (next)")] if following else []
+    return {"choices": [*((name, name) for name in local), *service]}

@@ -1,0 +1,133 @@
+"""Making, checking, changing and deleting connections, for admins; the console does it by the same functions."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils.text import slugify
+from ninja import Status
+
+from corecube.access import Principal
+from corecube.api import principal_of
+from corecube.connections import (
+    InvalidConnectionError,
+    change_connection,
+    checked,
+    create_connection,
+    require_checked,
+)
+from corecube.errors import NotPermittedError
+from corecube.models import Compartment, Connection
+from corecube.scope import Sensitivity, TrustLevel
+from retrieval.api import schemas
+from retrieval.api.connection_schemas import (
+    CheckIn,
+    CheckOut,
+    ConnectionChange,
+    ConnectionDetail,
+    ConnectionIn,
+    DeletedOut,
+    StoredCheckIn,
+)
+from retrieval.api.connections import router
+from retrieval.api.managed import managed_connection, may_manage
+from retrieval.ingest.services import delete_connection
+from retrieval.sanitise import storable
+
+#: Settings that are stored as they are sent.
+_SAME = (
+    *("name", "slug", "source_type", "half_life_days", "freshness_basis", "language", "chunk_profile"),
+    *("enrichment", "sync_every_minutes", "enabled"),
+)
+
+
+@router.post("/connections", response={201: ConnectionDetail, **schemas.REFUSALS}, summary="Add a connection")
+def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[ConnectionDetail]:
+    """Add a connection, once its source was tried; nothing is synced yet. For admins."""
+    principal = _admin(request)
+    connection = Connection(kind=body.kind, slug=slugify(body.name)[:50].strip("-_"))
+    _apply(connection, body)
+    _require_manageable(principal, connection)
+    if not body.save_anyway:
+        require_checked(connection, body.secrets)
+    return Status(201, ConnectionDetail.of(create_connection(connection, body.secrets, actor=principal.user)))
+
+
+@router.post("/connections/check", response={200: CheckOut, **schemas.REFUSALS}, summary="Check a source")
+def check_new(request: HttpRequest, body: CheckIn) -> CheckOut:
+    """Try a source and store nothing. For admins."""
+    _admin(request)
+    return CheckOut.of(checked(Connection(kind=body.kind, slug="unsaved", config=body.config), body.secrets))
+
+
+@router.get("/connections/{slug}", response={200: ConnectionDetail, **schemas.REFUSALS}, summary="Read a connection")
+def read_connection(request: HttpRequest, slug: str) -> ConnectionDetail:
+    """Return a connection with its settings; no secret is ever told. For admins."""
+    return ConnectionDetail.of(managed_connection(principal_of(request), slug))
+
+
+@router.patch(
+    "/connections/{slug}", response={200: ConnectionDetail, **schemas.REFUSALS}, summary="Change a connection"
+)
+def patch_connection(request: HttpRequest, slug: str, body: ConnectionChange) -> ConnectionDetail:
+    """Change settings; where that concerns the source, it is tried first. For admins."""
+    principal = principal_of(request)
+    connection = managed_connection(principal, slug)
+    _apply(connection, body)
+    _require_manageable(principal, connection)
+    if {"config", "secrets"} & body.model_fields_set and not body.save_anyway:
+        require_checked(connection, body.secrets)
+    change_connection(connection, body.secrets, actor=principal.user)
+    return ConnectionDetail.of(connection)
+
+
+@router.delete("/connections/{slug}", response={200: DeletedOut, **schemas.REFUSALS}, summary="Delete a connection")
+def remove_connection(request: HttpRequest, slug: str) -> DeletedOut:
+    """Delete a connection with its documents, chunks, syncs and files. For admins."""
+    principal = principal_of(request)
+    documents, chunks = delete_connection(managed_connection(principal, slug), actor=principal.user)
+    return DeletedOut(documents=documents, chunks=chunks)
+
+
+@router.post("/connections/{slug}/check", response={200: CheckOut, **schemas.REFUSALS}, summary="Check a connection")
+def check_stored(request: HttpRequest, slug: str, body: StoredCheckIn) -> CheckOut:
+    """Try a connection's source as it is, or as changes would make it, and store nothing. For admins."""
+    connection = managed_connection(principal_of(request), slug)
+    connection.config = _merged(connection.config, body.config)
+    return CheckOut.of(checked(connection, body.secrets))
+
+
+def _apply(connection: Connection, body: ConnectionChange) -> None:
+    """Set what was sent; raise InvalidConnectionError for a compartment that there is not."""
+    sent = body.model_fields_set
+    for name in _SAME:
+        if name in sent:
+            value = getattr(body, name)
+            setattr(connection, name, storable(value) if isinstance(value, str) else value)
+    if "config" in sent:
+        connection.config = _merged(connection.config, body.config)
+    if "sensitivity" in sent:
+        connection.sensitivity = Sensitivity[body.sensitivity.upper()]
+    if "trust" in sent:
+        connection.trust = TrustLevel[body.trust.upper()]
+    if "compartment" in sent:
+        compartment = Compartment.objects.filter(slug=storable(body.compartment)).first()
+        if compartment is None:
+            raise InvalidConnectionError({"compartment": "There is no such compartment."})
+        connection.compartment = compartment
+
+
+def _merged(config: Any, changes: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 -- a JSON field holds anything
+    stored = config if isinstance(config, dict) else {}
+    return {name: value for name, value in {**stored, **changes}.items() if value is not None}
+
+
+def _admin(request: HttpRequest) -> Principal:
+    principal = principal_of(request)
+    if not principal.user.is_admin:
+        raise NotPermittedError("Only an admin may do this.")
+    return principal
+
+
+def _require_manageable(principal: Principal, connection: Connection) -> None:
+    if not may_manage(principal, connection):
+        raise NotPermittedError("This API key may not manage connections of that compartment and sensitivity.")

@@ -1,0 +1,33 @@
+"""POST /api/v1/judgments: how well a passage answers a question."""
+
+from django.http import HttpRequest
+from ninja import Router
+
+from corecube.access import scope_for
+from corecube.api import principal_of
+from corecube.errors import InvalidRequestError
+from retrieval.api.judgment_schemas import JudgmentIn, JudgmentOut
+from retrieval.api.schemas import REFUSALS
+from retrieval.errors import UnknownPassageError
+from retrieval.judging import PassageId, evened, judge, passages_in
+from retrieval.stored_trace import chunk_id_of
+
+router = Router(tags=["judgments"])
+
+
+@router.post("/judgments", response={200: JudgmentOut, **REFUSALS}, summary="Judge a passage")
+def judge_passage(request: HttpRequest, body: JudgmentIn) -> JudgmentOut:
+    """Keep the principal's grade of a passage for a question, in the place of an earlier one."""
+    principal = principal_of(request)
+    scope = scope_for(principal)
+    if not (query := evened(body.query)):
+        raise InvalidRequestError("A judgment needs a question.")
+    try:
+        document_id, ordinal = chunk_id_of(body.chunk_id)
+    except ValueError as error:
+        raise UnknownPassageError from error
+    chunk = passages_in(scope, [document_id]).filter(ordinal=ordinal).first()
+    if chunk is None:
+        raise UnknownPassageError
+    judge(body.query, PassageId(document_id, chunk.content_hash), grade=body.grade, by=principal.user, scope=scope)
+    return JudgmentOut(query=query, chunk_id=f"{document_id}:{ordinal}", grade=body.grade)

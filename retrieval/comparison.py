@@ -1,0 +1,133 @@
+"""Comparing two ranked lists: what they share, how alike their tops are, and what moved. Pure."""
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Generic, TypeVar
+
+#: How far down rank-biased overlap looks: at 0.9 the first ten places make up 86 % of it.
+PERSISTENCE: Final = 0.9
+
+T = TypeVar("T", bound=Hashable)
+
+
+class Direction(StrEnum):
+    """Where an item went from the left list to the right one."""
+
+    UP = "up"
+    DOWN = "down"
+    SAME = "same"
+    #: It is in one of the lists only.
+    LEFT = "only_left"
+    RIGHT = "only_right"
+
+
+@dataclass(frozen=True, slots=True)
+class Move(Generic[T]):
+    """An item's places, from 1, in two lists; None where it is not in one."""
+
+    item: T
+    left: int | None
+    right: int | None
+
+    @property
+    def direction(self) -> Direction:
+        """Up where the right list has it nearer to its top."""
+        if self.left is None or self.right is None:
+            return Direction.RIGHT if self.left is None else Direction.LEFT
+        if self.left == self.right:
+            return Direction.SAME
+        return Direction.UP if self.right < self.left else Direction.DOWN
+
+    @property
+    def places(self) -> int:
+        """How many places it went, 0 for one that is in one list only."""
+        return abs(self.left - self.right) if self.left is not None and self.right is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Generic[T]):
+    """Two lists beside each other."""
+
+    #: Every item of both: those of the right list in its order, then what only the left one has, in its order.
+    moves: tuple[Move[T], ...]
+    #: Share of all items that both have, 0 to 1.
+    jaccard: float
+    #: Rank-biased overlap, 0 to 1: agreement that counts for more at the top.
+    rbo: float
+
+    def count(self, direction: Direction) -> int:
+        """Return how many items went this way."""
+        return sum(move.direction is direction for move in self.moves)
+
+    @property
+    def only_left(self) -> tuple[T, ...]:
+        """What only the left list has, in its order."""
+        return tuple(move.item for move in self.moves if move.right is None)
+
+    @property
+    def both(self) -> tuple[T, ...]:
+        """What both have, in the right list's order."""
+        return tuple(move.item for move in self.moves if move.left is not None and move.right is not None)
+
+    @property
+    def only_right(self) -> tuple[T, ...]:
+        """What only the right list has, in its order."""
+        return tuple(move.item for move in self.moves if move.left is None)
+
+
+def compare(left: Sequence[T], right: Sequence[T]) -> Comparison[T]:
+    """Return two ranked lists beside each other. Expects no item twice in one list."""
+    return Comparison(tuple(_moves(left, right)), jaccard(left, right), rank_biased_overlap(left, right))
+
+
+def _moves(left: Sequence[T], right: Sequence[T]) -> Iterator[Move[T]]:
+    places = {item: place for place, item in enumerate(left, start=1)}
+    for place, item in enumerate(right, start=1):
+        yield Move(item, places.pop(item, None), place)
+    yield from (Move(item, place, None) for item, place in places.items())
+
+
+def jaccard(left: Sequence[T], right: Sequence[T]) -> float:
+    """Return |A and B| / |A or B|, 0 to 1; two empty lists are alike."""
+    every = frozenset(left) | frozenset(right)
+    return len(frozenset(left) & frozenset(right)) / len(every) if every else 1.0
+
+
+def rank_biased_overlap(left: Sequence[T], right: Sequence[T], *, persistence: float = PERSISTENCE) -> float:
+    """Return the extrapolated rank-biased overlap of two ranked lists, 0 to 1.
+
+    With p the persistence (between 0 and 1), s and l the lengths of the shorter and the longer list, and X(d) the size
+    of the overlap of their first d items:
+
+        (1 - p) / p * (sum over d = 1..l of X(d) / d * p^d + sum over d = s+1..l of X(s) * (d - s) / (s * d) * p^d)
+        + ((X(l) - X(s)) / l + X(s) / s) * p^l
+
+    Webber, Moffat and Zobel, A similarity measure for indefinite rankings, TOIS 28(4), 2010, equation 32. Two empty
+    lists are alike, an empty one and another have nothing in common.
+    """
+    short, long = sorted((left, right), key=len)
+    if not short:
+        return 0.0 if long else 1.0
+    overlaps = list(_overlaps(short, long))
+    at_short, at_long = overlaps[len(short) - 1], overlaps[-1]
+    agreements = (
+        (overlap + at_short * max(0, depth - len(short)) / len(short)) / depth * persistence**depth
+        for depth, overlap in enumerate(overlaps, start=1)
+    )
+    seen = (1 - persistence) / persistence * math.fsum(agreements)
+    beyond = ((at_long - at_short) / len(long) + at_short / len(short)) * persistence ** len(long)
+    return min(1.0, seen + beyond)
+
+
+def _overlaps(short: Sequence[T], long: Sequence[T]) -> Iterator[int]:
+    """Yield the size of the overlap of the first d items for each d up to the longer list's length."""
+    first, second, shared = set[T](), set[T](), 0
+    for depth, item in enumerate(long):
+        second.add(item)
+        shared += item in first
+        if depth < len(short):
+            first.add(short[depth])
+            shared += short[depth] in second
+        yield shared

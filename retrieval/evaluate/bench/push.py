@@ -1,0 +1,170 @@
+"""Pushing many small documents over the API and taking them in, in a scratch database: documents a second, memory.
+
+Each request goes through the whole of the web server but its socket. The first tenth is taken in by the requests
+themselves; the others wait for a sync, which a worker in this process works through.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from time import perf_counter
+from typing import Final
+from uuid import uuid4
+
+import numpy as np
+from django.test import Client
+
+from corecube.errors import CoreCubeError, InvalidRequestError
+from corecube.models import ApiKey, Compartment, Connection, User
+from retrieval.encoders.admission import memory
+from retrieval.evaluate.bench.corpus import Progress
+from retrieval.evaluate.bench.scratch import scratch_database
+from retrieval.ingest.crew import begin_next, settle_next, take_next
+from retrieval.models import Document, Sync
+
+_NAME: Final = "bench-push"
+_MOST: Final = 1_000_000
+_FEWEST: Final = 100
+#: Points at which documents and memory are noted, of each phase.
+_POINTS: Final = 10
+_AT_ONCE_SHARE: Final = 10
+#: The words of a text: a few plain ones, and numbers below this, the smaller the commoner.
+_NUMBERS: Final = 5_000
+_PAIRS_EACH: Final = (5, 20)
+_PLAIN: Final = (
+    *("pump", "valve", "lamp", "gear", "hall", "crane", "seal", "night", "log", "shift"),
+    *("order", "check", "plan", "note", "part", "table", "round", "report", "test", "list"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PushPoint:
+    """Where a phase stands."""
+
+    documents: int
+    #: Since the point before.
+    documents_per_second: float
+    #: Resident memory of this process, in bytes; neither the server's nor the parsing process's.
+    rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PushPhase:
+    """One phase and ten points of it, or as many as there were batches."""
+
+    name: str
+    documents: int
+    seconds: float
+    points: tuple[PushPoint, ...]
+
+    @property
+    def grown_bytes(self) -> int:
+        """What memory grew by after the first fifth, in which models are loaded and caches filled."""
+        settled = next((it for it in self.points if it.documents * 5 >= self.documents), self.points[-1])
+        return self.points[-1].rss_bytes - settled.rss_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PushReport:
+    """One run's figures."""
+
+    documents: int
+    chunks: int
+    failed: int
+    phases: tuple[PushPhase, ...]
+
+
+def bench_push(documents: int, *, seed: int, progress: Progress) -> PushReport:
+    """Push so many documents, take them in, and return the figures; raise InvalidRequestError for too few or many."""
+    if not _FEWEST <= documents <= _MOST:
+        raise InvalidRequestError(f"Documents must be between {_FEWEST:,} and {_MOST:,}.")
+    with scratch_database({"push": documents, "seed": seed}, keep=False):
+        connection, secret = _made()
+        texts = enumerate(_texts(seed))
+        at_once = documents // _AT_ONCE_SHARE
+        push = partial(_push, Client(), secret)
+        phases = (
+            _pushed("pushed at once", islice(texts, at_once), at_once, partial(push, wait=True), progress),
+            _pushed("pushed for later", islice(texts, documents - at_once), documents - at_once, push, progress),
+            _taken_in(connection, documents - at_once, progress),
+        )
+        sync = Sync.objects.filter(connection=connection).first()
+        stored = Document.objects.filter(connection=connection)
+        return PushReport(
+            documents=stored.count(),
+            chunks=stored.values_list("chunks").count(),
+            failed=sync.failed if sync else 0,
+            phases=phases,
+        )
+
+
+def _made() -> tuple[Connection, str]:
+    """Return a connection that documents can be pushed to, and the key that may."""
+    user = User.objects.create_user(_NAME, is_staff=True, is_superuser=True)
+    compartment = Compartment.objects.create(slug=_NAME, name=_NAME)
+    connection = Connection.objects.create(slug=_NAME, name=_NAME, kind="push", compartment=compartment)
+    return connection, ApiKey.issue(user=user, name=_NAME)[1]
+
+
+def _texts(seed: int) -> Iterator[str]:
+    """Yield texts of 10 to 40 words and numbers in turn."""
+    random = np.random.default_rng(seed)
+    shares = 1 / np.arange(10, _NUMBERS + 10)
+    shares /= shares.sum()
+    while True:
+        count = int(random.integers(*_PAIRS_EACH))
+        words, numbers = random.choice(_PLAIN, size=count), random.choice(_NUMBERS, size=count, p=shares)
+        yield " ".join(f"{word} {number}" for word, number in zip(words, numbers, strict=True))
+
+
+def _push(client: Client, secret: str, number: int, text: str, *, wait: bool = False) -> None:
+    answer = client.put(
+        "/api/v1/documents",
+        data={"connection": _NAME, "external_id": f"{number}.txt", "title": text[:40], "text": text, "wait": wait},
+        content_type="application/json",
+        headers={"authorization": f"Bearer {secret}", "host": "localhost"},
+    )
+    if answer.status_code not in {200, 202}:
+        raise CoreCubeError(f"A push was answered with status {answer.status_code}.")
+
+
+def _pushed(
+    name: str, texts: Iterator[tuple[int, str]], total: int, push: Callable[[int, str], None], progress: Progress
+) -> PushPhase:
+    clock = _Clock(name, total, progress)
+    for done, (number, text) in enumerate(texts, start=1):
+        push(number, text)
+        clock.note(done)
+    return clock.phase()
+
+
+def _taken_in(connection: Connection, total: int, progress: Progress) -> PushPhase:
+    clock = _Clock("taken in", total, progress)
+    worker = uuid4()
+    syncs = Sync.objects.filter(connection=connection)
+    while begin_next(worker) or take_next(worker) or settle_next():
+        clock.note(sum(syncs.values_list("added", flat=True)))
+    return clock.phase()
+
+
+class _Clock:
+    """Notes when a phase has come a tenth further."""
+
+    def __init__(self, name: str, total: int, progress: Progress) -> None:
+        self._name, self._total, self._progress = name, total, progress
+        self._began = self._last = perf_counter()
+        self._points: list[PushPoint] = []
+
+    def note(self, done: int) -> None:
+        self._progress(self._name, done, self._total)
+        before = self._points[-1].documents if self._points else 0
+        is_last = done >= self._total
+        if done == before or (done * _POINTS // self._total == before * _POINTS // self._total and not is_last):
+            return
+        now = perf_counter()
+        self._points.append(PushPoint(done, (done - before) / (now - self._last), memory().used))
+        self._last = now
+
+    def phase(self) -> PushPhase:
+        return PushPhase(self._name, self._total, perf_counter() - self._began, tuple(self._points))

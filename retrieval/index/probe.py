@@ -1,0 +1,95 @@
+"""Reading what a search did not return: one document's exact signals, and where a chunk of it stands in scope.
+
+Costs as much as an exact scan of the scope, so it is done for one document that somebody asks about.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pgvector import HalfVector
+
+from corecube.scope import AccessScope
+from retrieval.index import statements
+from retrieval.index.lexemes import quoted
+from retrieval.index.reading import read
+from retrieval.index.store import TextSearch, VectorIndex
+from retrieval.lifeline.types import ChunkProbe, DocumentProbe, Place
+from retrieval.types import ChunkId, Term, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What is compared: the query as both legs read it, in the scope of its search."""
+
+    scope: AccessScope
+    index: VectorIndex
+    #: None where the query could not be embedded.
+    vector: Vector | None
+    terms: Sequence[Term]
+    search: TextSearch
+
+
+def document(
+    probed: Probed, document_id: UUID, *, match: str, ordinals: Sequence[int], timeout_seconds: float
+) -> DocumentProbe:
+    """Return a document's best chunks by either signal, and those asked for, with both signals exact.
+
+    The cosine is compared, not looked up in the HNSW index; the full-text score is the leg's own formula. `match` is
+    the tsquery that the full-text leg asked for; empty matches nothing. A document out of scope has no chunks.
+    """
+    parameters = _parameters(probed, match) | {"document": document_id, "ordinals": list(ordinals)}
+    rows = read(statements.probe(len(probed.terms)), parameters, timeout_seconds=timeout_seconds)
+    chunks = {ChunkId(row["document_id"], row["ordinal"]): _chunk(row) for row in rows}
+    return DocumentProbe(
+        chunks=chunks,
+        count=rows[0]["chunks"] if rows else 0,
+        vectors=rows[0]["vectors"] if rows else 0,
+        nearest=_first(row for row in rows if row["by_distance"] == 1 and row["cosine"] is not None),
+        wordiest=_first(row for row in rows if row["by_fulltext"] == 1 and (row["is_match"] or row["fulltext"] > 0)),
+    )
+
+
+def place_dense(probed: Probed, chunk_id: ChunkId, *, timeout_seconds: float) -> Place | None:
+    """Return a chunk's exact place by cosine among the chunks in scope, ties by chunk id; None without a vector."""
+    if probed.vector is None:
+        return None
+    parameters = _parameters(probed, "") | _chunk_parameters(chunk_id)
+    return _place(read(statements.PLACE_DENSE, parameters, timeout_seconds=timeout_seconds))
+
+
+def place_fulltext(probed: Probed, chunk_id: ChunkId, *, match: str, timeout_seconds: float) -> Place | None:
+    """Return a chunk's exact place by full-text score among those in scope that match; None when it does not."""
+    parameters = _parameters(probed, match) | _chunk_parameters(chunk_id)
+    return _place(read(statements.place_fulltext(len(probed.terms)), parameters, timeout_seconds=timeout_seconds))
+
+
+def _chunk_parameters(chunk_id: ChunkId) -> dict[str, Any]:
+    return {"document": chunk_id.document_id, "ordinal": chunk_id.ordinal}
+
+
+def _parameters(probed: Probed, match: str) -> dict[str, Any]:
+    parameters: dict[str, Any] = {
+        "scope": probed.scope.connection_ids,
+        "index": probed.index.id,
+        "vector": None if probed.vector is None else HalfVector(probed.vector).to_text(),
+        "match": match,
+        "weights": list(probed.search.weights),
+        "saturation": probed.search.saturation,
+    }
+    for number, term in enumerate(probed.terms, start=1):
+        parameters |= {f"term_{number}": quoted(term.lexeme), f"idf_{number}": term.idf}
+    return parameters
+
+
+def _chunk(row: Mapping[str, Any]) -> ChunkProbe:
+    return ChunkProbe(cosine=row["cosine"], fulltext=float(row["fulltext"]), is_match=bool(row["is_match"]))
+
+
+def _first(rows: Iterable[Mapping[str, Any]]) -> ChunkId | None:
+    return next((ChunkId(row["document_id"], row["ordinal"]) for row in rows), None)
+
+
+def _place(rows: Sequence[Mapping[str, Any]]) -> Place | None:
+    return Place(rows[0]["rank"], rows[0]["among"]) if rows else None

@@ -1,0 +1,59 @@
+"""Giving chunks their salience: at the end of a sync, when the connection's term counts are complete."""
+
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from retrieval.index.statements import statement
+from retrieval.salience import MOST_DISTINCTIVE, SalienceFacts, salience_of
+
+_WITHOUT: Final = statement("without_salience")
+_FACTS: Final = statement("salience_facts")
+_SET: Final = statement("set_salience")
+#: Chunks that are judged together, at least, and documents that are looked at for them.
+_BATCH_CHUNKS: Final = 1000
+_BATCH_DOCUMENTS: Final = 200
+_FIRST: Final = UUID(int=0)
+
+
+def fill_salience(connection_id: int) -> int:
+    """Give every chunk of a connection that has none its salience, and return how many there were.
+
+    Chunks that have one keep it, though the counts that it came from have changed since.
+    """
+    filled, after = 0, _FIRST
+    while batch := _next(connection_id, after):
+        filled += _fill(connection_id, batch)
+        after = batch[-1]
+    return filled
+
+
+def _next(connection_id: int, after: UUID) -> list[UUID]:
+    """Return the next documents that have a batch's chunks, at least one where there is one."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "most": _BATCH_DOCUMENTS})
+        rows = cursor.fetchall()
+    taken: list[UUID] = []
+    chunks = 0
+    for document, count in rows:
+        if chunks >= _BATCH_CHUNKS:
+            break
+        taken.append(document)
+        chunks += count
+    return taken
+
+
+def _fill(connection_id: int, documents: list[UUID]) -> int:
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Nobody replaces their chunks meanwhile.
+        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
+        cursor.execute(_FACTS, {"connection": connection_id, "documents": documents, "most": MOST_DISTINCTIVE})
+        rows = cursor.fetchall()
+        values = [
+            salience_of(SalienceFacts(place=place, chunks=chunks, terms=terms, title=title, headings=headings))
+            for _, _, place, chunks, terms, title, headings in rows
+        ]
+        parameters = {"documents": [row[0] for row in rows], "ordinals": [row[1] for row in rows], "values": values}
+        cursor.execute(_SET, parameters)
+        return int(cursor.rowcount)

@@ -1,0 +1,17 @@
+-- The place of one chunk among those in scope by their nearness to a query vector, in the order of `dense_exact.sql`, and
+-- how many there are; no row for a chunk without a vector.
+WITH compared AS MATERIALIZED (
+    SELECT document_id, ordinal, vector <=> %(vector)s::halfvec AS distance
+    FROM retrieval_embedding
+    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+)
+SELECT
+    count(*) FILTER (
+        WHERE (compared.distance, compared.document_id, compared.ordinal)
+            < (probed.distance, probed.document_id, probed.ordinal)
+    ) + 1 AS rank,
+    count(*) AS among
+FROM compared AS probed
+CROSS JOIN compared
+WHERE probed.document_id = %(document)s AND probed.ordinal = %(ordinal)s
+GROUP BY probed.document_id, probed.ordinal

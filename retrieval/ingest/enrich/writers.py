@@ -1,0 +1,72 @@
+"""Who writes what for a chunk: a language model both, or its context beside a local model that writes questions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from corecube.errors import ConfigError
+from retrieval.encoders.seq2seq import Seq2Seq
+from retrieval.errors import EnrichError
+from retrieval.ingest.enrich.chat import ChatModel, configured_service
+from retrieval.ingest.enrich.local import configured_model, local_questions
+from retrieval.ingest.enrich.pending import Wanted
+from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, context_in, messages, questions_in
+from retrieval.ingest.enrich.wants import Wants
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A chunk with what was written for it, or why nothing was."""
+
+    wanted: Wanted
+    context_line: str
+    questions: tuple[str, ...]
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Writers:
+    """The models of one pass. Safe to use from several threads."""
+
+    chat: ChatModel | None
+    local: Seq2Seq | None
+
+    def answer(self, wanted: Wanted) -> Answered:
+        """Write what one chunk lacks; of two answers one that fails spoils the other, which is asked for again."""
+        try:
+            context = self._context(wanted) if wanted.wants_context else wanted.context_line
+            questions = self._questions(wanted) if wanted.wants_questions else wanted.questions
+        except EnrichError as error:
+            return Answered(wanted, "", (), str(error))
+        return Answered(wanted, context, questions)
+
+    def _context(self, wanted: Wanted) -> str:
+        return context_in(self._asked(CONTEXT_TASK, wanted))
+
+    def _questions(self, wanted: Wanted) -> tuple[str, ...]:
+        if self.local:
+            return local_questions(self.local, wanted.place)
+        return questions_in(self._asked(QUESTIONS_TASK, wanted))
+
+    def _asked(self, task: str, wanted: Wanted) -> str:
+        if self.chat is None:
+            raise EnrichError("No language model is configured.")
+        return self.chat.answer(messages(task, wanted.place))
+
+
+@contextmanager
+def writers(wants: Wants) -> Iterator[Writers]:
+    """Give the models that a pass needs; raise ConfigError where there is none, and what loading one raises."""
+    service = configured_service()
+    local = configured_model() if wants.questions else None
+    if service is None and local is None:
+        raise ConfigError(
+            "No model is configured: set CORECUBE_ENRICH_URL and CORECUBE_ENRICH_MODEL"
+            " or, for questions, CORECUBE_ENRICH_QUESTIONS_MODEL."
+        )
+    chat = ChatModel(service) if service else None
+    try:
+        yield Writers(chat, local)
+    finally:
+        if chat:
+            chat.close()

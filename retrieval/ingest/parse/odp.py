@@ -1,0 +1,82 @@
+"""OpenDocument presentations (odp): slides in order, their title as heading, their notes at the end."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from lxml.etree import _Element
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.finish import finished, one_line
+from retrieval.ingest.parse.odt import BodyReader
+from retrieval.ingest.parse.open_document import opened, qualified, text_of
+from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+
+_MOST_SLIDES: Final = 5000
+_SLIDE_LEVEL: Final = 2
+_CLASS: Final = qualified("presentation", "class")
+_NOTES: Final = qualified("presentation", "notes")
+_PARAGRAPH: Final = qualified("text", "p")
+#: What stands on every slide.
+_RUNNING: Final = frozenset({"date-time", "footer", "header", "page-number"})
+
+
+def parse_odp(raw: RawDocument) -> ParsedDocument:
+    """Return the document of a presentation; a block's page is its slide's number.
+
+    Hidden slides are read too, and named in the metadata. Raises IngestError: `too_large`, `corrupt`, `encrypted`,
+    `empty`.
+    """
+    document = opened(raw.content, "presentation")
+    slides = list(document.body.iterchildren(qualified("draw", "page")))
+    if len(slides) > _MOST_SLIDES:
+        raise IngestError("too_large", f"The presentation has more than {_MOST_SLIDES} slides.")
+    hidden = _hidden_styles(document.root)
+    style = qualified("draw", "style-name")
+    title = document.facts.pop("title", "")
+    return finished(
+        raw,
+        source_type="pptx",
+        blocks=[block for number, slide in enumerate(slides, start=1) for block in _slide(slide, number)],
+        metadata={
+            **document.facts,
+            "slides": str(len(slides)),
+            "hidden_slides": ", ".join(str(n) for n, it in enumerate(slides, start=1) if it.get(style) in hidden),
+        },
+        property_title=title,
+    )
+
+
+def _slide(slide: _Element, number: int) -> Iterator[Block]:
+    """Yield what a slide shows; one without a title is called by its number, so that it can be cited."""
+    reader = BodyReader()
+    title = ""
+    for shape in slide:
+        kind = shape.get(_CLASS, "")
+        if kind == "title" and not title:
+            title = _words(shape)
+        elif shape.tag != _NOTES and kind not in _RUNNING:
+            reader.read(shape)
+    blocks = [*reader.blocks(), *_notes(slide)]
+    if title or blocks:
+        yield Block(BlockKind.HEADING, title or f"Slide {number}", level=_SLIDE_LEVEL, page=number)
+    for block in blocks:
+        yield replace(block, page=number)
+
+
+def _notes(slide: _Element) -> Iterator[Block]:
+    shapes = (shape for notes in slide.iterchildren(_NOTES) for shape in notes if shape.get(_CLASS) == "notes")
+    if notes := " ".join(filter(None, map(_words, shapes))):
+        yield Block(BlockKind.PARAGRAPH, f"Notes: {notes}")
+
+
+def _words(shape: _Element) -> str:
+    return one_line(" ".join(map(text_of, shape.iter(_PARAGRAPH))))
+
+
+def _hidden_styles(root: _Element) -> frozenset[str]:
+    """Return the names of the styles whose slides are not shown."""
+    properties = root.iter(qualified("style", "drawing-page-properties"))
+    hidden = (it for it in properties if it.get(qualified("presentation", "visibility")) == "hidden")
+    parents = (it.getparent() for it in hidden)
+    return frozenset(parent.get(qualified("style", "name"), "") for parent in parents if parent is not None)

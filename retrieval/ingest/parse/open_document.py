@@ -1,0 +1,144 @@
+"""What OpenDocument files have in common: their parts, and text and tables as their XML writes them."""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Final
+
+from lxml.etree import _Element
+
+from retrieval.errors import IngestError
+from retrieval.ingest.parse.archive import checked_names
+from retrieval.ingest.parse.xml_facts import facts_in
+from retrieval.ingest.parse.xml_tree import name_of, tree_of
+
+CONTENT: Final = "content.xml"
+_META: Final = "meta.xml"
+_MANIFEST: Final = "META-INF/manifest.xml"
+_NAMESPACE: Final = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
+_SIGNS: Final = {"tab": "\t", "line-break": "\n"}
+_CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
+_SPACE: Final = re.compile(r"[ \t\r\n]+")
+_MOST_SPACES: Final = 200
+_MOST_COLUMNS: Final = 256
+_MOST_REPEATED_ROWS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDocument:
+    """The body of a text or a presentation, its styles, and what the file says about itself."""
+
+    body: _Element
+    root: _Element
+    facts: dict[str, str]
+
+
+def qualified(prefix: str, name: str) -> str:
+    """Return a name with its namespace, as lxml writes it: ("text", "style-name")."""
+    return f"{{{_NAMESPACE.format(prefix)}}}{name}"
+
+
+def refuse_encrypted(archive: zipfile.ZipFile, names: frozenset[str]) -> None:
+    """Raise IngestError `encrypted` for a file with a password."""
+    if _MANIFEST in names and b"encryption-data" in archive.read(_MANIFEST):
+        raise IngestError("encrypted", "The file is protected by a password.")
+
+
+def facts_of(archive: zipfile.ZipFile, names: frozenset[str]) -> dict[str, str]:
+    """Return what a file says about itself: title, author, dates."""
+    if _META not in names:
+        return {}
+    with archive.open(_META) as stream:
+        return facts_in(stream)
+
+
+def opened(content: bytes, kind: str) -> OpenDocument:
+    """Return the parts of a file whose body is of this kind: "text" or "presentation".
+
+    Raises IngestError: `too_large`, `corrupt`, `encrypted`.
+    """
+    names = checked_names(content)
+    strange = IngestError("corrupt", f"The file is not an OpenDocument {kind}.")
+    if CONTENT not in names:
+        raise strange
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        refuse_encrypted(archive, names)
+        root = tree_of(archive.read(CONTENT))
+        facts = facts_of(archive, names)
+    body = root.find(f"{qualified('office', 'body')}/{qualified('office', kind)}")
+    if body is None:
+        raise strange
+    return OpenDocument(body, root, facts)
+
+
+def text_of(element: _Element) -> str:
+    """Return the text inside a paragraph as a reader sees it."""
+    return "".join(_texts(element))
+
+
+def rows_of(table: _Element) -> list[list[str]]:
+    """Return the texts of a table's cells, as many in each row; one that spans rows stands in each of them."""
+    rows: list[list[str]] = []
+    spans: dict[int, tuple[int, str]] = {}
+    for row in table.iter(qualified("table", "table-row")):
+        if next(row.iterancestors(table.tag)) is table:
+            cells = list(_cells(row, spans))
+            rows.extend([cells] * (_count(row, "number-rows-repeated", _MOST_REPEATED_ROWS) if any(cells) else 1))
+    width = max((place + 1 for cells in rows for place, text in enumerate(cells) if text), default=0)
+    return [[*cells, *[""] * (width - len(cells))][:width] for cells in rows]
+
+
+def _texts(element: _Element) -> Iterator[str]:
+    yield _SPACE.sub(" ", element.text or "")
+    for child in element:
+        name = name_of(child)
+        if name == "s":
+            yield " " * min(int(_decimal(child.get(qualified("text", "c"), "1"))), _MOST_SPACES)
+        elif name in _SIGNS:
+            yield _SIGNS[name]
+        elif name and child.tag not in _ASIDE:
+            yield from _texts(child)
+        yield _SPACE.sub(" ", child.tail or "")
+
+
+def _cells(row: _Element, spans: dict[int, tuple[int, str]]) -> Iterator[str]:
+    """Yield the texts of a row; `spans` holds how many more rows a cell above goes on for, by column."""
+    column = 0
+    for cell in row:
+        if name_of(cell) not in _CELLS:
+            continue
+        repeated = min(_count(cell, "number-columns-repeated", _MOST_COLUMNS), _MOST_COLUMNS - column)
+        text = " ".join(filter(None, (text_of(it).strip() for it in cell.iter(*_PARAGRAPHS))))
+        for place in range(column, column + repeated):
+            yield _spanned(cell, text, place, spans)
+        column += repeated
+
+
+def _spanned(cell: _Element, text: str, column: int, spans: dict[int, tuple[int, str]]) -> str:
+    if name_of(cell) == "table-cell":
+        spans[column] = (_count(cell, "number-rows-spanned", _MOST_REPEATED_ROWS) - 1, text)
+        return text
+    left, above = spans.get(column, (0, ""))
+    spans[column] = (left - 1, above)
+    return above if left > 0 else ""
+
+
+def _count(element: _Element, name: str, most: int) -> int:
+    return min(max(int(_decimal(element.get(qualified("table", name), "1"))), 1), most)
+
+
+def _decimal(written: str) -> str:
+    """Return a number as written, "1" for what is none or has more digits than any count."""
+    return written if written.isascii() and written.isdecimal() and len(written) <= len("1048576") else "1"
+
+
+_PARAGRAPHS: Final = (qualified("text", "p"), qualified("text", "h"))
+#: Words that a reader does not see where they stand, or that are read by themselves.
+_ASIDE: Final = frozenset(
+    {
+        *(qualified("office", "annotation"), qualified("text", "note"), qualified("text", "ruby-text")),
+        *(qualified("draw", "text-box"), qualified("svg-compatible", "title"), qualified("svg-compatible", "desc")),
+    }
+)

@@ -1,0 +1,91 @@
+"""What the installation runs on, gathered for whoever looks after it."""
+
+import platform
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Final
+
+from django.conf import settings
+
+from corecube.health import DatabaseFacts, database_facts, pool_figures
+from corecube.version import VERSION
+from retrieval import runtime
+from retrieval.health import Part, State, checked_parts
+from retrieval.index.embedding_index import active_row
+from retrieval.ingest.workers import messages_waiting
+from retrieval.models import EmbeddingIndex, Worker
+
+_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "plotly")
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """The disk that the installation's data lies on, in bytes."""
+
+    total: int
+    free: int
+
+    @property
+    def free_share(self) -> float:
+        """What is free, 0 to 1."""
+        return self.free / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """Everything that is known of the parts and of what they run on."""
+
+    parts: Mapping[str, Part]
+    database: DatabaseFacts
+    pool: Mapping[str, int]
+    #: Name of the model that searches use, and of the reranker; empty where there is none.
+    model: str
+    reranker: str
+    index: EmbeddingIndex | None
+    #: Indexes whose building stopped.
+    stuck: Sequence[EmbeddingIndex]
+    workers: Sequence[Worker]
+    #: Messages for workers that nobody has taken; None when the queue does not answer.
+    waiting: int | None
+    disk: Disk
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def installation() -> Installation:
+    """Look at every part, in a fixed number of statements. Raises what the driver raises when the database is down."""
+    parts = checked_parts()
+    database = database_facts()
+    usage = shutil.disk_usage(settings.CORECUBE_VAR_DIR)
+    return Installation(
+        parts=parts,
+        database=database,
+        pool=pool_figures(),
+        model=runtime.encoder().name if parts["model"].state is State.OK else "",
+        reranker=_reranker_name(),
+        index=active_row(),
+        stuck=list(EmbeddingIndex.objects.exclude(problem="")),
+        workers=list(Worker.objects.all()),
+        waiting=messages_waiting(),
+        disk=Disk(usage.total, usage.free),
+        versions=_versions(database),
+    )
+
+
+def _reranker_name() -> str:
+    try:
+        reranker = runtime.reranker()
+    except Exception:  # noqa: BLE001 -- the part says what is wrong with it
+        return str(settings.CORECUBE_RERANKER)
+    return reranker.name if reranker else ""
+
+
+def _versions(database: DatabaseFacts) -> Mapping[str, str]:
+    return {
+        "CoreCube": VERSION,
+        "Python": platform.python_version(),
+        "PostgreSQL": database.server,
+        "pgvector": database.pgvector,
+        **{name: version(name) for name in _PACKAGES},
+    }

@@ -1,0 +1,111 @@
+"""Judging passages: what a person says of how well one answers a question, and what the judgments come to."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median_low
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from corecube.models import User
+from corecube.scope import AccessScope
+from retrieval.errors import UnknownPassageError
+from retrieval.models import Chunk, Document, Judgment
+from retrieval.sanitise import storable
+from retrieval.services import SearchOutcome
+
+#: What is kept of a query, in characters: no more is retrieved with, and an index holds no more.
+LONGEST_QUERY: Final = 500
+#: The grades, and what each says.
+GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
+
+
+class PassageId(NamedTuple):
+    """What a judgment is about: a text in a document, wherever in it the text stands."""
+
+    document_id: UUID
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What is said of one passage."""
+
+    #: What counts: the viewer's own grade, or without one the lower median of the others'.
+    grade: int
+    #: The viewer's own; None where they have not judged it.
+    own: int | None
+    #: How many others judged it.
+    others: int
+
+
+def evened(query: str) -> str:
+    """Return a query as judgments keep it: NFC, without case, white space evened out, the first 500 characters."""
+    folded = unicodedata.normalize("NFD", storable(query)).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())[:LONGEST_QUERY].strip()
+
+
+def passages_in(scope: AccessScope, document_ids: Iterable[UUID]) -> QuerySet[Chunk]:
+    """Return the chunks of documents, as far as the scope lets its principal see them."""
+    return Chunk.objects.filter(document_id__in=list(document_ids), connection_id__in=scope.connection_ids)
+
+
+def judge(query: str, passage: PassageId, *, grade: int | None, by: User, scope: AccessScope) -> None:
+    """Keep a person's grade of a passage, 0 to 3, in the place of an earlier one; None takes it back.
+
+    Raises UnknownPassageError for a passage that is gone or outside the scope.
+    """
+    with transaction.atomic():
+        # Whoever deletes the document now waits, and takes the judgment with it.
+        Document.objects.in_scope(scope).select_for_update(no_key=True).filter(pk=passage.document_id).first()
+        if not passages_in(scope, [passage.document_id]).filter(content_hash=passage.content_hash).exists():
+            raise UnknownPassageError
+        _keep(evened(query), passage, grade, by)
+
+
+def _keep(query: str, passage: PassageId, grade: int | None, by: User) -> None:
+    document_id, content_hash = passage
+    if grade is None:
+        Judgment.objects.filter(query=query, document_id=document_id, content_hash=content_hash, by=by).delete()
+        return
+    Judgment.objects.update_or_create(
+        query=query, document_id=document_id, content_hash=content_hash, by=by, defaults={"grade": grade}
+    )
+
+
+def grades_of(query: str, *, viewer: User, scope: AccessScope) -> dict[PassageId, Graded]:
+    """Return what is said of the passages of a query that stand in the scope, and of no others.
+
+    Of several people's grades the viewer's own counts, else the lower median of the others'. A text that its document
+    no longer has counts no more.
+    """
+    said: dict[PassageId, dict[int, int]] = {}
+    rows = standing(scope).filter(query=evened(query)).values_list("document_id", "content_hash", "by_id", "grade")
+    for document_id, content_hash, by, grade in rows:
+        said.setdefault(PassageId(document_id, content_hash), {})[by] = grade
+    return {passage: _graded(grades, viewer.pk) for passage, grades in said.items()}
+
+
+def ranked_passages(outcome: SearchOutcome) -> tuple[PassageId, ...]:
+    """Return the ranking of a search as passages that judgments know."""
+    hits = outcome.state.hits if outcome.state.access_checked else ()
+    return tuple(PassageId(hit.chunk_id.document_id, hit.facts.content_hash) for hit in hits if hit.facts is not None)
+
+
+def standing(scope: AccessScope) -> QuerySet[Judgment]:
+    """Return the judgments of texts that the scope's documents have now."""
+    here = Chunk.objects.filter(
+        document_id=OuterRef("document_id"),
+        content_hash=OuterRef("content_hash"),
+        connection_id__in=scope.connection_ids,
+    )
+    return Judgment.objects.filter(Exists(here), document__connection_id__in=scope.connection_ids)
+
+
+def _graded(grades: Mapping[int, int], viewer: int) -> Graded:
+    own = grades.get(viewer)
+    others = [grade for by, grade in grades.items() if by != viewer]
+    return Graded(median_low(others) if own is None else own, own, len(others))

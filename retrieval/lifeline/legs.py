@@ -1,0 +1,209 @@
+"""Whether a leg found a chunk, and if not, why: the exact signals against what the leg asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from retrieval.config import PresetConfig
+from retrieval.index.lexemes import any_of, rarest
+from retrieval.lifeline.remedies import at_least
+from retrieval.lifeline.types import Evidence, Place, Step, StepState
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType, SearchState, Span, Term
+
+#: Words that a sentence lists; of more it says how many.
+_MOST_WORDS: Final = 5
+_FIELDS: Final[Mapping[str, str]] = {"A": "title", "B": "heading"}
+_RELAXED: Final = "fulltext_relaxed"
+_CAPPED: Final = "fulltext_capped"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One chunk in the eyes of one leg."""
+
+    span: Span
+    #: None where the document has no chunk to speak of.
+    chunk_id: ChunkId | None
+    state: SearchState
+    config: PresetConfig
+    evidence: Evidence
+
+    @property
+    def ranking(self) -> Ranking:
+        """What the leg returned."""
+        return self.state.rankings[self.span.stage]
+
+    @property
+    def rank(self) -> int | None:
+        """The chunk's place in it, from 1; None where it is not there."""
+        ids = (hit.chunk_id for hit in self.ranking)
+        return next((rank for rank, chunk_id in enumerate(ids, start=1) if chunk_id == self.chunk_id), None)
+
+    @property
+    def place(self) -> Place | None:
+        """The chunk's exact place in the whole scope, where it was counted."""
+        return self.evidence.places.get(self.span.stage)
+
+    @property
+    def hit(self) -> Hit | None:
+        """The chunk with its facts, exact signals and matches."""
+        return self.evidence.chunks.get(self.chunk_id) if self.chunk_id else None
+
+    @property
+    def cosine(self) -> float | None:
+        """The exact cosine."""
+        return self.hit.signals.get(ScoreType.COSINE) if self.hit else None
+
+    def has_note(self, code: str) -> bool:
+        """Return whether the leg left this note."""
+        return any(note.code == code for note in self.span.notes)
+
+
+def leg_step(look: Look, *, found_elsewhere: bool) -> Step:
+    """Return how a chunk came through a leg."""
+    if rank := look.rank:
+        found = _FOUND.get(look.span.stage, _no_more)(look)
+        return Step(look.span.stage, StepState.PASSED, ", ".join((f"rank {rank} of {len(look.ranking):,}", *found)))
+    if failure := _failure(look):
+        state = StepState.DEGRADED if found_elsewhere else StepState.DROPPED
+        return Step(look.span.stage, state, failure)
+    fact, remedy = _MISSED.get(look.span.stage, _not_returned)(look)
+    state = StepState.MISSED if found_elsewhere else StepState.DROPPED
+    return Step(look.span.stage, state, fact, remedy)
+
+
+def asked_for(state: SearchState, config: PresetConfig) -> str:
+    """Return the tsquery that the full-text leg asked for in the end; empty when it asked for nothing."""
+    relaxed = any(note.code == _RELAXED for span in state.trace for note in span.notes)
+    return any_of(_searched(state, config)) if relaxed else state.terms.all_terms
+
+
+def _searched(state: SearchState, config: PresetConfig) -> tuple[Term, ...]:
+    return rarest(state.terms.terms, cap=config.fulltext.relax_cap)
+
+
+def _failure(look: Look) -> str:
+    """Return why a leg gave nothing at all; empty for one that did its work."""
+    if look.span.stage == "dense" and look.state.vector is None:
+        return "the query could not be embedded"
+    return next((_clause(note.text) for note in look.span.notes if note.degraded), "")
+
+
+def _clause(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:].rstrip('.')}"
+
+
+def _no_more(look: Look) -> tuple[str, ...]:  # noqa: ARG001 -- one of several
+    return ()
+
+
+def _not_returned(look: Look) -> tuple[str, str]:
+    return f"not among the {len(look.ranking):,} that it returned", ""
+
+
+def _found_dense(look: Look) -> tuple[str, ...]:
+    return () if look.cosine is None else (f"cosine {look.cosine:.3f}",)
+
+
+def _found_fulltext(look: Look) -> tuple[str, ...]:
+    if look.hit is None:
+        return ()
+    held = ", ".join(_held(look.hit)[:_MOST_WORDS])
+    lacking = _lacking(look)
+    return (f"score {look.hit.signals['fulltext']:.3f}", held, *([f"not {_words(lacking)}"] if lacking else []))
+
+
+def _missed_dense(look: Look) -> tuple[str, str]:
+    """Return why the vector leg did not return a chunk."""
+    if look.cosine is None:
+        return "it has no vector in the searched index yet", "The next sync or index build adds its vector."
+    depth, place = look.config.dense.depth, look.place
+    if place is None:
+        return f"cosine {look.cosine:.3f}, not in the window of {depth:,}", ""
+    where = f"vector rank {place.rank:,} of {place.among:,}, cosine {look.cosine:.3f}, window {depth:,}"
+    if place.rank > depth:
+        return where, at_least(look.config, "dense.depth", place.rank, "would have let it in")
+    remedy = at_least(look.config, "dense.exact_below", look.state.terms.corpus_size + 1, "would have found it")
+    return f"{where}; the approximate index passed it by", remedy
+
+
+def _missed_fulltext(look: Look) -> tuple[str, str]:
+    """Return why the full-text leg did not return a chunk."""
+    if not look.state.terms.terms:
+        return "the query has no searchable term", ""
+    if look.hit is None or not look.hit.matches:
+        return f"it holds none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
+    probe = look.evidence.probe.chunks.get(look.hit.chunk_id)
+    return _in_part(look, look.hit) if probe and probe.is_match else _unmatched(look, look.hit)
+
+
+def _in_part(look: Look, hit: Hit) -> tuple[str, str]:
+    """Return why a chunk that matches is not in the ranking: too low, or never scored."""
+    score, place, depth = hit.signals["fulltext"], look.place, look.config.fulltext.depth
+    if place is None:
+        return f"score {score:.3f}, not in the window of {depth:,}", ""
+    where = f"full-text rank {place.rank:,} of {place.among:,}, score {score:.3f}, window {depth:,}"
+    if look.has_note(_CAPPED):
+        remedy = at_least(look.config, "fulltext.most_matches", place.among, "would have scored every match")
+        return f"{where}; only a part of the matches was scored", remedy
+    return where, at_least(look.config, "fulltext.depth", place.rank, "would have let it in") * (place.rank > depth)
+
+
+def _unmatched(look: Look, hit: Hit) -> tuple[str, str]:
+    """Return why a chunk with some of the terms does not match what was asked for."""
+    score = f"score {hit.signals['fulltext']:.3f}"
+    if look.place:
+        score += f", rank {look.place.rank:,} of {look.place.among:,} by it"
+    held = f"it holds {_words([match.lexeme for match in hit.matches])} ({score})"
+    if look.state.terms.has_operators:
+        return f"{held}, but does not match the query as written", "Without quotes, minus and OR any term would count."
+    if look.has_note(_RELAXED):
+        searched = _words([term.lexeme for term in _searched(look.state, look.config)])
+        cap = _cap_for(look.state.terms.terms, {match.lexeme for match in hit.matches})
+        remedy = at_least(look.config, "fulltext.relax_cap", cap, "would have searched for that too")
+        return f"{held}, too common to be searched for; searched was {searched}", remedy
+    enough = len(look.ranking) + 1
+    remedy = at_least(look.config, "fulltext.relax_below", enough, "would have let any of the rarest terms count")
+    return f"{held}, not {_words(_lacking(look))}; enough chunks hold every term", remedy
+
+
+def _cap_for(terms: Sequence[Term], held: set[str]) -> int:
+    """Return the cap on summed frequencies under which the rarest of the held terms is searched for."""
+    total = 0
+    for term in terms:
+        total += term.document_frequency
+        if term.lexeme in held:
+            break
+    return total
+
+
+def _held(hit: Hit) -> list[str]:
+    """Return the terms that a chunk holds, with the field where that is not its text."""
+    named = ((_quoted(match.lexeme), _FIELDS.get(match.weight, "")) for match in hit.matches)
+    return [f"{word} in the {place}" if place else word for word, place in named]
+
+
+def _lacking(look: Look) -> list[str]:
+    held = {match.lexeme for match in look.hit.matches} if look.hit else set()
+    return [term.lexeme for term in look.state.terms.terms if term.lexeme not in held]
+
+
+def _words(lexemes: Sequence[str]) -> str:
+    """Return lexemes in quotes, the first few of many."""
+    shown = ", ".join(map(_quoted, lexemes[:_MOST_WORDS]))
+    rest = len(lexemes) - _MOST_WORDS
+    return f"{shown} and {rest} more" if rest > 0 else shown
+
+
+def _quoted(lexeme: str) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{lexeme}\N{RIGHT DOUBLE QUOTATION MARK}"
+
+
+_FOUND: Final[Mapping[str, Callable[[Look], tuple[str, ...]]]] = {
+    "dense": _found_dense,
+    "fulltext": _found_fulltext,
+}
+_MISSED: Final[Mapping[str, Callable[[Look], tuple[str, str]]]] = {
+    "dense": _missed_dense,
+    "fulltext": _missed_fulltext,
+}

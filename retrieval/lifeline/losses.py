@@ -1,0 +1,150 @@
+"""Why a stage dropped a chunk, and what would have kept it: one function for each reason."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from corecube.scope import AccessScope
+from retrieval.config import PresetConfig
+from retrieval.lifeline.remedies import at_least, at_most
+from retrieval.types import ChunkId, Drop, DropReason, Hit, Ranking, SearchState, Span
+
+#: The tunable that sets a window, by the stage that has it.
+_WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool"}
+_HUNDREDTHS: Final = 100
+_THOUSANDTHS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A chunk that a stage dropped, with what stood before that stage."""
+
+    drop: Drop
+    span: Span
+    before: Ranking
+    state: SearchState
+    config: PresetConfig
+
+    @property
+    def hit(self) -> Hit | None:
+        """The chunk as it came to the stage."""
+        return self.other(self.drop.chunk_id)
+
+    def other(self, chunk_id: ChunkId | None) -> Hit | None:
+        """Return another hit as it came to the stage, or None."""
+        return next((hit for hit in self.before if hit.chunk_id == chunk_id), None)
+
+
+def explained(loss: Loss) -> tuple[str, str]:
+    """Return the fact of a loss and what would have kept the chunk, which is empty where no number would.
+
+    A reason that has no function here is told by its own detail.
+    """
+    explain = _EXPLAINED.get(loss.drop.reason)
+    if explain is None or not loss.drop.numbers:
+        return loss.drop.detail or loss.drop.reason.replace("_", " "), ""
+    return explain(loss)
+
+
+def _outside_window(loss: Loss) -> tuple[str, str]:
+    name = _WINDOWS.get(loss.span.stage, "")
+    rank = int(loss.drop.numbers["rank"])
+    return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in") if name else ""
+
+
+def _rerank_cut(loss: Loss) -> tuple[str, str]:
+    rank = int(loss.drop.numbers["rank"])
+    return loss.drop.detail, at_least(loss.config, "rerank.candidates", rank, "would have let it in")
+
+
+def _quality(loss: Loss) -> tuple[str, str]:
+    least = _rounded_down(loss.drop.numbers["quality"], _HUNDREDTHS)
+    return loss.drop.detail, at_most(loss.config, "quality.least", least, "would have kept it")
+
+
+def _below_floor(loss: Loss) -> tuple[str, str]:
+    if loss.hit is None:
+        return loss.drop.detail, ""
+    least = _rounded_down(loss.drop.numbers["score"], _THOUSANDTHS)
+    return loss.drop.detail, at_most(loss.config, f"floor.{loss.hit.score_type}", least, "would have kept it")
+
+
+def _duplicate(loss: Loss) -> tuple[str, str]:
+    kept, likeness = loss.other(loss.drop.instead), loss.drop.numbers["likeness"]
+    name = _name(kept, loss.state.scope)
+    why = _preferred(kept, loss.hit, loss.state.scope)
+    if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
+        return f"has the same text as {name}{why}", "Of one and the same text only one place is kept."
+    least = math.floor(likeness * _HUNDREDTHS + 1) / _HUNDREDTHS
+    remedy = at_least(loss.config, "dedupe.least_similarity", least, "would have kept both")
+    return f"lost to its near-duplicate {name} at {likeness:.2f}{why}", remedy
+
+
+def _budget(loss: Loss) -> tuple[str, str]:
+    numbers = {name: int(value) for name, value in loss.drop.numbers.items()}
+    needed = room_needed(_tokens_before(loss), numbers["tokens"], budget=numbers["budget"])
+    fact = f"would need {numbers['tokens']:,} tokens, {numbers['left']:,} of {numbers['budget']:,} were left"
+    return fact, at_least(loss.config, "assemble.budget_tokens", needed, "would have had room for it")
+
+
+def _top_k(loss: Loss) -> tuple[str, str]:
+    rank = int(loss.drop.numbers["rank"])
+    return loss.drop.detail, f"Asking for {rank:,} hits would have taken it in."
+
+
+def room_needed(before: Sequence[int], tokens: int, *, budget: int) -> int:
+    """Return the least budget from this one on that has room for a text of so many tokens, behind others in order.
+
+    Each takes its tokens while they fit; with more room one that did not fit before may take some of it.
+    """
+    while True:
+        left = budget
+        for size in before:
+            left -= size if size <= left else 0
+        if tokens <= left:
+            return budget
+        budget += tokens - left
+
+
+def _tokens_before(loss: Loss) -> list[int]:
+    """Return the tokens of the texts that were packed, or tried, before the one that was lost, in order."""
+    sizes = {passage.hit.chunk_id: passage.token_count for passage in loss.state.passages}
+    for drop in loss.span.drops:
+        if drop.reason is DropReason.BUDGET:
+            sizes[drop.chunk_id] = int(drop.numbers["tokens"])
+    ids = [hit.chunk_id for hit in loss.before]
+    return [sizes[chunk_id] for chunk_id in ids[: ids.index(loss.drop.chunk_id)] if chunk_id in sizes]
+
+
+def _name(hit: Hit | None, scope: AccessScope) -> str:
+    """Return a hit's title in quotes, if the scope lets it be read."""
+    if hit is None or hit.facts is None or not scope.allows(hit.facts.connection_id):
+        return "another chunk"
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{hit.facts.title}\N{RIGHT DOUBLE QUOTATION MARK}"
+
+
+def _preferred(kept: Hit | None, lost: Hit | None, scope: AccessScope) -> str:
+    """Return why one of two hits was kept: the more trusted, then the fresher one."""
+    if kept is None or lost is None:
+        return ""
+    trust = [scope.inclusion(hit.chunk.connection_id).connection.trust for hit in (kept, lost)]
+    if trust[0] != trust[1]:
+        return ", which is more trusted"
+    fresh = [hit.signals.get("freshness", 0.0) for hit in (kept, lost)]
+    return ", which is fresher" if fresh[0] > fresh[1] else ", which stands before it"
+
+
+def _rounded_down(value: float, parts: int) -> float:
+    return math.floor(value * parts) / parts
+
+
+_EXPLAINED: Final[Mapping[DropReason, Callable[[Loss], tuple[str, str]]]] = {
+    DropReason.OUTSIDE_WINDOW: _outside_window,
+    DropReason.RERANK_CUT: _rerank_cut,
+    DropReason.QUALITY: _quality,
+    DropReason.BELOW_FLOOR: _below_floor,
+    DropReason.DUPLICATE: _duplicate,
+    DropReason.BUDGET: _budget,
+    DropReason.TOP_K: _top_k,
+}

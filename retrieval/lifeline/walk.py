@@ -1,0 +1,154 @@
+"""A document's way through a finished search, step by step. Pure: what the store knows is handed in."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+from uuid import UUID
+
+from retrieval.config import PresetConfig
+from retrieval.lifeline.course import Course, Fate, drop_in, fates, place_in
+from retrieval.lifeline.facts import passing
+from retrieval.lifeline.legs import Look, leg_step
+from retrieval.lifeline.losses import Loss, explained
+from retrieval.lifeline.types import PACKED, TOP_K, DocumentProbe, Evidence, Step, StepState, Way
+from retrieval.types import ChunkId, DropReason, Ranking, SearchState, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Journey:
+    """What a finished search did with one document."""
+
+    state: SearchState
+    config: PresetConfig
+    course: Course
+    #: Of the chunks that a leg or a stage had, the one that came furthest first.
+    fates: tuple[Fate, ...]
+
+    @classmethod
+    def of(cls, document_id: UUID, state: SearchState, config: PresetConfig) -> Self:
+        """Return what a finished search did with a document."""
+        course = Course.of(state)
+        return cls(state, config, course, fates(document_id, state, course))
+
+    @property
+    def followed(self) -> ChunkId | None:
+        """The chunk that came furthest; None where no leg found one."""
+        return self.fates[0].chunk_id if self.fates else None
+
+    def subjects(self, probe: DocumentProbe) -> dict[str, ChunkId | None]:
+        """Return the chunk that each leg's step tells of: the one that came furthest, else the leg's own best."""
+        best = {"dense": probe.nearest, "fulltext": probe.wordiest}
+        return {span.stage: self.followed or best.get(span.stage) for span in self.course.legs}
+
+
+def steps(journey: Journey, evidence: Evidence) -> Iterator[Step]:
+    """Yield the steps from the legs to the packing."""
+    course, found = journey.course, journey.fates
+    subjects = journey.subjects(evidence.probe)
+    for span in course.legs:
+        look = Look(span, subjects[span.stage], journey.state, journey.config, evidence)
+        yield leg_step(look, found_elsewhere=bool(found))
+    if not found and course.legs:
+        yield from not_reached([*(span.stage for span in course.stages), TOP_K, PACKED])
+        return
+    yield from _stages(journey, course, found[0] if found else None)
+
+
+def not_reached(names: Sequence[str]) -> Iterator[Step]:
+    """Yield steps that a document did not come to."""
+    return (Step(name, StepState.NOT_REACHED) for name in names)
+
+
+def step_names(state: SearchState) -> list[str]:
+    """Return the names of the steps from the legs to the packing, in order."""
+    course = Course.of(state)
+    return [*(span.stage for span in (*course.legs, *course.stages)), TOP_K, PACKED]
+
+
+def ways(journey: Journey, *, chunks: int) -> tuple[Way, ...]:
+    """Return how many of a document's chunks ended at each step, those that came furthest first."""
+    course = journey.course
+    ended = Counter((_ended_at(fate, course), fate.citation is not None) for fate in journey.fates)
+    unfound = chunks - ended.total()
+    found = [Way(name, count, is_packed) for (name, is_packed), count in ended.items()]
+    return (*found, *([Way("", unfound)] if unfound > 0 else []))
+
+
+def _ended_at(fate: Fate, course: Course) -> str:
+    if fate.passed < len(course.stages):
+        return course.stages[fate.passed].stage
+    return TOP_K if fate.drop and fate.drop.reason is DropReason.TOP_K else PACKED
+
+
+def _stages(journey: Journey, course: Course, fate: Fate | None) -> Iterator[Step]:
+    """Yield the steps behind the legs. Without a fate the time was up before any leg ran."""
+    before: Ranking = ()
+    passed = fate.passed if fate else 0
+    for place, span in enumerate(course.stages):
+        if place > passed:
+            yield Step(span.stage, StepState.NOT_REACHED)
+        elif fate is None or place == passed:
+            yield _lost(journey, span, before, fate)
+        elif place < fate.came_in:
+            yield Step(span.stage, StepState.MISSED, "not in the ranking yet")
+        else:
+            yield _passed(journey, span, fate, before)
+        before = span.left
+    yield from _packing(journey, course, fate, before)
+
+
+def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
+    """Return the step of a stage that let the chunk through; one that did nothing says why."""
+    found = place_in(span, fate.chunk_id)
+    fact = passing(span, found[1], found[0], journey.config) if found else ""
+    is_degraded = any(note.degraded for note in span.notes)
+    told = [note.text.rstrip(".") for note in span.notes if note.degraded or span.left is before]
+    return Step(span.stage, StepState.DEGRADED if is_degraded else StepState.PASSED, ". ".join((fact, *told)))
+
+
+def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> Step:
+    if fate is None and journey.course.gives_hits:
+        return Step(span.stage, StepState.DROPPED, "not among what was found here")
+    if fate is None:
+        return Step(span.stage, StepState.DROPPED, "the time was up before anything was found", _more_time(journey))
+    if fate.drop is None:
+        return Step(span.stage, StepState.DROPPED, "lost here without a reason of its own")
+    fact, remedy = explained(Loss(fate.drop, span, before, journey.state, journey.config))
+    return Step(span.stage, StepState.DROPPED, fact, remedy)
+
+
+def _packing(journey: Journey, course: Course, fate: Fate | None, before: Ranking) -> Iterator[Step]:
+    """Yield whether the chunk was among the hits wanted, and whether it was packed."""
+    if fate is None or fate.passed < len(course.stages):
+        yield from not_reached([TOP_K, PACKED])
+        return
+    if course.packing is None:
+        yield Step(TOP_K, StepState.NOT_REACHED)
+        yield Step(PACKED, StepState.DROPPED, "the time was up before passages were packed", _more_time(journey))
+        return
+    drop = drop_in(course.packing, fate.chunk_id)
+    loss = Loss(drop, course.packing, before, journey.state, journey.config) if drop else None
+    wanted = journey.state.top_k
+    if loss and loss.drop.reason is DropReason.TOP_K:
+        yield Step(TOP_K, StepState.DROPPED, *explained(loss))
+        yield Step(PACKED, StepState.NOT_REACHED)
+        return
+    yield Step(TOP_K, StepState.PASSED, f"rank {fate.rank:,}, {wanted:,} wanted")
+    yield _packed(loss, fate, _tokens(journey.state))
+
+
+def _packed(loss: Loss | None, fate: Fate, tokens: Mapping[int, int]) -> Step:
+    if loss:
+        return Step(PACKED, StepState.DROPPED, *explained(loss))
+    if fate.citation is None:
+        return Step(PACKED, StepState.DROPPED, "lost here without a reason of its own")
+    return Step(PACKED, StepState.PASSED, f"packed as [{fate.citation}], {tokens[fate.citation]:,} tokens")
+
+
+def _tokens(state: SearchState) -> dict[int, int]:
+    return {passage.number: passage.token_count for passage in state.passages}
+
+
+def _more_time(journey: Journey) -> str:
+    return f"A deadline_ms above {journey.config.deadline_ms:,} would have let it go on."

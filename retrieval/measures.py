@@ -1,0 +1,101 @@
+"""Measures of one ranking against judgments of its passages. Free of Django; nothing is rounded.
+
+Grades: 0 not relevant, 1 related, 2 answers in part, 3 answers. Where a measure knows only yes and no, a passage counts
+as relevant from grade 2 on: what is merely related answers nobody.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from statistics import fmean
+from typing import Final, TypeVar
+
+_Passage = TypeVar("_Passage", bound=Hashable)
+
+#: Where nDCG and the share of judged passages are cut, and recall.
+CUTOFF: Final = 10
+RECALL_CUTOFF: Final = 20
+#: As far down as a ranking is looked at.
+MEASURED_DEPTH: Final = 20
+RELEVANT: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """What judgments say of a ranking, each 0 to 1. None where there is nothing to measure against."""
+
+    #: None while no passage is judged above 0.
+    ndcg: float | None = None
+    #: None while no passage is judged relevant; so is the recall.
+    reciprocal_rank: float | None = None
+    recall: float | None = None
+    #: None of an empty ranking.
+    judged: float | None = None
+
+
+def measure(ranking: Iterable[_Passage], grades: Mapping[_Passage, int]) -> Measures:
+    """Return the measures of a ranking, best passage first, looked at down to rank 20.
+
+    `grades` are all judgments of the query, also of passages that the ranking does not have. A passage that stands in
+    the ranking twice counts where it stands first.
+    """
+    ranked = list(dict.fromkeys(ranking))[:MEASURED_DEPTH]
+    return Measures(
+        ndcg=ndcg(ranked, grades),
+        reciprocal_rank=reciprocal_rank(ranked, grades),
+        recall=recall(ranked, grades),
+        judged=judged(ranked, grades),
+    )
+
+
+def ndcg(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int = CUTOFF) -> float | None:
+    """Return DCG@cutoff over the ideal ranking's, with gain 2^grade - 1; what is not judged gains nothing.
+
+    The ideal is made of all judged passages and is cut at the same rank. None while none is judged above 0. Burges et
+    al., ICML 2005.
+    """
+    ideal = _dcg(sorted(grades.values(), reverse=True)[:cutoff])
+    return _dcg([grades.get(passage, 0) for passage in ranking[:cutoff]]) / ideal if ideal else None
+
+
+def reciprocal_rank(ranking: Sequence[_Passage], grades: Mapping[_Passage, int]) -> float | None:
+    """Return 1 / the rank of the first relevant passage, 0 where the ranking has none; None while none is judged so."""
+    if not _relevant(grades):
+        return None
+    ranks = (rank for rank, passage in enumerate(ranking, start=1) if grades.get(passage, 0) >= RELEVANT)
+    return 1 / first if (first := next(ranks, 0)) else 0.0
+
+
+def recall(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int = RECALL_CUTOFF) -> float | None:
+    """Return the share of the relevant passages that stand in the first `cutoff`; None while none is judged so."""
+    relevant = _relevant(grades)
+    return len(relevant.intersection(ranking[:cutoff])) / len(relevant) if relevant else None
+
+
+def judged(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int = CUTOFF) -> float | None:
+    """Return the share of the first `cutoff` passages that anybody judged; None of an empty ranking."""
+    first = ranking[:cutoff]
+    return sum(passage in grades for passage in first) / len(first) if first else None
+
+
+def mean(measured: Sequence[Measures]) -> Measures:
+    """Return the mean of each measure over the queries that have it."""
+    return Measures(
+        ndcg=_mean(it.ndcg for it in measured),
+        reciprocal_rank=_mean(it.reciprocal_rank for it in measured),
+        recall=_mean(it.recall for it in measured),
+        judged=_mean(it.judged for it in measured),
+    )
+
+
+def _dcg(grades: Iterable[int]) -> float:
+    return sum((2.0**grade - 1.0) / log2(rank + 1) for rank, grade in enumerate(grades, start=1))
+
+
+def _relevant(grades: Mapping[_Passage, int]) -> set[_Passage]:
+    return {passage for passage, grade in grades.items() if grade >= RELEVANT}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

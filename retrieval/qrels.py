@@ -1,0 +1,179 @@
+"""Judgments as files: TREC qrels and CSV, out of a question set and into one."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from uuid import UUID
+
+from corecube.errors import InvalidRequestError
+from corecube.models import User
+from corecube.scope import AccessScope
+from retrieval.judging import GRADES, PassageId, evened, grades_of, passages_in
+from retrieval.models import Case, Judgment, QuestionSet
+from retrieval.question_sets import cut, save_case
+
+_Row = TypeVar("_Row")
+
+CSV_HEADER: Final = ("query", "answerable", "document", "passage", "grade", "title")
+#: Characters and lines of one import.
+MOST_CHARACTERS: Final = 2_000_000
+MOST_LINES: Final = 5000
+_QRELS_COLUMNS: Final = 4
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of an import: a question, and a grade of one passage unless only the question is named."""
+
+    query: str
+    is_answerable: bool = True
+    passage: PassageId | None = None
+    grade: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did."""
+
+    cases: int
+    judgments: int
+    #: Lines that name a passage that is gone or outside the importer's scope.
+    skipped: int
+
+
+def csv_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> Iterator[str]:
+    """Yield a set's cases with their judgments in scope as CSV, line by line; a case without any has a line too."""
+    yield _csv_line(CSV_HEADER)
+    for case in question_set.cases.all():
+        answerable = "yes" if case.is_answerable else "no"
+        grades = grades_of(case.query, viewer=viewer, scope=scope)
+        titles = _titles(grades, scope)
+        if not grades:
+            yield _csv_line((case.query, answerable, "", "", "", ""))
+        for (document, text), graded in sorted(grades.items()):
+            yield _csv_line((case.query, answerable, document, text, graded.grade, titles.get(document, "")))
+
+
+def qrels_of(question_set: QuestionSet, *, viewer: User, scope: AccessScope) -> Iterator[str]:
+    """Yield a set's judgments in scope as TREC qrels: the case's id, 0, document:text, grade."""
+    for case in question_set.cases.all():
+        for (document, text), graded in sorted(grades_of(case.query, viewer=viewer, scope=scope).items()):
+            yield f"{case.pk} 0 {document}:{text} {graded.grade}\n"
+
+
+def read_lines(text: str, question_set: QuestionSet) -> list[Line]:
+    """Return the lines of CSV with a header, or of TREC qrels whose queries are cases of the set.
+
+    Raises InvalidRequestError, with the number of the line, for what is neither, and for too much of it.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidRequestError(f"An import has at most {MOST_CHARACTERS:,} characters.")
+    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    is_csv = "query" in text.partition("\n")[0].lower().split(",")[0]
+    lines = list(_csv_lines(text) if is_csv else _qrels_lines(text, question_set))
+    if not lines:
+        raise InvalidRequestError("There is no judgment in it.")
+    return lines
+
+
+def import_lines(lines: Iterable[Line], question_set: QuestionSet, *, actor: User, scope: AccessScope) -> Imported:
+    """Add the questions to the set and keep the grades as the actor's own; passages outside the scope are left out."""
+    lines = list(lines)
+    cases = sum(_save(line, question_set, actor) for line in {line.query: line for line in reversed(lines)}.values())
+    graded = [(line, line.passage) for line in lines if line.passage is not None]
+    here = _standing({passage.document_id for _, passage in graded}, scope)
+    kept = {(evened(line.query), passage): line for line, passage in graded if passage in here}
+    Judgment.objects.bulk_create(
+        [
+            Judgment(query=query, document_id=document, content_hash=content_hash, grade=line.grade, by=actor)
+            for (query, (document, content_hash)), line in kept.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["query", "document", "content_hash", "by"],
+        update_fields=["grade", "at"],
+    )
+    return Imported(cases, len(kept), sum(passage not in here for _, passage in graded))
+
+
+def _save(line: Line, question_set: QuestionSet, actor: User) -> bool:
+    return save_case(question_set, line.query, actor=actor, is_answerable=line.is_answerable)[1]
+
+
+def _standing(documents: Iterable[UUID], scope: AccessScope) -> set[PassageId]:
+    rows = passages_in(scope, documents).values_list("document_id", "content_hash")
+    return {PassageId(document, text) for document, text in rows}
+
+
+def _titles(passages: Iterable[PassageId], scope: AccessScope) -> dict[UUID, str]:
+    rows = passages_in(scope, {it.document_id for it in passages}).values_list("document_id", "document__title")
+    return dict(rows)
+
+
+def _csv_line(values: Iterable[object]) -> str:
+    """Return a line of CSV; what a spreadsheet would take for a formula is quoted with an apostrophe."""
+    out = io.StringIO()
+    cells = [str(value) for value in values]
+    csv.writer(out, lineterminator="\n").writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
+    return out.getvalue()
+
+
+def _unquoted(cell: str) -> str:
+    """Return a cell without the apostrophe that `_csv_line` puts before a formula."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
+def _csv_lines(text: str) -> Iterator[Line]:
+    reader = csv.DictReader(io.StringIO(text))
+    reader.fieldnames = [name.strip().lower() for name in reader.fieldnames or ()]
+    for row in _limited(reader):
+        yield _csv_row(row, reader.line_num)
+
+
+def _csv_row(row: Mapping[str, str | None], number: int) -> Line:
+    query = cut(_unquoted(row.get("query") or ""))
+    if not query:
+        raise InvalidRequestError(f"Line {number} has no query.")
+    is_answerable = (row.get("answerable") or "yes").strip().lower() not in {"no", "false", "0"}
+    document = (row.get("document") or "").strip()
+    if not document:
+        return Line(query, is_answerable)
+    passage = _passage(document, (row.get("passage") or "").strip(), number)
+    return Line(query, is_answerable, passage, _grade(row.get("grade") or "", number))
+
+
+def _qrels_lines(text: str, question_set: QuestionSet) -> Iterator[Line]:
+    cases = {str(case.pk): case.query for case in Case.objects.filter(question_set=question_set)}
+    for number, line in enumerate(_limited(text.splitlines()), start=1):
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) != _QRELS_COLUMNS:
+            raise InvalidRequestError(f"Line {number} is no line of TREC qrels: query, 0, document:passage, grade.")
+        if cells[0] not in cases:
+            raise InvalidRequestError(f"Line {number} names a case that this set does not have.")
+        document, _, content_hash = cells[2].partition(":")
+        passage, grade = _passage(document, content_hash, number), _grade(cells[3], number)
+        yield Line(cases[cells[0]], passage=passage, grade=grade)
+
+
+def _limited(rows: Iterable[_Row]) -> Iterator[_Row]:
+    for count, row in enumerate(rows, start=1):
+        if count > MOST_LINES:
+            raise InvalidRequestError(f"An import has at most {MOST_LINES:,} lines.")
+        yield row
+
+
+def _passage(document: str, content_hash: str, number: int) -> PassageId:
+    try:
+        return PassageId(UUID(document), content_hash)
+    except ValueError as error:
+        raise InvalidRequestError(f"Line {number}: the document is not an id.") from error
+
+
+def _grade(text: str, number: int) -> int:
+    if text.strip() not in {str(grade) for grade in GRADES}:
+        raise InvalidRequestError(f"Line {number}: the grade is not 0, 1, 2 or 3.")
+    return int(text)

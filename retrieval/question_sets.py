@@ -1,0 +1,86 @@
+"""Question sets: cases are added, marked and taken away; every change is an event of the audit log."""
+
+from typing import Final
+
+from django.db import transaction
+from django.utils.text import slugify
+
+from corecube import audit
+from corecube.errors import InvalidRequestError
+from corecube.models import User
+from retrieval.judging import LONGEST_QUERY
+from retrieval.models import Case, QuestionSet, SearchRecord
+from retrieval.sanitise import storable
+
+#: Cases that one set holds.
+MOST_CASES: Final = 5000
+_LONGEST_NAME: Final = 120
+_LONGEST_SLUG: Final = 50
+
+
+def set_named(name: str, *, actor: User) -> QuestionSet:
+    """Return the set with a name, made where there is none; raise InvalidRequestError for a name that is none."""
+    name = " ".join(storable(name).split())[:_LONGEST_NAME]
+    slug = slugify(name)[:_LONGEST_SLUG].strip("-_")
+    if not slug:
+        raise InvalidRequestError("The name of a question set needs a letter or a digit.")
+    with transaction.atomic():
+        found, is_new = QuestionSet.objects.get_or_create(slug=slug, defaults={"name": name})
+        if is_new:
+            audit.record("question_set.created", actor=actor, subject=slug)
+    return found
+
+
+def save_case(
+    question_set: QuestionSet,
+    query: str,
+    *,
+    actor: User,
+    is_answerable: bool = True,
+    record: SearchRecord | None = None,
+) -> tuple[Case, bool]:
+    """Add a question to a set, and return its case and whether it is new; one that is there already stays as it is.
+
+    Raises InvalidRequestError for an empty question, and for a set that is full.
+    """
+    query = cut(query)
+    if not query:
+        raise InvalidRequestError("A case needs a question.")
+    with transaction.atomic():
+        QuestionSet.objects.select_for_update().get(pk=question_set.pk)
+        if found := question_set.cases.filter(query=query).first():
+            return found, False
+        if question_set.cases.count() >= MOST_CASES:
+            raise InvalidRequestError(f"A question set holds at most {MOST_CASES:,} cases.")
+        case = Case.objects.create(
+            question_set=question_set, query=query, is_answerable=is_answerable, record=record, created_by=actor
+        )
+        audit.record("case.saved", actor=actor, subject=question_set.slug, case=str(case.pk))
+    return case, True
+
+
+def mark_case(case: Case, *, is_answerable: bool, actor: User) -> None:
+    """Say whether the documents answer a case's question."""
+    case.is_answerable = is_answerable
+    case.save(update_fields=["is_answerable"])
+    audit.record(
+        "case.marked", actor=actor, subject=case.question_set.slug, case=str(case.pk), is_answerable=is_answerable
+    )
+
+
+def delete_case(case: Case, *, actor: User) -> None:
+    """Take a case out of its set; the judgments of its question stay."""
+    audit.record("case.deleted", actor=actor, subject=case.question_set.slug, case=str(case.pk))
+    case.delete()
+
+
+def delete_set(question_set: QuestionSet, *, actor: User) -> None:
+    """Delete a set with its cases; the judgments of their questions stay."""
+    with transaction.atomic():
+        audit.record("question_set.deleted", actor=actor, subject=question_set.slug, cases=question_set.cases.count())
+        question_set.delete()
+
+
+def cut(query: str) -> str:
+    """Return a question as a case keeps it: without blanks around it, and no longer than retrieval reads."""
+    return storable(query).strip()[:LONGEST_QUERY].strip()

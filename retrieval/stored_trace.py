@@ -1,0 +1,63 @@
+"""Reading stored traces back as the engine's own data; what this release cannot mean is left out."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from retrieval.types import ChunkId, Drop, DropReason, Hit, Note, ScoreType, Span, TermMatch
+
+_REASONS = frozenset(DropReason)
+_SCORE_TYPES = frozenset(ScoreType)
+
+
+def chunk_id_of(text: str) -> ChunkId:
+    """Return the chunk id that a trace wrote; raise ValueError for what is none."""
+    document, _, ordinal = text.rpartition(":")
+    return ChunkId(UUID(document), int(ordinal))
+
+
+def spans_of(trace: Mapping[str, Any]) -> tuple[Span, ...]:
+    """Return the stages of a stored search."""
+    return tuple(
+        Span(
+            stage=span["stage"],
+            seconds=span["ms"] / 1000,
+            hits_in=span["hits_in"],
+            hits_out=span["hits_out"],
+            drops=tuple(_drops(span)),
+            notes=tuple(Note(note["code"], note["text"], note["degraded"]) for note in span["notes"]),
+            parent=span["parent"],
+        )
+        for span in trace.get("spans", ())
+    )
+
+
+def hits_of(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
+    """Return the stored hits, best first, with their scores and without their chunks' facts."""
+    return tuple(
+        Hit(
+            chunk_id=chunk_id_of(hit["chunk"]),
+            score=hit["score"],
+            score_type=ScoreType(hit["score_type"]),
+            ranks=hit["ranks"],
+            signals=hit["signals"],
+            contributions=hit["contributions"],
+            matches=tuple(TermMatch(*match) for match in hit["matches"]),
+        )
+        for hit in trace.get("hits", ())
+        if hit["score_type"] in _SCORE_TYPES
+    )
+
+
+def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
+    """Return the best chunks in order, each with the hash of its text then; none from a trace before they were kept.
+
+    The hash is empty for a hit whose text was never read.
+    """
+    return tuple((chunk_id_of(chunk), content_hash) for chunk, content_hash in trace.get("ranking", ()))
+
+
+def _drops(span: Mapping[str, Any]) -> Iterator[Drop]:
+    for chunk, reason, detail in span["drops"]:
+        if reason in _REASONS:
+            yield Drop(chunk_id_of(chunk), DropReason(reason), detail)

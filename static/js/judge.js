@@ -1,0 +1,27 @@
+// Judging in place by keys: 0 to 3 grade the hit that has the focus, else the one whose ledger is open; x takes the
+// grade back.
+
+const KEYS = new Set(["0", "1", "2", "3", "x"]);
+
+const isTyping = (target) => target.closest("input, select, textarea, [contenteditable]") !== null;
+
+const currentCard = (target) => {
+  const focused = target.closest("[data-hit-card]");
+  if (focused) {
+    return focused;
+  }
+  const link = document.querySelector("[data-switch='hit'][aria-current='true']");
+  const card = link?.closest("[data-hit-card]");
+  return card && card.closest("[hidden]") === null ? card : null;
+};
+
+document.addEventListener("keydown", (event) => {
+  if (!KEYS.has(event.key) || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) {
+    return;
+  }
+  const button = currentCard(event.target)?.querySelector(`[data-grade="${event.key}"]`);
+  if (button) {
+    event.preventDefault();
+    button.click();
+  }
+});

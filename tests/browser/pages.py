@@ -1,0 +1,100 @@
+"""Every page of the console, as tests and pictures visit it."""
+
+from dataclasses import dataclass
+
+#: Name of a page's picture, and its address with places for what is looked at.
+PAGES = {
+    "explorer": "/",
+    "explorer-hits": "/?q={query}",
+    "explorer-ledger": "/?q={query}&hit=2",
+    "explorer-stage": "/?q={query}&stage=assemble",
+    "explorer-lanes": "/?q={query}&tab=lanes",
+    "explorer-lanes-table": "/?q={query}&tab=lanes&view=table",
+    "explorer-context": "/?q={query}&tab=context",
+    "explorer-answer": "/?q={query}&tab=answer",
+    "explorer-where": "/?q={query}&tab=where&find={title}&pin={document}",
+    "explorer-where-lost": "/?q={query}&tab=where&as={person}&pin={hidden}",
+    "explorer-trace": "/?q={query}&tab=trace",
+    "explorer-scope": "/?q={query}&tab=scope",
+    "explorer-run-as": "/?q={query}&as={person}",
+    "explorer-nothing": "/?q={nonsense}",
+    "explorer-failed": "/?q=%20",
+    "compare": "/compare/",
+    "compare-modes": "/compare/?q={query}&a=corecube:live:fulltext&b=corecube:live:dense",
+    "log": "/log/",
+    "log-none": "/log/?q={nonsense}none",
+    "record": "/log/{record}/",
+    "compare-record": "/compare/?a=log:{record}&b=corecube:live:hybrid",
+    "judgments": "/judgments/",
+    "question-set": "/judgments/{question_set}/",
+    "connections": "/connections/",
+    "connection-kinds": "/connections/new/",
+    "connection-new": "/connections/new/folder/",
+    "connection-new-git": "/connections/new/git/",
+    "connection": "/connections/{connection}/",
+    "connection-edit": "/connections/{connection}/edit/",
+    "connection-delete": "/connections/{connection}/delete/",
+    "connection-quality": "/connections/{connection}/quality/",
+    "documents": "/documents/",
+    "document": "/documents/{document}/",
+    "jobs": "/jobs/",
+    "job": "/jobs/{job}/",
+    "compartments": "/access/compartments/",
+    "compartment-new": "/access/compartments/new/",
+    "compartment": "/access/compartments/{compartment}/",
+    "compartment-delete": "/access/compartments/{compartment}/delete/",
+    "clearances": "/access/clearances/",
+    "users": "/access/users/",
+    "user-new": "/access/users/new/",
+    "user": "/access/users/{user}/",
+    "groups": "/access/groups/",
+    "group-new": "/access/groups/new/",
+    "group": "/access/groups/{group}/",
+    "group-delete": "/access/groups/{group}/delete/",
+    "keys": "/access/keys/",
+    "keys-own": "/keys/",
+    "key-new": "/keys/new/",
+    "key-revoke": "/keys/{key}/revoke/",
+    "audit": "/access/audit/",
+    "presets": "/presets/",
+    "preset": "/presets/corecube/",
+    "preset-promote": "/presets/corecube/promote/1/",
+    "password": "/password/",
+    "not-found": "/no-such-page/",
+}
+#: Pages as somebody sees them who is no admin.
+PLAIN_PAGES = {
+    "plain-explorer": "/?q={query}",
+    "plain-documents": "/documents/",
+    "plain-compare": "/compare/?q={query}",
+    "plain-log": "/log/",
+    "plain-keys": "/keys/",
+}
+#: Pages that are there for those who have not signed in.
+OUTSIDE = {"sign-in": "/login/"}
+#: Statuses that pages have which show an error.
+ERRORS = {400, 404, 422}
+
+
+@dataclass(frozen=True)
+class Places:
+    """What the addresses name."""
+
+    query: str
+    nonsense: str
+    person: str
+    title: str
+    document: str
+    hidden: str
+    record: str
+    question_set: str
+    connection: str
+    job: str
+    compartment: str
+    user: str
+    group: str
+    key: str
+
+    def addresses(self, pages):
+        """Return the addresses of pages by their names."""
+        return {name: address.format_map(vars(self)) for name, address in pages.items()}

@@ -1,0 +1,193 @@
+"""`make screenshots`: a picture of every page of the product, on its sample data, into docs/screenshots."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import expect, sync_playwright
+
+from tests.browser.pages import OUTSIDE, PAGES, Places
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "screenshots"
+SIZES = {1440: 900, 390: 844}
+#: The most that a picture shows of a long page.
+_TALLEST = {1440: 2000, 390: 2400}
+#: Colours of a picture, those that are rare among them: the folder stays small.
+_COLOURS = 64
+#: Shows the folder of the sample company as another installation has it.
+_MASK_PATHS = """([own, shown]) => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replaceAll(own, shown);
+  for (const field of document.querySelectorAll("input")) field.value = field.value.replaceAll(own, shown);
+}"""
+_READY = re.compile(r"CoreCube is ready: (\S+)")
+_PASSWORD = re.compile(r"^  (\S+) +(\S+)  Administrator$")
+#: What the people of the company ask, so that the log and the home page have something to tell.
+ASKED = {
+    "admin": (
+        "How did the ammonia leak at Tallow Quay happen?",
+        "larder database failover",
+        "Which wage increase does the budget for 2027 assume?",
+        "GAN-0x2F",
+    ),
+    "wilhelmina": ("How much may a hotel night cost?", "What did the land at Ostermere cost?", "credit control"),
+    "yusuf": ("larder database failover", "What does GAN-0x66 mean?", "double booked slot"),
+    "jun": ("What is the maximum of salary band K5?", "What does lunch in the canteen cost?", "visitor rules"),
+}
+_TELLING = {"overview", "log", "audit", "health"}
+QUERY = "how do we fail over the larder database?"
+
+
+@contextmanager
+def running(var):
+    """Run the product in a folder of its own; give its address, and the administrator's name and password."""
+    models = Path(os.environ.get("CORECUBE_VAR_DIR", ROOT / "var")) / "models"
+    (var / "models").symlink_to(models.resolve())
+    environment = {**os.environ, "CORECUBE_VAR_DIR": str(var)}
+    command = [sys.executable, "manage.py", "start"]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as program:
+        try:
+            yield _introduced(program)
+        finally:
+            program.terminate()
+            program.stdout.read()
+
+
+def _introduced(program):
+    account = None
+    for line in program.stdout:
+        sys.stdout.write(line)
+        account = _PASSWORD.match(line) or account
+        if ready := _READY.search(line):
+            return ready[1], *account.groups()
+    raise SystemExit("CoreCube did not start.")
+
+
+def sign_in(page, name, password):
+    """Sign in by the form."""
+    page.goto("/login/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_load_state()
+
+
+def ask(page, question, person=""):
+    """Ask in the Explorer."""
+    page.goto(f"/?as={person}")
+    page.locator("#query").fill(question)
+    page.locator("#query").press("Enter")
+    page.locator("[data-panel=tab], #results [role=alert]").first.wait_for(state="attached")
+
+
+def live_a_little(page):
+    """Ask what the company asks, judge a ranking and keep its question, try a draft, make a key."""
+    for person, questions in ASKED.items():
+        for question in questions:
+            ask(page, question, "" if person == "admin" else person)
+    ask(page, QUERY)
+    for rank, grade in enumerate((3, 2, 0, 1, 0), start=1):
+        page.locator(f"#judge-{rank}-{grade}").click()
+        expect(page.locator(f"#judge-{rank}-{grade}")).to_have_attribute("aria-pressed", "true")
+    page.get_by_text("Save as a case").click()
+    page.locator(".case-form").get_by_role("button", name="Save").click()
+    page.goto("/presets/corecube/")
+    page.locator("[name='blend.freshness']").fill("0.2")
+    page.locator(".tunable-save button").click()
+    page.goto("/keys/new/")
+    page.get_by_label("Name", exact=True).fill("Nightly report")
+    page.get_by_role("button", name="Create key").click()
+
+
+def places(page):
+    """Return what there is to look at, as the console's own pages lead to it."""
+
+    def first(address, selector, part=-2):
+        page.goto(address)
+        return page.locator(selector).first.get_attribute("href").partition("#")[0].split("/")[part]
+
+    query = QUERY.replace(" ", "+")
+    return Places(
+        query=query,
+        nonsense="xylophone",
+        person="jun",
+        title="failover",
+        document=first(f"/?q={query}", ".hit-open"),
+        hidden=first("/?q=salary+bands", ".hit-open"),
+        record=first("/log/?q=hotel", ".log-query a"),
+        question_set=first("/judgments/", "main a[href^='/judgments/']"),
+        connection="runbooks",
+        job=first("/jobs/", ".job-link"),
+        compartment=first("/access/compartments/", "main a[href^='/access/compartments/']:not([href*=new])"),
+        user=first("/access/users/", "main a[href^='/access/users/']:not([href*=new])"),
+        group=first("/access/groups/", "main a[href^='/access/groups/']:not([href*=new])"),
+        key=first("/access/keys/", "main a[href*=revoke]", -3),
+    )
+
+
+def take(page, name, address):
+    """Take one page's pictures."""
+    for width, height in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(address)
+        _wait_until_drawn(page)
+        # As tall a window as the page, so that what keeps to its edges is at the page's.
+        tall = page.evaluate("document.documentElement.scrollHeight")
+        page.set_viewport_size({"width": width, "height": min(max(tall, height), _TALLEST[width])})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            _wait_until_drawn(page)
+            _save(page.screenshot(), FOLDER / f"{name}-{width}-{scheme}.png")
+
+
+def _wait_until_drawn(page):
+    """Wait for what the page loads by itself, and for its charts, which wait to be seen."""
+    expect(page.locator("[hx-trigger=load], .htmx-request")).to_have_count(0)
+    for chart in page.locator("[data-chart]:visible").all():
+        chart.scroll_into_view_if_needed()
+        expect(chart).to_have_class(re.compile("is-drawn"))
+    page.evaluate("window.scrollTo(0, 0)")
+    page.evaluate(_MASK_PATHS, [str(ROOT), "/srv/corecube"])
+    page.wait_for_timeout(200)
+
+
+def _save(picture, path):
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    image.quantize(_COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main():
+    """Start the product, live a little, and take every page's pictures."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for old in FOLDER.glob("*.png"):
+        old.unlink()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running(Path(folder)) as (address, name, password),
+        sync_playwright() as playwright,
+    ):
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = chromium.new_context(base_url=address).new_page()
+        for outside, path in OUTSIDE.items():
+            take(page, outside, path)
+        sign_in(page, name, password)
+        live_a_little(page)
+        # The log and the home page first, before the pictures' own visits stand in them.
+        pages = sorted(places(page).addresses(PAGES).items(), key=lambda it: it[0] not in _TELLING)
+        for inside, path in pages:
+            take(page, inside, path)
+        chromium.close()
+    size = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
+    sys.stdout.write(f"{len(list(FOLDER.glob('*.png')))} pictures, {size / 2**20:.1f} MiB, in {FOLDER}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""What the quality filter would drop, tried out on a connection's page."""
+
+import pytest
+from playwright.sync_api import expect
+
+from retrieval.models import Chunk
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_threshold_is_tried_without_leaving_the_page(alice, world):
+    Chunk.objects.filter(connection_id=world.runbooks.pk).update(quality=0.15, quality_parts={"legal": 0.85})
+    alice.open("/connections/runbooks/")
+    quality = alice.page.locator("#quality")
+    expect(quality).to_contain_text("Would drop 2 of 2 chunks")
+    quality.locator("#id_least").fill("0.1")
+    quality.locator("#id_least").press("Enter")
+    expect(quality).to_contain_text("Would drop none of 2 chunks")
+    assert alice.page.url.endswith("/connections/runbooks/")
+    alice.resize(390)
+    assert not alice.scrolls_sideways()

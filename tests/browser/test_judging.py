@@ -1,0 +1,58 @@
+"""Judging in place, in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from retrieval.models import Judgment
+
+pytestmark = pytest.mark.browser
+
+
+def grades():
+    return sorted(Judgment.objects.values_list("grade", flat=True))
+
+
+def test_hits_are_judged_by_keys_and_measured(alice):
+    page = alice.page
+    alice.open("/")
+    alice.ask("rollback")
+    page.locator("[data-hits]").wait_for()
+    page.evaluate("document.activeElement.blur()")
+    alice.press("3")
+    first = page.get_by_role("group", name="How well hit 1 answers")
+    expect(first.locator("[data-grade='3']")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#measures")).to_contain_text("nDCG@10")
+    alice.press("j", "0")
+    second = page.get_by_role("group", name="How well hit 2 answers")
+    expect(second.locator("[data-grade='0']")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#measures")).to_contain_text("2 passages judged, 2 by you")
+    assert grades() == [0, 3]
+    alice.press("x")
+    expect(second.locator("[aria-pressed=true]")).to_have_count(0)
+    assert grades() == [3]
+    page.reload()
+    expect(first.locator("[data-grade='3']")).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_query_is_saved_as_a_case(alice):
+    page = alice.page
+    alice.open("/?q=rollback")
+    page.locator("[data-grade='2']").first.click()
+    expect(page.locator("#measures")).to_contain_text("1 passage judged")
+    page.get_by_text("Save as a case").click()
+    page.locator(".case-form").get_by_role("button", name="Save").click()
+    expect(page.locator(".notice.is-good")).to_be_visible()
+    alice.open("/judgments/")
+    page.get_by_role("link", name="Saved questions").click()
+    expect(page.locator("main")).to_contain_text("rollback")
+
+
+def test_hits_are_judged_without_javascript(start):
+    browser = start(user="alice", java_script_enabled=False)
+    browser.open("/?q=rollback")
+    browser.page.locator("#judge-1-2").click()
+    expect(browser.page).to_have_url(re.compile("q=rollback"))
+    expect(browser.page.locator("#judge-1-2")).to_have_attribute("aria-pressed", "true")
+    assert grades() == [2]

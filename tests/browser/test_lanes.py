@@ -1,0 +1,38 @@
+"""Lanes and comparisons in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_three_lanes_stand_beside_each_other(alice):
+    page = alice.page
+    alice.open("/?q=rollback+staging")
+    page.get_by_role("link", name="Lanes").click()
+    expect(page).to_have_url(re.compile("tab=lanes"))
+    lanes = page.locator(".lane:visible")
+    expect(lanes.locator(".lane-title")).to_have_text(
+        [re.compile("Vector"), re.compile("Hybrid"), re.compile("Full text")]
+    )
+    expect(lanes.nth(1).locator("li").first).to_contain_text("Rolling back")
+    assert page.locator(".lane-gap svg").count() == 2
+    expect(page.locator(".lanes-figures")).to_contain_text("Jaccard")
+    page.get_by_role("link", name="Table", exact=True).click()
+    expect(page.get_by_role("region", name="Ranks as a table")).to_be_visible()
+    expect(lanes).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("region", name="Ranks as a table")).to_be_visible()
+
+
+def test_two_runs_are_compared(alice):
+    page = alice.page
+    alice.open("/compare/")
+    page.get_by_label("Side B").select_option(index=1)
+    alice.ask("rollback staging")
+    expect(page.get_by_role("region", name="What differs")).to_contain_text("Jaccard")
+    assert "q=rollback" in page.url
+    page.get_by_role("link", name="Swap the sides").click()
+    expect(page.get_by_role("region", name="What differs")).to_contain_text("Jaccard")

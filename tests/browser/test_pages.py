@@ -1,0 +1,176 @@
+"""Every page: no serious finding of axe, no sideways scrolling, and all of it within reach of the keyboard."""
+
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.urls import get_resolver, resolve
+from lxml import html
+from playwright.sync_api import expect
+
+from corecube.models import ApiKey
+from retrieval.ingest.sync import sync_connection
+from retrieval.models import Document, SearchRecord
+from retrieval.preset_versions import save_draft
+from retrieval.presets import preset_named
+from tests.browser.pages import ERRORS, OUTSIDE, PAGES, PLAIN_PAGES, Places
+
+pytestmark = pytest.mark.browser
+#: Addresses of the console that are no pages: parts of one, and forms' targets.
+NO_PAGES = {
+    "audit_export",
+    "change_active",
+    "change_admin",
+    "change_case",
+    "change_clearance",
+    "change_groups",
+    "change_member",
+    "cancel_job",
+    "connection_progress",
+    "connection_sight",
+    "delete_question_set",
+    "discard_draft",
+    "export_judgments",
+    "import_judgments",
+    "judge",
+    "measure_set",
+    "new_connection_sight",
+    "new_link",
+    "retry_job",
+    "save_as_case",
+    "switch_connection",
+    "sync_connection",
+    "upload",
+}
+#: Pages that one test looks at.
+_BATCH = 12
+_SERIOUS = {"serious", "critical"}
+_EVERY_RULE = {"resultTypes": ["violations"]}
+_COLOURS = {"resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"]}
+#: What a page still loads or draws by itself.
+_UNSETTLED = "[hx-trigger=load], .htmx-request"
+#: Focuses each link, button and field in turn and tells those that Tab passes over or whose focus cannot be seen.
+_UNREACHED = """() => {
+  const found = [];
+  const things = "a[href], button:enabled, input:enabled:not([type=hidden]), select:enabled, textarea:enabled, summary";
+  for (const thing of document.querySelectorAll(`${things}, [tabindex]:not([tabindex='-1'])`)) {
+    if (!thing.checkVisibility({ visibilityProperty: true })) continue;
+    const seen = [[thing], [thing, "::after"], [thing.parentElement]];
+    const drawn = (style) => [style.outlineStyle === "none" ? "" : style.outline, style.boxShadow, style.borderColor];
+    const look = () => seen.map((it) => drawn(getComputedStyle(...it))).join();
+    document.activeElement.blur();
+    const before = look();
+    thing.focus({ preventScroll: true });
+    if (thing.tabIndex < 0 || thing.tabIndex > 0) found.push(`Tab passes over: ${thing.outerHTML.slice(0, 120)}`);
+    else if (document.activeElement !== thing) found.push(`cannot have the focus: ${thing.outerHTML.slice(0, 120)}`);
+    else if (look() === before) found.push(`its focus cannot be seen: ${thing.outerHTML.slice(0, 120)}`);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture
+def places(world):
+    """Return what the pages look at, in a world in which something has happened on each of them."""
+    (world.root / "runbooks" / "broken.pdf").write_bytes(b"no document")
+    job = sync_connection(world.runbooks)
+    save_draft(preset=preset_named("corecube"), values={"fusion.pool": 40}, note="smaller", actor=world.alice)
+    record = _asked_and_judged(world)
+    return Places(
+        query="rollback+staging",
+        nonsense="quokka+bandicoot",
+        person="bob",
+        title="rolling",
+        document=str(Document.objects.get(external_id="rollback.md").pk),
+        hidden=str(Document.objects.get(external_id="breach.md").pk),
+        record=str(record.pk),
+        question_set="saved-questions",
+        connection="runbooks",
+        job=str(job.pk),
+        compartment="engineering",
+        user=str(world.bob.pk),
+        group=str(Group.objects.get().pk),
+        key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
+    )
+
+
+def _asked_and_judged(world):
+    """Search as Alice and as Bob, judge what Alice found and keep it as a case; return the log's record of hers."""
+    client = Client()
+    for person in (world.bob, world.alice):
+        client.force_login(person)
+        page = html.fromstring(client.get("/", {"q": "rollback staging"}).content)
+    record = SearchRecord.objects.get(user=world.alice)
+    grade = page.xpath("string(//*[@id='judge-1-2']/@value)")
+    client.post("/judge/", {"trace": record.pk, "q": record.query, "grade": grade})
+    client.post("/judge/case/", {"trace": record.pk, "q": record.query, "name": "Saved questions"})
+    return record
+
+
+def findings(page, options):
+    """Return what axe has against a page, a line for each element."""
+    violations = Axe().run(page, options=options).response["violations"]
+    return [
+        f"{violation['id']} ({violation['impact']}) {' '.join(map(str, node['target']))}: {node['html'][:160]}"
+        for violation in violations
+        if violation["impact"] in _SERIOUS
+        for node in violation["nodes"]
+    ]
+
+
+def inspect(browser):
+    """Yield what is wrong with the open page, at every width and in both themes."""
+    page = browser.page
+    expect(page.locator(_UNSETTLED)).to_have_count(0)
+    for width in (1440, 820, 390):
+        browser.resize(width)
+        if browser.scrolls_sideways():
+            yield f"{width}: scrolls sideways"
+        if width == 820:
+            continue
+        yield from (f"{width}: {line}" for line in findings(page, _EVERY_RULE))
+    # After a key, the browser shows the focus wherever it goes.
+    page.keyboard.press("Tab")
+    yield from page.evaluate(_UNREACHED)
+    page.emulate_media(color_scheme="dark")
+    yield from (f"dark: {line}" for line in findings(page, _COLOURS))
+    page.emulate_media(color_scheme="light")
+    yield from browser.watch.complaints()
+
+
+def visit(browser, pages):
+    """Return what is wrong with these pages, by name and address."""
+    wrong = []
+    browser.page.emulate_media(reduced_motion="reduce")
+    for name, address in pages.items():
+        browser.resize(1440)
+        browser.open(address)
+        wrong += [f"{name}: {line}" for line in inspect(browser)]
+    return wrong
+
+
+@pytest.mark.parametrize("first", range(0, len(PAGES), _BATCH))
+def test_every_page_can_be_used_by_everybody(alice, places, first):
+    alice.watch.expect(*ERRORS)
+    wrong = visit(alice, dict(list(places.addresses(PAGES).items())[first : first + _BATCH]))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_pages_of_others_can_be_used_by_everybody(start, places):
+    wrong = visit(start(user="bob"), places.addresses(PLAIN_PAGES))
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_pages_outside_can_be_used_by_everybody(browser):
+    wrong = visit(browser, OUTSIDE)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_page_is_left_out(places):
+    pages = places.addresses({**PAGES, **PLAIN_PAGES})
+    del pages["not-found"]
+    visited = {resolve(urlsplit(address).path).url_name for address in pages.values()}
+    named = {name for name in get_resolver("explorer.urls").reverse_dict if isinstance(name, str)}
+    assert named - visited == NO_PAGES

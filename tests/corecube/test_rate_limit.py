@@ -1,0 +1,91 @@
+"""How many requests an API key may send, across processes."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connections
+from django.utils import timezone
+
+from corecube import rate_limit
+from corecube.errors import RateLimitedError
+from corecube.models import ApiKey, User
+
+
+@pytest.fixture
+def key(people):
+    issued, _ = ApiKey.issue(user=people["bob"], name="robot")
+    issued.requests_per_minute = 3
+    issued.save()
+    return issued
+
+
+def test_a_key_without_a_limit_may_send_any_number(people, django_assert_num_queries):
+    key, _ = ApiKey.issue(user=people["bob"], name="robot")
+    with django_assert_num_queries(0):
+        rate_limit.take(key)
+
+
+def test_a_minutes_requests_may_come_at_once_and_no_more(key):
+    for _ in range(3):
+        rate_limit.take(key)
+    with pytest.raises(RateLimitedError) as refused:
+        rate_limit.take(key)
+    # 3 a minute are 20 s each; the first place is free again 20 s after the first request.
+    assert 19 <= refused.value.retry_after_seconds <= 20
+
+
+def test_a_refused_request_costs_nothing(key):
+    for _ in range(3):
+        rate_limit.take(key)
+    before = ApiKey.objects.get().paced_until
+    for _ in range(5):
+        with pytest.raises(RateLimitedError):
+            rate_limit.take(key)
+    assert ApiKey.objects.get().paced_until == before
+
+
+def test_the_bucket_fills_evenly(key):
+    for _ in range(3):
+        rate_limit.take(key)
+    # As if 25 s had passed: one place of 20 s each is free.
+    ApiKey.objects.update(paced_until=ApiKey.objects.get().paced_until - timedelta(seconds=25))
+    rate_limit.take(key)
+    with pytest.raises(RateLimitedError) as refused:
+        rate_limit.take(key)
+    assert 14 <= refused.value.retry_after_seconds <= 15
+
+
+def test_a_long_pause_saves_up_no_more_than_a_minute(key):
+    ApiKey.objects.update(paced_until=timezone.now() - timedelta(days=3))
+    for _ in range(3):
+        rate_limit.take(key)
+    with pytest.raises(RateLimitedError):
+        rate_limit.take(key)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_processes_count_together():
+    user = User.objects.create_user("robot-owner")
+    key, _ = ApiKey.issue(user=user, name="robot")
+    key.requests_per_minute = 7
+    key.save()
+    allowed, starting = [], threading.Barrier(4)
+
+    def send():
+        # A thread has a database connection of its own, as a process has.
+        starting.wait()
+        for _ in range(5):
+            try:
+                rate_limit.take(key)
+                allowed.append(1)
+            except RateLimitedError:
+                pass
+        connections.close_all()
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(allowed) == 7

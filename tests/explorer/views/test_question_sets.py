@@ -1,0 +1,127 @@
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from corecube.access import scope_for
+from retrieval.judging import PassageId, judge
+from retrieval.models import Case, Chunk, Judgment, QuestionSet
+from retrieval.question_sets import save_case, set_named
+
+QUERY = "Run deployctl rollback before touching the staging database"
+
+
+def page(response):
+    return response.content.decode()
+
+
+@pytest.fixture
+def questions(world):
+    """Return a set with a question that is judged in all three connections, and one that nothing answers."""
+    made = set_named("Release questions", actor=world.alice)
+    save_case(made, QUERY, actor=world.alice)
+    save_case(made, "who won the football cup", actor=world.alice, is_answerable=False)
+    scope = scope_for(world.principal("alice"))
+    for word in ("deployctl", "zanzibar", "tangerine"):
+        chunk = Chunk.objects.get(text__contains=word)
+        judge(QUERY, PassageId(chunk.document_id, chunk.content_hash), grade=3, by=world.alice, scope=scope)
+    return made
+
+
+@pytest.fixture
+def limited_admin(browse, world):
+    """Return the browser of an admin who may see the runbooks alone."""
+    world.bob.is_staff = True
+    world.bob.save()
+    return browse("bob")
+
+
+@pytest.mark.parametrize(
+    "address", ["", "release-questions/", "release-questions/export.csv", "release-questions/export.qrels"]
+)
+def test_question_sets_are_for_admins(browse, questions, address):
+    assert browse("alice").get(f"/judgments/{address}").status_code == 200
+    assert browse("bob").get(f"/judgments/{address}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "release-questions/", "release-questions/measures/", "release-questions/import/", "release-questions/delete/"],
+)
+def test_only_admins_change_them(browse, questions, address):
+    assert browse("bob").post(f"/judgments/{address}", {"name": "x", "query": "x"}).status_code == 404
+    assert (QuestionSet.objects.count(), Case.objects.count()) == (1, 2)
+
+
+def test_the_list_counts_cases_and_judged_ones(browse, questions):
+    row = browse("alice").get("/judgments/").context["rows"][0]
+    assert (row.name, row.cases, row.judged, row.unanswerable) == ("Release questions", 2, 1, 1)
+
+
+def test_judgments_are_counted_within_the_admins_scope(browse, questions, limited_admin):
+    def counted(client):
+        return {case.query: case.judgments for case in client.get("/judgments/release-questions/").context["cases"]}
+
+    assert counted(browse("alice"))[QUERY] == 3
+    assert counted(limited_admin)[QUERY] == 1
+    assert page(limited_admin.get("/judgments/release-questions/export.csv")).count("\n") == 3
+    assert page(limited_admin.get("/judgments/release-questions/export.qrels")).count("\n") == 1
+
+
+def test_a_set_is_made_and_a_case_added_marked_and_deleted(browse, world):
+    client = browse("alice")
+    assert "No question sets yet" in page(client.get("/judgments/"))
+    assert client.post("/judgments/", {"name": "My set"}).url == "/judgments/my-set/"
+    assert "needs a letter" in page(client.post("/judgments/", {"name": "…"}, follow=True))
+    assert "No cases yet" in page(client.get("/judgments/my-set/"))
+    client.post("/judgments/my-set/", {"query": "who?"})
+    case = Case.objects.get()
+    for action, is_answerable in (("unanswerable", False), ("answerable", True)):
+        client.post(f"/judgments/cases/{case.pk}/", {"action": action})
+        case.refresh_from_db()
+        assert case.is_answerable is is_answerable
+    assert client.post(f"/judgments/cases/{case.pk}/", {"action": "x"}).status_code == 404
+    client.post(f"/judgments/cases/{case.pk}/", {"action": "delete"})
+    assert not Case.objects.exists()
+    client.post("/judgments/my-set/delete/")
+    assert not QuestionSet.objects.exists()
+
+
+def test_a_set_is_measured_as_the_admin_who_asks(browse, questions, limited_admin, htmx):
+    response = browse("alice").post("/judgments/release-questions/measures/", {"preset": "corecube"})
+    result = response.context["result"]
+    assert (result.measured, result.refused) == (1, "1 of 1")
+    assert "corecube, live, as you" in page(response)
+    part = limited_admin.post("/judgments/release-questions/measures/", headers=htmx)
+    assert "<html" not in page(part)
+    recall = {cell.name: cell.value for cell in part.context["result"].measures}["recall@20"]
+    assert recall == "1.000"
+
+
+def test_a_preset_that_is_not_there_is_told(browse, questions):
+    response = browse("alice").post("/judgments/release-questions/measures/", {"preset": "no-such"})
+    assert response.status_code == 404
+    assert "There is no preset" in page(response)
+
+
+def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):
+    client = browse("alice")
+    exported = client.get("/judgments/release-questions/export.csv")
+    assert exported.headers["Content-Disposition"] == 'attachment; filename="release-questions.csv"'
+    Judgment.objects.all().delete()
+    file = SimpleUploadedFile("judgments.csv", exported.content)
+    said = page(client.post("/judgments/release-questions/import/", {"file": file}, follow=True))
+    assert "0 new cases and 3 judgments." in said
+    assert Judgment.objects.count() == 3
+    said = page(client.post("/judgments/release-questions/import/", {"text": "query\nsomething new\n"}, follow=True))
+    assert "1 new cases and 0 judgments." in said
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({"text": ""}, "no judgment in it"),
+        ({"file": SimpleUploadedFile("x.csv", b"\xff\xfe\x00")}, "not text in UTF-8"),
+        ({"file": SimpleUploadedFile("x.csv", b"q" * 2_000_001)}, "at most 2,000,000 bytes"),
+    ],
+)
+def test_what_cannot_be_imported_is_said(browse, questions, sent, said):
+    assert said in page(browse("alice").post("/judgments/release-questions/import/", sent, follow=True))

@@ -1,0 +1,112 @@
+import csv
+import io
+
+import pytest
+
+from corecube.access import Principal, scope_for
+from corecube.errors import InvalidRequestError
+from corecube.models import AuditEvent
+from retrieval import qrels
+from retrieval.judging import PassageId, grades_of, judge
+from retrieval.models import Chunk, Judgment
+from retrieval.question_sets import save_case, set_named
+
+
+def passage(slug, word):
+    chunk = Chunk.objects.get(document__connection__slug=slug, text__contains=word)
+    return PassageId(chunk.document_id, chunk.content_hash)
+
+
+@pytest.fixture
+def questions(world):
+    """Return a set of three questions: one judged in two compartments, one that nothing answers, one not judged."""
+    made = set_named("Release questions", actor=world.alice)
+    save_case(made, "how to roll back, safely", actor=world.alice)
+    save_case(made, "-who won the cup", actor=world.alice, is_answerable=False)
+    save_case(made, "what is new", actor=world.alice)
+    scope = scope_for(world.principal("alice"))
+    for where, grade in ((passage("runbooks", "deployctl"), 3), (passage("ledger", "tangerine"), 1)):
+        judge("How to roll back, safely", where, grade=grade, by=world.alice, scope=scope)
+    return made
+
+
+def scoped(person):
+    return {"viewer": person, "scope": scope_for(Principal(person))}
+
+
+def importing(person):
+    return {"actor": person, "scope": scope_for(Principal(person))}
+
+
+def test_csv_goes_out_and_comes_back(questions, world):
+    text = "".join(qrels.csv_of(questions, **scoped(world.alice)))
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert sorted((row["query"], row["answerable"], row["grade"]) for row in rows) == [
+        ("'-who won the cup", "no", ""),
+        ("how to roll back, safely", "yes", "1"),
+        ("how to roll back, safely", "yes", "3"),
+        ("what is new", "yes", ""),
+    ]
+    before = grades_of("how to roll back, safely", **scoped(world.alice))
+    Judgment.objects.all().delete()
+    again = set_named("Again", actor=world.alice)
+    done = qrels.import_lines(qrels.read_lines(text, again), again, **importing(world.alice))
+    assert done == qrels.Imported(cases=3, judgments=2, skipped=0)
+    assert grades_of("how to roll back, safely", **scoped(world.alice)) == before
+    assert [(case.query, case.is_answerable) for case in again.cases.all()] == [
+        (case.query, case.is_answerable) for case in questions.cases.all()
+    ]
+
+
+def test_qrels_go_out_and_come_back(questions, world):
+    text = "".join(qrels.qrels_of(questions, **scoped(world.alice)))
+    assert {line.split()[3] for line in text.splitlines()} == {"3", "1"}
+    Judgment.objects.all().delete()
+    done = qrels.import_lines(qrels.read_lines(text, questions), questions, **importing(world.alice))
+    assert done == qrels.Imported(cases=0, judgments=2, skipped=0)
+
+
+def test_what_is_outside_the_scope_neither_goes_out_nor_comes_in(questions, world):
+    whole = "".join(qrels.csv_of(questions, **scoped(world.alice)))
+    assert "Costs" in whole
+    limited = "".join(qrels.csv_of(questions, **scoped(world.bob)))
+    assert "Costs" not in limited
+    assert str(passage("ledger", "tangerine").document_id) not in limited + "".join(
+        qrels.qrels_of(questions, **scoped(world.bob))
+    )
+    done = qrels.import_lines(qrels.read_lines(whole, questions), questions, **importing(world.bob))
+    assert (done.judgments, done.skipped) == (1, 1)
+    assert list(Judgment.objects.filter(by=world.bob).values_list("grade", flat=True)) == [3]
+
+
+def test_a_later_line_counts(questions, world):
+    where = passage("runbooks", "deployctl")
+    lines = ["query,document,passage,grade", *(f"Q,{where.document_id},{where.content_hash},{it}" for it in (1, 2))]
+    done = qrels.import_lines(qrels.read_lines("\n".join(lines), questions), questions, **importing(world.bob))
+    assert (done.cases, done.judgments) == (1, 1)
+    assert Judgment.objects.get(by=world.bob).grade == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no judgment"),
+        ("query,grade\n,3", "Line 2 has no query"),
+        ("query,document,passage,grade\nq,not-an-id,h,3", "Line 2: the document"),
+        ("query,document,passage,grade\nq,6f0c1f52-0c5b-5a54-9a0e-1d9a1a0c7b11,h,4", "Line 2: the grade"),
+        ("case 0 document 3", "Line 1 names a case"),
+        ("one two", "Line 1 is no line of TREC qrels"),
+        ("query\n" + "q\n" * 5001, "5,000 lines"),
+        ("query\n" + "q" * 2_000_000, "2,000,000 characters"),
+    ],
+)
+def test_what_is_no_import_is_refused_with_its_line(questions, text, said):
+    with pytest.raises(InvalidRequestError, match=said):
+        qrels.read_lines(text, questions)
+
+
+def test_the_audit_log_names_cases_and_no_text(questions):
+    events = list(AuditEvent.objects.filter(action__in=("question_set.created", "case.saved")))
+    assert len(events) == 4
+    assert {event.subject for event in events} == {"release-questions"}
+    assert not [event for event in events if "roll" in str(event.details)]
