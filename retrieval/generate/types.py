@@ -34,6 +34,31 @@ class Answer:
     refused: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question and its answer from earlier in the conversation."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens that an answer took: as the service counted them, or counted here where it does not say."""
+
+    prompt: int
+    completion: int
+    is_estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a provider says next: a piece of text, or at its end what it used."""
+
+    text: str = ""
+    usage: TokenUsage | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What a provider answers from."""
@@ -42,6 +67,8 @@ class Task:
     #: The numbered context.
     passages: tuple[Passage, ...]
     terms: QueryTerms
+    #: What was said before, oldest first.
+    history: tuple[Turn, ...] = ()
 
 
 class Provider(Protocol):

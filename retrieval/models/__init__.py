@@ -1,6 +1,8 @@
 """Documents, chunks, their embeddings, and the record of what was ingested and searched."""
 
+from retrieval.models.answering import LanguageModel, RoutingRule, Usage
 from retrieval.models.calibration import Calibration
+from retrieval.models.conversation import Conversation, Message
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex
 from retrieval.models.judgment import Case, Judgment, QuestionSet
@@ -13,17 +15,22 @@ __all__ = [
     "Calibration",
     "Case",
     "Chunk",
+    "Conversation",
     "Document",
     "Embedding",
     "EmbeddingIndex",
     "Judgment",
+    "LanguageModel",
+    "Message",
     "OutboxEntry",
     "PresetVersion",
     "QuestionSet",
+    "RoutingRule",
     "SearchRecord",
     "Sync",
     "SyncItem",
     "SyncProblem",
     "TermFrequency",
+    "Usage",
     "Worker",
 ]

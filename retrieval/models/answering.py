@@ -1,0 +1,105 @@
+"""Language models that write answers, the rules that choose one, and what they used."""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from corecube.models import ApiKey, Compartment
+
+
+class LanguageModel(models.Model):
+    """A language model behind an OpenAI-compatible address."""
+
+    class Api(models.TextChoices):
+        """How it is spoken to."""
+
+        OPENAI = "openai", "OpenAI-compatible"
+        AZURE = "azure", "Azure OpenAI"
+
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=120)
+    api = models.CharField(max_length=10, choices=Api, default=Api.OPENAI)
+    base_url = models.URLField(max_length=500, help_text="Up to and with /v1; for Azure the resource's address.")
+    api_version = models.CharField(max_length=40, blank=True, help_text="Azure only.")
+    model = models.CharField(max_length=200, help_text="What the service calls it; for Azure the deployment.")
+    #: The service's key, encrypted (`corecube.secrets`); no form and no API shows it.
+    sealed_key = models.TextField(blank=True, default="", editable=False)
+    timeout_seconds = models.FloatField(default=60.0, validators=[MinValueValidator(1), MaxValueValidator(600)])
+    max_retries = models.PositiveSmallIntegerField(default=2, validators=[MaxValueValidator(5)])
+    context_tokens = models.PositiveIntegerField(default=8192, validators=[MinValueValidator(1024)])
+    max_answer_tokens = models.PositiveIntegerField(default=1024, validators=[MinValueValidator(16)])
+    temperature = models.FloatField(default=0.1, validators=[MinValueValidator(0), MaxValueValidator(2)])
+    #: Price of a million tokens, in the installation's currency.
+    prompt_price = models.DecimalField(max_digits=12, decimal_places=4, default=0)
+    completion_price = models.DecimalField(max_digits=12, decimal_places=4, default=0)
+    is_enabled = models.BooleanField(default=True)
+    is_default = models.BooleanField(default=False, help_text="Answers where no rule names another.")
+    fallback = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, help_text="Asked when this one cannot answer."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="one_default_model")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RoutingRule(models.Model):
+    """Which language model answers a user, or may read a compartment's passages.
+
+    A user's rule chooses. A compartment's rule binds: its passages go to that model and to no other; without a model
+    they go to none, and the extractive answerer quotes them.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="routing_rule"
+    )
+    compartment = models.OneToOneField(
+        Compartment, null=True, blank=True, on_delete=models.CASCADE, related_name="routing_rule"
+    )
+    language_model = models.ForeignKey(
+        LanguageModel, null=True, blank=True, on_delete=models.PROTECT, related_name="rules"
+    )
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="rule_of_user_or_compartment",
+                condition=Q(user__isnull=False, compartment__isnull=True)
+                | Q(user__isnull=True, compartment__isnull=False),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user or self.compartment}: {self.language_model or 'no language model'}"
+
+
+class Usage(models.Model):
+    """What one answer used of a language model."""
+
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="usage")
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="usage")
+    language_model = models.ForeignKey(LanguageModel, null=True, on_delete=models.SET_NULL, related_name="usage")
+    record = models.ForeignKey("retrieval.SearchRecord", null=True, on_delete=models.SET_NULL)
+    prompt_tokens = models.PositiveIntegerField()
+    completion_tokens = models.PositiveIntegerField()
+    #: Counted here because the service did not say.
+    is_estimated = models.BooleanField(default=False)
+    #: By the model's prices at the time.
+    cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    seconds = models.FloatField()
+
+    class Meta:
+        ordering: ClassVar = ["-at"]
+
+    def __str__(self) -> str:
+        return f"{self.prompt_tokens} + {self.completion_tokens} tokens"
