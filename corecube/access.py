@@ -2,7 +2,8 @@
 
 Visible = the connection is enabled, and a grant on its compartment, held by the user or one of the
 user's groups, has a clearance of at least its sensitivity. A key can only narrow its user, a request
-can only narrow both. Anything else is denied.
+can only narrow both. A key that acts for somebody else opens what both its own user and they may see.
+Anything else is denied.
 """
 
 from collections.abc import Iterable
@@ -17,8 +18,9 @@ from corecube.scope import AccessScope, ExcludedConnection, Exclusion, Inclusion
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who a request acts for: a signed-in user, or an API key acting as its user."""
+    """Who a request acts for: a signed-in user, or an API key acting as its user or for a user whom it names."""
 
+    #: Whom searches, conversations and feedback belong to.
     user: User
     key: ApiKey | None = None
     #: The admin who looks through the user's eyes.
@@ -28,6 +30,16 @@ class Principal:
     def label(self) -> str:
         """The principal as people read it."""
         return f"{self.user.username} via key {self.key.prefix}…" if self.key else self.user.username
+
+    @property
+    def is_forwarded(self) -> bool:
+        """Whether a key acts for somebody else than its own user."""
+        return self.key is not None and self.key.user_id != self.user.pk
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the request may administer; a key that acts for an admin must be an admin's itself."""
+        return self.user.is_admin and (self.key is None or self.key.user.is_admin)
 
     def may_use(self, preset: str) -> bool:
         """Return whether the principal may search with a preset."""
@@ -62,6 +74,7 @@ def scope_for(
     Raises UnknownConnectionError for a requested slug that the principal cannot see, whether or not it exists.
     """
     grants = _best_grants(principal.user)
+    limits = _best_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
     included: list[Inclusion] = []
     excluded: list[ExcludedConnection] = []
     connections = Connection.objects.order_by("name").defer("config", "created_at", "last_synced_at")
@@ -71,9 +84,11 @@ def scope_for(
         grant = grants.get(connection.compartment_id)
         if grant is not None:
             connection.compartment = grant.compartment
-        reason = _exclusion(connection, grant, principal.key)
-        if reason is None and grant is not None:
-            included.append(Inclusion(connection.facts(), grant.holder, Sensitivity(grant.clearance)))
+        limit = limits.get(connection.compartment_id)
+        reason = _exclusion(connection, grant, limit, principal.key)
+        if reason is None and grant is not None and limit is not None:
+            clearance = Sensitivity(min(grant.clearance, limit.clearance))
+            included.append(Inclusion(connection.facts(), grant.holder, clearance))
         elif reason is not None and reveal_excluded:
             excluded.append(_excluded(connection, reason, grant))
     scope = AccessScope(principal.label, tuple(included), tuple(excluded))
@@ -90,12 +105,19 @@ def _best_grants(user: User) -> dict[int, Grant]:
     return {grant.compartment_id: grant for grant in held.order_by("clearance", "-id")}
 
 
-def _exclusion(connection: Connection, grant: Grant | None, key: ApiKey | None) -> Exclusion | None:
-    """Return the rule that shuts a connection out, or None when it may be seen."""
+def _exclusion(
+    connection: Connection, grant: Grant | None, limit: Grant | None, key: ApiKey | None
+) -> Exclusion | None:
+    """Return the rule that shuts a connection out, or None when it may be seen.
+
+    `limit` is the grant of the key's own user, the same as `grant` unless the key acts for somebody else.
+    """
     if grant is None:
         return Exclusion.NO_GRANT
     if grant.clearance < connection.sensitivity:
         return Exclusion.CLEARANCE
+    if limit is None or limit.clearance < connection.sensitivity:
+        return Exclusion.KEY
     if key is not None and not _key_allows(key, connection):
         return Exclusion.KEY
     return None if connection.enabled else Exclusion.DISABLED

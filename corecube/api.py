@@ -33,6 +33,7 @@ from corecube.errors import (
     NotPermittedError,
     RateLimitedError,
 )
+from corecube.forwarding import USER_HEADER, forwarded_user
 from corecube.http import GetResponse, outage_response, request_id, wants_json
 from corecube.models import ApiKey, User
 
@@ -57,25 +58,20 @@ class CsrfError(NotPermittedError):
 
 
 class KeyAuth(HttpAuthBase):
-    """Signs a program in by `Authorization: Bearer cc_...`. A key that is sent and wrong ends the request."""
+    """Signs a program in by `Authorization: Bearer cc_...`, for the user whom a signed X-CoreCube-User names if any.
+
+    A key, or a token, that is sent and wrong ends the request.
+    """
 
     openapi_scheme = "bearer"
 
     def __call__(self, request: HttpRequest) -> Principal | None:
         """Return who the key acts for, None without the header.
 
-        Raises NotAuthenticatedError for a wrong key, and RateLimitedError for one that sends more than it may.
+        Raises what `principal_of_key` does.
         """
         given = request.headers.get("Authorization")
-        if given is None:
-            return None
-        scheme, _, secret = given.partition(" ")
-        key = ApiKey.objects.for_secret(secret.strip()) if scheme.lower() == "bearer" else None
-        if key is None:
-            raise NotAuthenticatedError("The API key is unknown, expired or revoked.")
-        _note_use(key)
-        rate_limit.take(key)
-        return Principal(key.user, key)
+        return None if given is None else principal_of_key(given, request.headers.get(USER_HEADER))
 
 
 class BrowserAuth(APIKeyCookie):
@@ -93,6 +89,22 @@ class BrowserAuth(APIKeyCookie):
     def authenticate(self, request: HttpRequest, key: str | None) -> Principal | None:  # noqa: ARG002 -- ninja's signature
         """Return the session's user."""
         return Principal(request.user) if isinstance(request.user, User) else None
+
+
+def principal_of_key(authorization: str, user_token: str | None) -> Principal:
+    """Return who a program acts for, by its Authorization and, where it was sent, its X-CoreCube-User header.
+
+    Raises NotAuthenticatedError for a wrong key, RateLimitedError for one that sends more than it may,
+    UserTokenError for a wrong token, and ForwardingNotAllowedError for one with a key that may act for nobody.
+    """
+    scheme, _, secret = authorization.partition(" ")
+    key = ApiKey.objects.for_secret(secret.strip()) if scheme.lower() == "bearer" else None
+    if key is None:
+        raise NotAuthenticatedError("The API key is unknown, expired or revoked.")
+    _note_use(key)
+    # A wrong token counts as a request too, so that nobody tries many.
+    rate_limit.take(key)
+    return Principal(key.user if user_token is None else forwarded_user(key, user_token), key)
 
 
 def _note_use(key: ApiKey) -> None:
@@ -176,6 +188,11 @@ def is_outage(error: BaseException) -> bool:
     while cause is not None and not isinstance(cause, _OUTAGES):
         cause = cause.__cause__
     return cause is not None
+
+
+def refused(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
+    """Return the answer to a request that failed outside the APIs, in their shape."""
+    return _corecube_error(request, error, {})
 
 
 def _corecube_error(request: HttpRequest, error: CoreCubeError, parameters: Mapping[str, str]) -> HttpResponse:

@@ -17,7 +17,7 @@ from corecube.errors import DatabaseUnavailableError
 logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
-_API_PREFIXES: Final = ("/api/", "/v1/")
+_API_PREFIXES: Final = ("/api/", "/v1/", "/mcp")
 _REFUSALS: Final = (Http404, PermissionDenied, SuspiciousOperation)
 _POLICY: Final = (
     "default-src 'none'; "

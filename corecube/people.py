@@ -64,6 +64,8 @@ def set_admin(user: User, *, is_admin: bool, actor: User) -> None:
         return
     found.is_staff = found.is_superuser = is_admin
     found.save(update_fields=["is_staff", "is_superuser"])
+    # What was decided by hand holds until somebody decides otherwise.
+    found.oidc_identities.update(gives_admin=False)
     audit.record("user.admin_given" if is_admin else "user.admin_taken", actor=actor, subject=found.username)
 
 

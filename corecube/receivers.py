@@ -2,15 +2,16 @@
 
 from functools import partial
 
+from django.contrib.auth.models import Group
 from django.db import transaction
-from django.db.models.signals import post_delete, pre_delete
+from django.db.models.signals import m2m_changed, post_delete, pre_delete
 from django.dispatch import receiver
 from django.utils import timezone
 
 from corecube import audit
 from corecube.connectors.state import remove_state, state_folder
 from corecube.connectors.upload import remove_uploads, upload_folder
-from corecube.models import ApiKey, Compartment, Connection
+from corecube.models import ApiKey, Compartment, Connection, OidcMembership, User
 
 
 @receiver(pre_delete, sender=Compartment)
@@ -29,3 +30,15 @@ def remove_files_with_connection(instance: Connection, **_: object) -> None:
     """Remove the connection's uploads, and what its connector kept, once the deletion is committed."""
     transaction.on_commit(partial(remove_uploads, upload_folder(instance)))
     transaction.on_commit(partial(remove_state, state_folder(instance)))
+
+
+@receiver(m2m_changed, sender=User.groups.through)
+def unmark_memberships(
+    instance: User | Group, action: str, pk_set: set[int] | None, *, reverse: bool, **_: object
+) -> None:
+    """Forget that a sign-in made a membership when it ends, so that one made by hand later stays."""
+    if action not in {"post_remove", "post_clear"}:
+        return
+    own, others = ("group", "user__in") if reverse else ("user", "group__in")
+    marks = OidcMembership.objects.filter(**{own: instance.pk})
+    (marks if pk_set is None else marks.filter(**{others: pk_set})).delete()

@@ -1,4 +1,4 @@
-"""Secrets of connections, encrypted at rest.
+"""Secrets of connections, keys of language models and forwarding secrets of API keys, encrypted at rest.
 
 They are sealed with keys that are derived from `SECRET_KEY`; after `SECRET_KEY` has changed, what was sealed before
 opens as long as the old one stands in Django's `SECRET_KEY_FALLBACKS`.
@@ -7,6 +7,7 @@ opens as long as the old one stands in Django's `SECRET_KEY_FALLBACKS`.
 import base64
 import json
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -17,12 +18,26 @@ from django.utils.encoding import force_bytes
 
 from corecube.errors import ConfigError
 
-_PURPOSE: Final = b"corecube connection secrets v1"
+
+class Purpose(StrEnum):
+    """What a sealed token is for; one that was sealed for another purpose does not open."""
+
+    CONNECTION = "connection"
+    LANGUAGE_MODEL = "language model"
+    FORWARDING = "API key"
+
+
+#: What the keys are derived with.
+_INFO: Final = {
+    Purpose.CONNECTION: b"corecube connection secrets v1",
+    Purpose.LANGUAGE_MODEL: b"corecube language model keys v1",
+    Purpose.FORWARDING: b"corecube forwarding secrets v1",
+}
 _KEY_BYTES: Final = 32
 _MOST_CHARACTERS: Final = 20_000
 
 
-def seal(secrets: Mapping[str, str]) -> str:
+def seal(secrets: Mapping[str, str], purpose: Purpose = Purpose.CONNECTION) -> str:
     """Return secrets as a token that only this installation opens, empty for none.
 
     Raises ConfigError for what is not a mapping of short texts.
@@ -34,30 +49,31 @@ def seal(secrets: Mapping[str, str]) -> str:
     text = json.dumps(dict(secrets))
     if len(text) > _MOST_CHARACTERS:
         raise ConfigError(f"The secrets are longer than {_MOST_CHARACTERS} characters.")
-    return _keys().encrypt(text.encode()).decode()
+    return _keys(purpose).encrypt(text.encode()).decode()
 
 
-def unseal(token: str) -> dict[str, str]:
+def unseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> dict[str, str]:
     """Return the secrets of a token, none for an empty one; raise ConfigError when it cannot be opened."""
     if not token:
         return {}
     try:
-        opened: dict[str, str] = json.loads(_keys().decrypt(token.encode()))
+        opened: dict[str, str] = json.loads(_keys(purpose).decrypt(token.encode()))
     except InvalidToken as error:
-        message = "The connection's secrets cannot be opened: SECRET_KEY has changed since. Enter them again."
+        message = f"The {purpose}'s secrets cannot be opened: SECRET_KEY has changed since. Enter them again."
         raise ConfigError(message) from error
     return opened
 
 
-def reseal(token: str) -> str:
+def reseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> str:
     """Return the same secrets sealed with the current key; raise ConfigError when they cannot be opened."""
-    return seal(unseal(token))
+    return seal(unseal(token, purpose), purpose)
 
 
-def _keys() -> MultiFernet:
-    return MultiFernet([_fernet(force_bytes(key)) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)])
+def _keys(purpose: Purpose) -> MultiFernet:
+    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return MultiFernet([_fernet(force_bytes(key), _INFO[purpose]) for key in keys])
 
 
-def _fernet(secret_key: bytes) -> Fernet:
-    derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=_PURPOSE).derive(secret_key)
+def _fernet(secret_key: bytes, info: bytes) -> Fernet:
+    derived = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=info).derive(secret_key)
     return Fernet(base64.urlsafe_b64encode(derived))

@@ -1,15 +1,13 @@
 """CoreCube's settings. The environment is read here and nowhere else; `docs/configuration.md` lists it."""
 
 import os
-import secrets
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+from corecube.defaults import file_queue, secret_key
 from corecube.env import (
     env_bool,
     env_choice,
@@ -40,18 +38,6 @@ CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
 _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
-def _secret_key(path: Path) -> str:
-    """Return the installation's secret key, made on first use and readable by its owner only."""
-    if not path.exists():
-        # Linked into place when it is whole: of two processes at once one wins, and neither reads half a key.
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="ascii") as file:
-            file.write(secrets.token_urlsafe(50))
-            file.flush()
-            with suppress(FileExistsError):
-                os.link(file.name, path)
-    return path.read_text(encoding="ascii").strip()
-
-
 def _database() -> dict[str, Any]:
     """Return the server that DATABASE_URL names, or the embedded one."""
     url = env_secret("DATABASE_URL")
@@ -78,20 +64,8 @@ def _database_at(url: str) -> dict[str, Any]:
     return settings
 
 
-def _file_queue(folder: Path) -> dict[str, Any]:
-    """Return the options of the queue that is kept in files, with its folders made."""
-    messages = folder / "messages"
-    messages.mkdir(parents=True, exist_ok=True)
-    return {
-        "data_folder_in": str(messages),
-        "data_folder_out": str(messages),
-        "control_folder": str(folder / "control"),
-        "store_processed": False,
-    }
-
-
 DEBUG = env_bool("CORECUBE_DEBUG", default=False)
-SECRET_KEY = env_secret("SECRET_KEY") or _secret_key(CORECUBE_VAR_DIR / "secret_key")
+SECRET_KEY = env_secret("SECRET_KEY") or secret_key(CORECUBE_VAR_DIR / "secret_key")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
 #: Where `manage.py start` serves; port 0 takes 8000 or, while that is taken, one of the next few.
@@ -152,6 +126,44 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
+#: The sign-in provider (OpenID Connect); without an issuer people sign in with passwords only.
+CORECUBE_OIDC_ISSUER = env_url("CORECUBE_OIDC_ISSUER")
+CORECUBE_OIDC_CLIENT_ID = env_str("CORECUBE_OIDC_CLIENT_ID")
+CORECUBE_OIDC_CLIENT_SECRET = env_secret("CORECUBE_OIDC_CLIENT_SECRET")
+#: Where the provider is, for one that does not publish it under its issuer.
+CORECUBE_OIDC_AUTHORIZATION_URL = env_url("CORECUBE_OIDC_AUTHORIZATION_URL")
+CORECUBE_OIDC_TOKEN_URL = env_url("CORECUBE_OIDC_TOKEN_URL")
+CORECUBE_OIDC_JWKS_URL = env_url("CORECUBE_OIDC_JWKS_URL")
+CORECUBE_OIDC_USERINFO_URL = env_url("CORECUBE_OIDC_USERINFO_URL")
+CORECUBE_OIDC_SIGN_OUT_URL = env_url("CORECUBE_OIDC_SIGN_OUT_URL")
+#: Where it sends people back to; empty for the address that they came to.
+CORECUBE_OIDC_CALLBACK_URL = env_url("CORECUBE_OIDC_CALLBACK_URL")
+CORECUBE_OIDC_SCOPES = env_str("CORECUBE_OIDC_SCOPES", "openid profile email")
+CORECUBE_OIDC_GROUPS_CLAIM = env_str("CORECUBE_OIDC_GROUPS_CLAIM", "groups")
+#: Value of the groups claim that makes admins; empty for none.
+CORECUBE_OIDC_ADMIN_GROUP = env_str("CORECUBE_OIDC_ADMIN_GROUP")
+#: Whether somebody whom nobody here knows gets a user, who sees nothing until they are granted something.
+CORECUBE_OIDC_CREATE_USERS = env_bool("CORECUBE_OIDC_CREATE_USERS", default=True)
+#: Whether a first sign-in takes over the user with the same, verified, e-mail address.
+CORECUBE_OIDC_LINK_BY_MAIL = env_bool("CORECUBE_OIDC_LINK_BY_MAIL", default=False)
+#: The provider as the sign-in page calls it.
+CORECUBE_OIDC_LABEL = env_str("CORECUBE_OIDC_LABEL", "single sign-on")
+#: Whether it is the only way in: no password is taken any more.
+CORECUBE_OIDC_ONLY = env_bool("CORECUBE_OIDC_ONLY", default=False)
+#: Hours after which who came through it has to come again; groups are looked at then.
+CORECUBE_OIDC_SESSION_HOURS = env_int("CORECUBE_OIDC_SESSION_HOURS", 12, low=1, high=8760)
+if CORECUBE_OIDC_ISSUER and not CORECUBE_OIDC_CLIENT_ID:
+    raise ImproperlyConfigured("CORECUBE_OIDC_ISSUER needs CORECUBE_OIDC_CLIENT_ID.")
+if CORECUBE_OIDC_ONLY and not CORECUBE_OIDC_ISSUER:
+    raise ImproperlyConfigured("CORECUBE_OIDC_ONLY needs CORECUBE_OIDC_ISSUER: nobody could sign in.")
+if "openid" not in CORECUBE_OIDC_SCOPES.split():
+    raise ImproperlyConfigured("CORECUBE_OIDC_SCOPES must hold openid.")
+if CORECUBE_OIDC_AUTHORIZATION_URL and not (CORECUBE_OIDC_TOKEN_URL and CORECUBE_OIDC_JWKS_URL):
+    raise ImproperlyConfigured("CORECUBE_OIDC_AUTHORIZATION_URL needs CORECUBE_OIDC_TOKEN_URL and _JWKS_URL.")
+AUTHENTICATION_BACKENDS = [
+    *([] if CORECUBE_OIDC_ONLY else ["django.contrib.auth.backends.ModelBackend"]),
+    *(["corecube.oidc.backend.ProviderBackend"] if CORECUBE_OIDC_ISSUER else []),
+]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "explorer:search"
 LOGOUT_REDIRECT_URL = "login"
@@ -178,7 +190,7 @@ WHITENOISE_AUTOREFRESH = DEBUG
 REDIS_URL: Final = env_secret("REDIS_URL")
 CELERY_BROKER_URL = REDIS_URL or "filesystem://"
 CELERY_BROKER_TRANSPORT_OPTIONS = (
-    {"visibility_timeout": 6 * 3600} if REDIS_URL else _file_queue(CORECUBE_VAR_DIR / "queue")
+    {"visibility_timeout": 6 * 3600} if REDIS_URL else file_queue(CORECUBE_VAR_DIR / "queue")
 )
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
@@ -195,7 +207,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     # The HTTP clients would log addresses, what services answer and what signs requests; dulwich, what a server lacks.
     "loggers": {
-        **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2")},
+        **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "mcp")},
         "dulwich": {"level": "ERROR"},
     },
     "root": {"handlers": ["console"], "level": env_choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
@@ -256,6 +268,12 @@ CORECUBE_ENRICH_CONCURRENCY = env_int("CORECUBE_ENRICH_CONCURRENCY", 30, low=1, 
 #: Its price of a million tokens, for estimates; 0 leaves the price out.
 CORECUBE_ENRICH_PRICE_SENT = env_float("CORECUBE_ENRICH_PRICE_SENT", 0.0, low=0.0, high=100_000.0)
 CORECUBE_ENRICH_PRICE_ANSWERED = env_float("CORECUBE_ENRICH_PRICE_ANSWERED", 0.0, low=0.0, high=100_000.0)
+#: The language model that answers by default, over an OpenAI-compatible address up to and with /v1; none by default.
+CORECUBE_LLM_URL = env_url("CORECUBE_LLM_URL")
+CORECUBE_LLM_MODEL = env_str("CORECUBE_LLM_MODEL")
+CORECUBE_LLM_API_KEY = env_token("CORECUBE_LLM_API_KEY")
+if bool(CORECUBE_LLM_URL) != bool(CORECUBE_LLM_MODEL):
+    raise ImproperlyConfigured("CORECUBE_LLM_URL and CORECUBE_LLM_MODEL belong together.")
 #: PostgreSQL text search configuration that documents and queries are read with.
 CORECUBE_TEXT_SEARCH_CONFIG = env_identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
 CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)
@@ -264,6 +282,8 @@ CORECUBE_MAX_QUERY_CHARACTERS = env_int("CORECUBE_MAX_QUERY_CHARACTERS", 32_000,
 CORECUBE_KEEP_QUERY_TEXT = env_bool("CORECUBE_KEEP_QUERY_TEXT", default=True)
 #: Days after which the record of a search is deleted; 0 keeps it for ever.
 CORECUBE_KEEP_SEARCHES_DAYS = env_int("CORECUBE_KEEP_SEARCHES_DAYS", 90, low=0, high=36_500)
+#: Days after its last question after which a conversation is deleted; 0 keeps it for ever.
+CORECUBE_KEEP_CONVERSATIONS_DAYS = env_int("CORECUBE_KEEP_CONVERSATIONS_DAYS", 365, low=0, high=36_500)
 #: A sync that would delete more than this share of a connection's documents stops and asks, in percent.
 CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
 #: What parsing one file may cost: seconds, and MiB of address space (0 for any).
@@ -275,3 +295,5 @@ CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 CORECUBE_QUERY_CACHE = env_int("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
 #: Threads that search legs run on beside the request's own; 0 runs the legs one after the other.
 CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", 4, low=0, high=64)
+#: Threads that answers are quoted and checked on; searches have others.
+CORECUBE_ANSWER_THREADS = env_int("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)

@@ -4,7 +4,7 @@ Only what came over HTTP: a program that signs a user in by itself has no addres
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.dispatch import receiver
@@ -13,12 +13,16 @@ from django.http import HttpRequest
 from corecube import audit
 from corecube.models import User
 
+#: The backend of those who come through the sign-in provider.
+PROVIDER_BACKEND: Final = "corecube.oidc.backend.ProviderBackend"
+
 
 @receiver(user_logged_in)
 def record_sign_in(request: HttpRequest | None, user: User, **_: object) -> None:
     """Record that somebody signed in."""
     if address := _address(request):
-        audit.record("session.signed_in", actor=user, subject=user.username, address=address)
+        through = {"via": "provider"} if getattr(user, "backend", "") == PROVIDER_BACKEND else {}
+        audit.record("session.signed_in", actor=user, subject=user.username, address=address, **through)
 
 
 @receiver(user_logged_out)
@@ -37,6 +41,11 @@ def record_refusal(credentials: Mapping[str, Any], request: HttpRequest | None =
     name = str(credentials.get("username", "")).replace("\0", "")
     known = User.objects.filter(username=name).exists()
     audit.record("session.refused", actor=None, subject=name if known else "", address=address, known_user=known)
+
+
+def note_provider_refusal(request: HttpRequest, code: str) -> None:
+    """Record that somebody who came through the sign-in provider was refused, and why."""
+    audit.record("session.refused", actor=None, address=_address(request), via="provider", reason=code)
 
 
 def _address(request: HttpRequest | None) -> str:

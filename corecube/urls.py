@@ -1,16 +1,20 @@
 """Every address of the application, by app."""
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from corecube.oidc import views as oidc
 from corecube.passwords import ChangePasswordView, SetPasswordView
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url="/static/favicon.svg")),
-    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
+    path("login/", oidc.SignInView.as_view(), name="login"),
+    path("login/provider/", oidc.start, name="oidc_start"),
+    path("login/provider/callback/", oidc.callback, name="oidc_callback"),
+    path("logout/", oidc.SignOutView.as_view(), name="logout"),
+    path("logout/done/", oidc.signed_out, name="signed_out"),
+    path("logout/provider/", oidc.sign_out_there, name="oidc_sign_out"),
     path("password/", ChangePasswordView.as_view(), name="change_password"),
     path("password/set/<uidb64>/<token>/", SetPasswordView.as_view(), name="set_password"),
     path("admin/", admin.site.urls),

@@ -99,6 +99,12 @@ class GroupForm(forms.Form):
     name = _text("Name", length=150)
 
 
+class ClaimForm(forms.Form):
+    """A value of the sign-in provider's groups claim."""
+
+    value = _text("Value of the groups claim", length=500)
+
+
 class KeyForm(forms.Form):
     """What a new API key may do. Only an admin names its user and the connections that it may push to."""
 
@@ -167,6 +173,11 @@ class KeyForm(forms.Form):
             requests_per_minute=values["requests_per_minute"],
         )
 
+    @property
+    def may_forward_users(self) -> bool:
+        """Whether the key may act for other users."""
+        return bool(self.cleaned_data.get("may_forward_users"))
+
     def _add_admins_fields(self) -> None:
         self.fields["user"] = forms.ModelChoiceField(
             User.objects.filter(is_active=True).order_by("username"),
@@ -174,6 +185,11 @@ class KeyForm(forms.Form):
             to_field_name="username",
             empty_label=None,
             widget=forms.Select(attrs=_INPUT),
+        )
+        self.fields["may_forward_users"] = forms.BooleanField(
+            label="Let it act for the users of a front end",
+            required=False,
+            help_text="It gets a second secret, with which the front end signs whom it asks for.",
         )
         self.fields["push_connections"] = forms.ModelMultipleChoiceField(
             Connection.objects.filter(kind="push"),

@@ -1,8 +1,8 @@
-"""Addresses of the overview, the models and the health."""
+"""Addresses of the overview, the models, the language models and the health."""
 
 from django.urls import path
 
-from explorer.views import health, models, overview
+from explorer.views import health, language_models, models, overview, usage
 
 urlpatterns = [
     # overview/
@@ -15,6 +15,14 @@ urlpatterns = [
     path("models/indexes/<int:number>/build/", models.build_index, name="build_index"),
     path("models/indexes/<int:number>/switch/", models.switch_index, name="switch_index"),
     path("models/indexes/<int:number>/drop/", models.drop_index, name="drop_index"),
+    # language-models/
+    path("language-models/", language_models.language_models, name="language_models"),
+    path("language-models/new/", language_models.new_language_model, name="new_language_model"),
+    path("language-models/usage/", usage.usage, name="usage"),
+    path("language-models/routing/", language_models.set_rule, name="set_rule"),
+    path("language-models/routing/<int:number>/remove/", language_models.remove_rule, name="remove_rule"),
+    path("language-models/<slug:slug>/", language_models.edit_language_model, name="edit_language_model"),
+    path("language-models/<slug:slug>/delete/", language_models.delete_language_model, name="delete_language_model"),
     # health/
     path("health/", health.health, name="health"),
 ]

@@ -44,6 +44,7 @@ GROUPS: Final = (
     Group(
         "",
         (
+            Entry("Chat", "explorer:chat", "chat", "chat", admins_only=False),
             Entry("Overview", "explorer:overview", "overview", "overview"),
             Entry("Explorer", "explorer:search", "explorer", "explorer", admins_only=False),
             Entry("Compare", "explorer:compare", "compare", "compare", admins_only=False),
@@ -75,6 +76,7 @@ GROUPS: Final = (
         (
             Entry("Presets", "explorer:presets", "presets", "presets"),
             Entry("Models", "explorer:models", "models", "models"),
+            Entry("Language models", "explorer:language_models", "language-models", "language_models"),
             Entry("Health", "explorer:health", "health", "health"),
         ),
     ),

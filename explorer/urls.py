@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from explorer import access_urls, engine_urls
+from explorer import access_urls, chat_urls, engine_urls
 from explorer.views import (
     compare,
     connection_edit,
@@ -19,6 +19,8 @@ from explorer.views import (
 app_name = "explorer"
 urlpatterns = [
     path("", search.search, name="search"),
+    # chat/
+    *chat_urls.urlpatterns,
     # compare/
     path("compare/", compare.compare, name="compare"),
     # documents/

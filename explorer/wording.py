@@ -98,6 +98,7 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "skipped_rerank": "reranker skipped",
     "config_unfit": "configuration does not fit",
     "overridden": "numbers overridden",
+    "rewritten": "made to stand alone",
     "mode": "one leg only",
 }
 

@@ -36,9 +36,9 @@ class Configuration:
     #: Why stored values do not fit this release; their defaults serve in their place.
     unfit: Mapping[str, str] = field(default_factory=dict)
 
-    def span(self) -> tuple[Span, ...]:
-        """Return the trace's first span, or nothing where the live version serves as it was stored."""
-        notes = tuple(self._notes())
+    def span(self, more: tuple[Note, ...] = ()) -> tuple[Span, ...]:
+        """Return the trace's first span; nothing without `more` where the live version serves as it was stored."""
+        notes = (*more, *self._notes())
         return (Span("configure", 0.0, 0, 0, notes=notes),) if notes else ()
 
     def trace_json(self) -> dict[str, object]:

@@ -11,6 +11,13 @@ CoreCubeError
 ├── RerankError                 the reranker failed or answered nonsense; the search falls back
 │   ├── RerankTimeoutError      it would take longer than it may
 │   └── RerankBreakerOpenError  it failed too often and is left alone for a while
+├── AnswerError                 a language model wrote no answer, or only a part of one
+│   ├── AnswerUnavailableError  it cannot be reached, broke, or broke off; later it may answer
+│   │   ├── AnswerTimeoutError  it took too long
+│   │   ├── AnswerRateLimitedError
+│   │   └── AnswerBreakerOpenError
+│   ├── AnswerRefusedError      it does not take the request: a wrong key, an unknown model, too long a prompt
+│   └── AnswerGarbageError      what it answered is nothing that can be read
 ├── SyncRunningError            another sync of the same connection is at work
 ├── ConnectionDisabledError     the connection is switched off
 ├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
@@ -20,6 +27,7 @@ CoreCubeError
 │   └── TunablesError           values that do not fit their tunables; `problems` names them
 │       └── OverridesError      the same, sent with a request
 ├── NotFoundError
+│   ├── UnknownConversationError
 │   ├── UnknownPassageError
 │   ├── UnknownTraceError
 │   └── UnknownVersionError
@@ -110,6 +118,51 @@ class RerankBreakerOpenError(RerankError):
     code: ClassVar[str] = "rerank_breaker_open"
 
 
+class AnswerError(CoreCubeError):
+    """The language model wrote no answer."""
+
+    status: ClassVar[int] = 502
+    code: ClassVar[str] = "answer_failed"
+
+
+class AnswerUnavailableError(AnswerError):
+    """The language model cannot be used right now."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "answer_unavailable"
+
+
+class AnswerTimeoutError(AnswerUnavailableError):
+    """The language model did not answer in time."""
+
+    status: ClassVar[int] = 504
+    code: ClassVar[str] = "answer_timeout"
+
+
+class AnswerRateLimitedError(AnswerUnavailableError):
+    """The language model's service takes no more requests for now."""
+
+    code: ClassVar[str] = "answer_rate_limited"
+
+
+class AnswerBreakerOpenError(AnswerUnavailableError):
+    """The language model failed several times in a row and is not asked for a while."""
+
+    code: ClassVar[str] = "answer_breaker_open"
+
+
+class AnswerRefusedError(AnswerError):
+    """The language model's service refused the request."""
+
+    code: ClassVar[str] = "answer_refused"
+
+
+class AnswerGarbageError(AnswerError):
+    """What the language model's service answered cannot be read."""
+
+    code: ClassVar[str] = "answer_garbage"
+
+
 class SyncRunningError(CoreCubeError):
     """Another sync of this connection is running."""
 
@@ -161,6 +214,12 @@ class UnknownTraceError(NotFoundError):
     """You have made no search with that trace id."""
 
     code: ClassVar[str] = "unknown_trace"
+
+
+class UnknownConversationError(NotFoundError):
+    """You have no such conversation."""
+
+    code: ClassVar[str] = "unknown_conversation"
 
 
 class UnknownPassageError(NotFoundError):

@@ -21,6 +21,8 @@ from retrieval.services import SearchOutcome
 LONGEST_QUERY: Final = 500
 #: The grades, and what each says.
 GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
+#: The grade that a thumb on a cited passage stands for: it helped, or it did not belong there.
+THUMB_GRADES: Final[Mapping[int, int]] = {1: 2, -1: 0}
 
 
 class PassageId(NamedTuple):

@@ -1,12 +1,14 @@
-"""A connection's documents go with it, whoever deletes it."""
+"""A connection's documents go with it, and a user's memory with them, whoever deletes them."""
 
 from typing import Any
 
-from django.db.models.signals import pre_delete
+from django.db.models import QuerySet
+from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
-from corecube.models import Connection
+from corecube.models import Connection, User
 from retrieval.ingest.services import delete_all_documents
+from retrieval.models import Memory
 
 
 @receiver(pre_delete, sender=Connection)
@@ -14,3 +16,16 @@ def delete_documents_first(instance: Connection, **_: Any) -> None:  # noqa: ANN
     """Delete the connection's documents in the same transaction, after whatever a sync is storing just now."""
     Connection.objects.select_for_update().filter(pk=instance.pk).first()
     delete_all_documents(instance)
+
+
+@receiver(post_delete, sender=Memory)
+def delete_memory_with_user(instance: Memory, origin: object, **_: Any) -> None:  # noqa: ANN401 -- Django's signature
+    """Delete what was remembered for a user who is deleted, unless its connection was deleted itself."""
+    is_of_user = isinstance(origin, User) or (isinstance(origin, QuerySet) and origin.model is User)
+    connection = Connection.objects.filter(pk=instance.connection_id).first() if is_of_user else None
+    if connection is None:
+        return
+    compartment = connection.compartment
+    connection.delete()
+    if not compartment.connections.exists():
+        compartment.delete()

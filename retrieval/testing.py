@@ -1,13 +1,16 @@
 """Stand-ins that keep the real ones' promises, for tests."""
 
+import asyncio
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.encoders.protocol import Batching
+from retrieval.generate.prompt import REFUSAL
+from retrieval.generate.types import Piece, Task, TokenUsage, Window
 
 
 class HashEncoder:
@@ -53,3 +56,42 @@ def _direction(word: str, dim: int) -> NDArray[np.float64]:
     """Return the word's own random direction, the same in every process."""
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
     return np.random.default_rng(seed).standard_normal(dim)
+
+
+class ScriptedProvider:
+    """A provider that does what it is told: say a text, be silent for seconds, say what it used, or raise an error."""
+
+    def __init__(
+        self, *steps: str | float | TokenUsage | Exception, name: str = "scripted", window: Window | None = None
+    ) -> None:
+        self.steps = steps
+        self.name = name
+        self.window = window
+        self.is_extractive = False
+        #: The tasks that it was given.
+        self.tasks: list[Task] = []
+        #: How many streams were begun, and how many of those are over, however they ended.
+        self.begun = 0
+        self.ended = 0
+
+    async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
+        """Go through the steps."""
+        self.tasks.append(task)
+        self.begun += 1
+        try:
+            for step in self.steps:
+                match step:
+                    case Exception():
+                        raise step
+                    case float():
+                        await asyncio.sleep(step)
+                    case TokenUsage():
+                        yield Piece(usage=step)
+                    case _:
+                        yield Piece(step)
+        finally:
+            self.ended += 1
+
+    def refuses(self, text: str) -> bool:
+        """Return whether an answer is a refusal."""
+        return text.startswith(REFUSAL)

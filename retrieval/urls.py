@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, path
 from ninja import NinjaAPI
 
 from corecube.api import BrowserAuth, KeyAuth, make_api
+from retrieval.agents.view import mcp
 from retrieval.api import (
     access,
     chat,
@@ -15,11 +16,15 @@ from retrieval.api import (
     indexes,
     jobs,
     judgments,
+    keys,
+    language_models,
     lifeline,
+    memory,
     presets,
     quality,
     search,
 )
+from retrieval.api.dify import dify_api
 from retrieval.health import healthz, readyz
 
 _PARAMETERS: Final = {
@@ -60,6 +65,9 @@ def corecube_api() -> NinjaAPI:
         indexes,
         feedback,
         judgments,
+        language_models,
+        memory,
+        keys,
     )
     for module in modules:
         api.add_router("/v1", module.router)
@@ -80,8 +88,10 @@ def openai_api() -> NinjaAPI:
 
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/dify/", dify_api().urls),
     path("api/", corecube_api().urls),
     path("v1/", openai_api().urls),
+    path("mcp", mcp),
     path("healthz", healthz),
     path("readyz", readyz),
 ]

@@ -1,8 +1,21 @@
 """Who may see what, and where documents come from."""
 
-from corecube.models.access import ApiKey, Compartment, Grant, User
+from corecube.models.access import ApiKey, Compartment, ForwardedToken, Grant, User
 from corecube.models.audit import AuditEvent
 from corecube.models.connection import Connection
 from corecube.models.push import PushedItem
+from corecube.models.sign_in import OidcGroup, OidcIdentity, OidcMembership
 
-__all__ = ["ApiKey", "AuditEvent", "Compartment", "Connection", "Grant", "PushedItem", "User"]
+__all__ = [
+    "ApiKey",
+    "AuditEvent",
+    "Compartment",
+    "Connection",
+    "ForwardedToken",
+    "Grant",
+    "OidcGroup",
+    "OidcIdentity",
+    "OidcMembership",
+    "PushedItem",
+    "User",
+]

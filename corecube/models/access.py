@@ -122,6 +122,11 @@ class ApiKey(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(MOST_REQUESTS_PER_MINUTE)],
         help_text="Requests that it may send in a minute; empty for any number.",
     )
+    may_forward_users = models.BooleanField(
+        default=False, editable=False, help_text="Whether it may act for users whom it names in a signed header."
+    )
+    #: What it signs with, encrypted (`corecube.secrets`); no form and no API shows it.
+    sealed_forwarding_secret = models.TextField(blank=True, default="", editable=False)
     #: When everything that it has sent would have come, had it come at its rate (`corecube.rate_limit`).
     paced_until = models.DateTimeField(null=True, editable=False)
 
@@ -147,3 +152,18 @@ class ApiKey(models.Model):
         secret = key.draw_secret()
         key.save()
         return key, secret
+
+
+class ForwardedToken(models.Model):
+    """A token with an id that a key has sent, kept until it ends, so that nobody sends it again."""
+
+    key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="forwarded_tokens")
+    #: SHA-256 of the token's id.
+    digest = models.CharField(max_length=64)
+    expires_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["key", "digest"], name="forwarded_token_once")]
+
+    def __str__(self) -> str:
+        return self.digest

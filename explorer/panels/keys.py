@@ -61,13 +61,18 @@ def key_row(key: ApiKey, now: datetime, known: Known | None) -> KeyRow:
         owner_id=key.user_id,
         state=state.value,
         tone=_TONES[state],
-        narrowing="; ".join(_narrowing(key, known)) or "all that its user sees",
+        narrowing=_sees(key, known),
         rate=f"{key.requests_per_minute:,} a minute" if key.requests_per_minute else "any",
         created=wording.ago(key.created_at, now),
         used=wording.ago(key.last_used_at, now) if key.last_used_at else "never",
         expires=f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never",
         is_open=state in {KeyState.ACTIVE, KeyState.OWNER_INACTIVE},
     )
+
+
+def _sees(key: ApiKey, known: Known | None) -> str:
+    sees = "; ".join(_narrowing(key, known)) or "all that its user sees"
+    return f"{sees}; acts for users of a front end" if key.may_forward_users else sees
 
 
 def _narrowing(key: ApiKey, known: Known | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from corecube.errors import CoreCubeError
 from corecube.grants import Holder
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Grant, User
+from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
 from explorer.access_forms import GroupForm
 from explorer.panels.clearances import columns, held, row
@@ -122,4 +123,7 @@ def _group_context(found: Group) -> dict[str, object]:
         "columns": columns(compartments),
         "grants": row(Holder.of(found), compartments, held(Grant.objects.filter(group=found))),
         "origin": "holder",
+        "claims": found.oidc_values.all(),
+        "offers_claims": is_configured() or found.oidc_values.exists(),
+        "by_sign_in": set(found.oidc_memberships.values_list("user", flat=True)),
     }

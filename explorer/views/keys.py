@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
 from corecube.access import Principal, scope_for
+from corecube.forwarding import allow_forwarding
 from corecube.http import HtmxHttpRequest
 from corecube.keys import issue_key, revoke_key, seen_compartments
 from corecube.models import ApiKey, User
@@ -30,7 +31,7 @@ _MOST_ENDED: Final = 100
 @never_cache
 def keys(request: HtmxHttpRequest) -> HttpResponse:
     """List everyone's keys."""
-    context = {"section": "keys", "is_all": True, **_lists(ApiKey.objects.all(), None)}
+    context = {"section": "keys", "is_all": True, "is_admin": True, **_lists(ApiKey.objects.all(), None)}
     return render(request, "explorer/access/keys.html", context)
 
 
@@ -41,7 +42,8 @@ def own_keys(request: HtmxHttpRequest) -> HttpResponse:
     """List the viewer's own keys."""
     viewer = viewer_of(request)
     lists = _lists(viewer.api_keys.all(), _known(viewer))
-    return render(request, "explorer/access/keys.html", {"section": "own_keys", "is_all": False, **lists})
+    context = {"section": "own_keys", "is_all": False, "is_admin": viewer.is_admin, **lists}
+    return render(request, "explorer/access/keys.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -53,8 +55,10 @@ def new_key(request: HtmxHttpRequest) -> HttpResponse:
     form = KeyForm(request.POST or None, actor=viewer, owner=_owner(request, viewer))
     if request.method == "POST" and form.is_valid():
         key, secret = issue_key(user=form.owner, terms=form.terms, actor=viewer)
+        forwarding_secret = allow_forwarding(key, actor=viewer) if form.may_forward_users else ""
         row = key_row(key, timezone.now(), _known(viewer))
-        context = {"section": _section(key, viewer), "key": row, "secret": secret}
+        section = _section(key, viewer)
+        context = {"section": section, "key": row, "secret": secret, "forwarding_secret": forwarding_secret}
         return render(request, "explorer/access/key_issued.html", context)
     context = {"section": "own_keys", "form": form, "is_admin": viewer.is_admin}
     return render(request, "explorer/access/key_new.html", context, status=422 if form.errors else 200)

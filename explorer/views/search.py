@@ -31,7 +31,7 @@ from explorer.templatetags.explorer_format import document_url
 from explorer.views.judge import judging_context
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from explorer.views.where import pinned_title, reader_of, where_panel
-from retrieval.generate.providers import answer_provider
+from retrieval.generate.answering import prepare
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
@@ -165,7 +165,7 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
         outcome,
         labels=chunk_labels(outcome),
         stem_in=stem_in,
-        answer=_answer(outcome, run_as=around["run_as"]) if asked.tab == "answer" else None,
+        answer=_answer(outcome, principal, run_as=around["run_as"]) if asked.tab == "answer" else None,
     )
     lanes = lanes_of(outcome, stem_in=stem_in) if asked.tab == "lanes" else None
     where = None
@@ -176,12 +176,9 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
     return {"panels": panels, "lanes": lanes, "where": where, "announcement": announcement, **judging}
 
 
-def _answer(outcome: SearchOutcome, *, run_as: str) -> AnswerPanel:
+def _answer(outcome: SearchOutcome, principal: Principal, *, run_as: str) -> AnswerPanel:
     """Return the answer. It takes longer than the search itself, so only the tab that shows it asks for it."""
-    panel = answer_panel(outcome, answer_provider(), address=partial(document_url, run_as=run_as))
-    if panel.refused:
-        SearchRecord.objects.mark_refused(outcome.id)
-    return panel
+    return answer_panel(prepare(outcome, principal), address=partial(document_url, run_as=run_as))
 
 
 def _form(viewer: User, asked: Asked) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import resolve_url
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -17,14 +17,14 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 
 _P = ParamSpec("_P")
-_View = Callable[Concatenate[HtmxHttpRequest, _P], HttpResponse]
+_View = Callable[Concatenate[HtmxHttpRequest, _P], HttpResponseBase]
 
 
 def signed_in(view: _View[_P]) -> _View[_P]:
     """Let only a signed-in user into a view; anyone else goes to the sign-in page, with the whole browser window."""
 
     @wraps(view)
-    def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
+    def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
         if wants_fragment(request):
@@ -41,7 +41,7 @@ def admins_only(view: _View[_P]) -> _View[_P]:
 
     @signed_in
     @wraps(view)
-    def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponse:
+    def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:
         if not viewer_of(request).is_admin:
             raise Http404
         return view(request, *args, **kwargs)

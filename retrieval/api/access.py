@@ -50,7 +50,7 @@ def _asked_for(principal: Principal, username: str) -> Principal:
     """Return whose access is asked about. Raises NotPermittedError for anyone but an admin who names someone else."""
     if username in {"", principal.user.username}:
         return principal
-    if not principal.user.is_admin:
+    if not principal.is_admin:
         raise NotPermittedError("Only an admin may ask about someone else.")
     return Principal(user_named(username))
 

@@ -20,7 +20,7 @@ def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
         preset=_preset(body, principal),
         top_k=body.corecube.top_k,
         narrowing=scope_request(body.corecube.scope),
-        reveal_excluded=body.corecube.explain and principal.user.is_admin,
+        reveal_excluded=body.corecube.explain and principal.is_admin,
         overrides=body.corecube.overrides,
         surface=SearchRecord.Surface.CHAT,
     )

@@ -1,15 +1,14 @@
 """Chat completions as OpenAI writes them, with citations, search results and CoreCube's own part."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from retrieval import runtime
 from retrieval.api import schemas
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
-from retrieval.generate.citations import find_citations
-from retrieval.generate.types import Citation, Provider, Task
-from retrieval.models import SearchRecord
+from retrieval.generate.answering import Answering
+from retrieval.generate.events import Done
+from retrieval.generate.types import Citation, TokenUsage
 from retrieval.services import SearchOutcome
 from retrieval.types import Passage
 
@@ -20,8 +19,7 @@ Json = dict[str, Any]
 class Chat:
     """A question whose context has been found, and what its answer is made with."""
 
-    outcome: SearchOutcome
-    provider: Provider
+    answering: Answering
     absolute: Absolute
     #: Seconds since 1970.
     created: int
@@ -29,24 +27,22 @@ class Chat:
     explanation: schemas.Explanation | None = None
 
     @property
-    def task(self) -> Task:
-        """What the provider answers from."""
-        state = self.outcome.state
-        return Task(question=state.query.text, passages=self.outcome.passages, terms=state.terms)
+    def outcome(self) -> SearchOutcome:
+        """The search behind the answer."""
+        return self.answering.outcome
 
 
-def completion(chat: Chat, text: str) -> Json:
+def completion(chat: Chat, done: Done) -> Json:
     """Return a whole answer."""
-    citations = find_citations(text, len(chat.outcome.passages))
     message = {
         "role": "assistant",
-        "content": text,
+        "content": done.text,
         "refusal": None,
-        "annotations": [annotation(chat, citation) for citation in citations],
+        "annotations": [annotation(chat, citation) for citation in done.citations],
     }
     choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
     head = _head(chat, "chat.completion")
-    return {**head, "choices": [choice], "usage": usage(chat, text), **ending(chat, text)}
+    return {**head, "choices": [choice], "usage": usage(done.usage), **ending(chat, done)}
 
 
 def chunk(chat: Chat, delta: Json, *, finish_reason: str | None = None) -> Json:
@@ -55,15 +51,9 @@ def chunk(chat: Chat, delta: Json, *, finish_reason: str | None = None) -> Json:
     return {**_head(chat, "chat.completion.chunk"), "choices": [choice]}
 
 
-def note_refusal(chat: Chat, text: str) -> None:
-    """Keep with the search's record that its answer was a refusal, where it was one."""
-    if chat.provider.refuses(text):
-        SearchRecord.objects.mark_refused(chat.outcome.id)
-
-
-def usage_chunk(chat: Chat, text: str) -> Json:
+def usage_chunk(chat: Chat, done: Done) -> Json:
     """Return the chunk that ends a stream with its token counts."""
-    return {**_head(chat, "chat.completion.chunk"), "choices": [], "usage": usage(chat, text)}
+    return {**_head(chat, "chat.completion.chunk"), "choices": [], "usage": usage(done.usage)}
 
 
 def annotation(chat: Chat, citation: Citation) -> Json:
@@ -78,21 +68,20 @@ def annotation(chat: Chat, citation: Citation) -> Json:
     return {"type": "url_citation", "url_citation": target}
 
 
-def ending(chat: Chat, text: str) -> Json:
+def ending(chat: Chat, done: Done) -> Json:
     """Return what follows a finished answer: each passage's address, all passages, and CoreCube's own part."""
-    cited = {citation.number for citation in find_citations(text, len(chat.outcome.passages))}
+    cited = set(done.cited)
     return {
         "citations": [_url(chat, passage) for passage in chat.outcome.passages],
         "search_results": [_result(chat, passage, cited=passage.number in cited) for passage in chat.outcome.passages],
-        "corecube": _extension(chat),
+        "corecube": _extension(chat, done),
     }
 
 
-def usage(chat: Chat, text: str) -> Json:
-    """Return token counts by the embedding model's tokenizer: question and context read, answer written."""
-    question, answer = runtime.encoder().count_tokens([chat.outcome.state.query.text, text])
-    prompt = question + sum(passage.token_count for passage in chat.outcome.passages)
-    return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+def usage(used: TokenUsage) -> Json:
+    """Return token counts as OpenAI writes them."""
+    total = used.prompt + used.completion
+    return {"prompt_tokens": used.prompt, "completion_tokens": used.completion, "total_tokens": total}
 
 
 def models(names: Sequence[str]) -> Json:
@@ -134,14 +123,18 @@ def _result(chat: Chat, passage: Passage, *, cited: bool) -> Json:
     }
 
 
-def _extension(chat: Chat) -> Json:
+def _extension(chat: Chat, done: Done) -> Json:
     judged = answerability(chat.outcome, with_signals=False)
     own: Json = {
         "trace_id": str(chat.outcome.id),
         "preset": chat.outcome.preset.name,
-        "provider": chat.provider.name,
+        "provider": done.provider,
         "answerability": None if judged is None else judged.model_dump(mode="json", exclude_unset=True),
-        "degraded": list(chat.outcome.state.degraded),
+        "degraded": [*chat.outcome.state.degraded, *(notice.code for notice in done.notices)],
+        "unsupported": [asdict(sentence) for sentence in done.unsupported],
+        "removed_citations": done.removed,
+        "notices": [asdict(notice) for notice in done.notices],
+        "usage_is_estimated": done.usage.is_estimated,
     }
     if chat.explanation is not None:
         found = search_out(chat.outcome, chat.absolute, chat.explanation)

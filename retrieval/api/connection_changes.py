@@ -123,7 +123,7 @@ def _merged(config: Any, changes: dict[str, Any]) -> dict[str, Any]:  # noqa: AN
 
 def _admin(request: HttpRequest) -> Principal:
     principal = principal_of(request)
-    if not principal.user.is_admin:
+    if not principal.is_admin:
         raise NotPermittedError("Only an admin may do this.")
     return principal
 

@@ -1,16 +1,19 @@
 """GET /api/v1/documents/{id}; PUT and DELETE /api/v1/documents for programs that push."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 
-from corecube.access import scope_for
+from corecube.access import Principal, scope_for
 from corecube.api import principal_of
 from corecube.connectors.push import Pushed
 from corecube.errors import NotFoundError
+from corecube.models import Connection
 from retrieval.api import push_schemas, schemas, shape
+from retrieval.api.idempotency import Answer, IdempotencyKey, once
 from retrieval.api.managed import pushable_connection
 from retrieval.ingest.push import PushState, delete_pushed, name_for, push_document
 from retrieval.models import Chunk, Document
@@ -61,13 +64,29 @@ def read_document(
     response={200: push_schemas.PushOut, 202: push_schemas.PushOut, **schemas.REFUSALS},
     summary="Push a document",
 )
-def push(request: HttpRequest, body: push_schemas.PushIn) -> Status[push_schemas.PushOut]:
+def push(
+    request: HttpRequest, response: HttpResponse, body: push_schemas.PushIn, idempotency_key: IdempotencyKey = ""
+) -> Status[Mapping[str, Any]]:
     """Take a document in, in place of an earlier one with its id. 202 where a sync does it soon.
 
-    For admins, and for keys that may push to the connection. A request holds at most 2.5 MB.
+    For admins, and for keys that may push to the connection. A request holds at most 2.5 MB. Sent again with the same
+    `Idempotency-Key`, it is answered as before, with `Idempotent-Replayed: true`; another body with it is refused.
     """
     principal = principal_of(request)
     connection = pushable_connection(principal, body.connection)
+    answer = once(
+        idempotency_key,
+        principal=principal,
+        operation="push",
+        body=body,
+        work=lambda: _pushed(connection, body, principal),
+    )
+    if answer.replayed:
+        response.headers["Idempotent-Replayed"] = "true"
+    return Status(answer.status, answer.body)
+
+
+def _pushed(connection: Connection, body: push_schemas.PushIn, principal: Principal) -> Answer:
     external_id = storable(body.external_id)
     pushed = Pushed(
         external_id=external_id,
@@ -80,7 +99,7 @@ def push(request: HttpRequest, body: push_schemas.PushIn) -> Status[push_schemas
     )
     outcome = push_document(connection, pushed, actor=principal.user, at_once=body.wait)
     status = 202 if outcome.state is PushState.QUEUED else 200
-    return Status(status, push_schemas.PushOut(document_id=outcome.document_id, state=outcome.state))
+    return Answer(status, {"document_id": str(outcome.document_id), "state": outcome.state.value})
 
 
 @router.delete(

@@ -11,14 +11,11 @@ from corecube.errors import InvalidRequestError
 from retrieval.api.judgment_schemas import FeedbackIn
 from retrieval.api.schemas import REFUSALS
 from retrieval.errors import UnknownPassageError, UnknownTraceError
-from retrieval.judging import PassageId, judge, passages_in
+from retrieval.judging import THUMB_GRADES, PassageId, judge, passages_in
 from retrieval.models import SearchRecord
 from retrieval.stored_trace import chunk_id_of
 
 router = Router(tags=["judgments"])
-
-#: The grade that a thumb on a cited passage stands for: it helped, or it did not belong there.
-_GRADES = {1: 2, -1: 0}
 
 
 @router.post("/feedback", response={204: None, **REFUSALS}, summary="Rate an answer")
@@ -59,7 +56,7 @@ def _judge_citation(principal: Principal, record: SearchRecord, number: int, rat
     judge(
         record.query,
         PassageId(document_id, chunk.content_hash),
-        grade=_GRADES[rating],
+        grade=THUMB_GRADES[rating],
         by=principal.user,
         scope=scope,
     )

@@ -65,7 +65,7 @@ def dry_run(request: HttpRequest, slug: str) -> Status[JobOut]:
 
 def _managed_syncs(principal: Principal) -> QuerySet[Sync]:
     """Return the syncs of the connections that the principal may manage; raise NotPermittedError for nobody's."""
-    if not principal.user.is_admin:
+    if not principal.is_admin:
         raise NotPermittedError("Only an admin may do this.")
     return Sync.objects.filter(connection__in=managed_connections(principal)).select_related("connection")
 

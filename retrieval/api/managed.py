@@ -23,7 +23,7 @@ def managed_connections(principal: Principal) -> QuerySet[Connection]:
     An admin manages all of them, an admin's key those within its narrowing, anyone else none.
     """
     connections = Connection.objects.select_related("compartment")
-    if not principal.user.is_admin:
+    if not principal.is_admin:
         return connections.none()
     key = principal.key
     if key is not None and (compartments := [compartment.pk for compartment in key.compartments.all()]):
@@ -37,11 +37,11 @@ def may_manage(principal: Principal, connection: Connection) -> bool:
     """Return whether the principal may manage a connection as it is, stored or not, by compartment and sensitivity."""
     key = principal.key
     if key is None:
-        return principal.user.is_admin
+        return principal.is_admin
     compartments = {compartment.pk for compartment in key.compartments.all()}
     in_compartment = not compartments or connection.compartment_id in compartments
     is_low_enough = key.max_sensitivity is None or connection.sensitivity <= key.max_sensitivity
-    return principal.user.is_admin and in_compartment and is_low_enough
+    return principal.is_admin and in_compartment and is_low_enough
 
 
 def managed_connection(principal: Principal, slug: str) -> Connection:
@@ -49,7 +49,7 @@ def managed_connection(principal: Principal, slug: str) -> Connection:
 
     Raises NotPermittedError for anyone but an admin, whatever the slug, and UnknownConnectionError.
     """
-    if not principal.user.is_admin:
+    if not principal.is_admin:
         raise NotPermittedError("Only an admin may do this.")
     connection = managed_connections(principal).filter(slug=storable(slug)).first()
     if connection is None:
@@ -63,9 +63,11 @@ def pushable_connection(principal: Principal, slug: str) -> Connection:
     An admin may push to those that he may manage, anyone else only with a key that names the connection. Raises
     NotPermittedError for who may push nowhere, whatever the slug, and UnknownConnectionError.
     """
-    if principal.user.is_admin:
+    if principal.is_admin:
         return managed_connection(principal, slug)
-    allowed = principal.key.push_connections.all() if principal.key else Connection.objects.none()
+    # The right to push is the key's own; whom it acts for has none to match it.
+    key = None if principal.is_forwarded else principal.key
+    allowed = key.push_connections.all() if key else Connection.objects.none()
     if not allowed.exists():
         raise NotPermittedError("This needs an API key that may push documents.")
     connection = allowed.select_related("compartment").filter(slug=storable(slug)).first()
@@ -81,7 +83,7 @@ def may_manage_presets(principal: Principal) -> bool:
     """
     key = principal.key
     is_narrowed = key is not None and (key.max_sensitivity is not None or bool(key.compartments.all()))
-    return principal.user.is_admin and not is_narrowed
+    return principal.is_admin and not is_narrowed
 
 
 def managed_preset(principal: Principal, name: str) -> Preset:

@@ -24,7 +24,7 @@ def search_documents(request: HttpRequest, body: schemas.SearchIn) -> schemas.Se
             mode=body.mode,
             top_k=body.top_k,
             narrowing=scope_request(body.scope),
-            reveal_excluded=body.explain and principal.user.is_admin,
+            reveal_excluded=body.explain and principal.is_admin,
             overrides=body.overrides,
             draft=body.draft,
             surface=SearchRecord.Surface.API,
@@ -43,7 +43,7 @@ def scope_request(scope: schemas.ScopeIn) -> ScopeRequest:
 def explanation_for(principal: Principal, outcome: SearchOutcome) -> schemas.Explanation:
     """Return what each stage did; an admin is also told of the excluded connections that the key may know of."""
     explanation = shape.explanation(outcome)
-    if principal.user.is_admin:
+    if principal.is_admin:
         known = set(managed_connections(principal).values_list("pk", flat=True))
         excluded = [it for it in outcome.state.scope.excluded if it.connection.id in known]
         explanation.excluded = [shape.excluded_out(it) for it in excluded]

@@ -1,6 +1,7 @@
 """Leaving a service alone for a while after it failed several times in a row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 from typing import Final, TypeVar
@@ -47,9 +48,15 @@ class CircuitBreaker:
 
         Its every exception is a failure, but for those `excused`, which tell nothing: then the next call may try.
         """
+        with self.guarding(excused=excused):
+            return work()
+
+    @contextmanager
+    def guarding(self, *, excused: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+        """Run a block as `call` runs its work; one that is broken off from outside tells nothing."""
         is_trial = self._admit()
         try:
-            result = work()
+            yield
         except excused:
             if is_trial:
                 self._let_try()
@@ -57,8 +64,11 @@ class CircuitBreaker:
         except Exception:
             self._fail()
             raise
+        except BaseException:
+            if is_trial:
+                self._let_try()
+            raise
         self._succeed()
-        return result
 
     def _admit(self) -> bool:
         """Return whether the call tries an open breaker."""

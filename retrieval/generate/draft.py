@@ -1,35 +1,64 @@
-"""An answer while it is being written: what may be sent of it, and whom it cites. Pure."""
+"""An answer while it is being written: its markers made uniform, what may be sent of it, and whom it cites. Pure."""
 
 from collections.abc import Iterable
+from typing import Final
 
-from retrieval.generate.citations import find_citations, sendable_length, settled_citations
+from retrieval.generate.markers import BEGUN, Scanner, Token
 from retrieval.generate.types import Citation
+
+#: Characters before a marker that could make another one once it is gone.
+_TAIL: Final = 80
 
 
 class Draft:
-    """Gathers pieces; hands out text that never ends inside a marker, and each passage's first citation."""
+    """Gathers pieces; hands out text that never ends inside a marker, and each passage's first citation.
+
+    Every marker becomes one [N] for each passage that it names. Numbers that no passage has are left out and counted.
+    However an answer is cut into pieces, its text and its citations are the same.
+    """
 
     def __init__(self, passage_count: int) -> None:
+        #: What has been handed out.
         self.text = ""
+        #: Every marker of the text, in order.
+        self.citations: tuple[Citation, ...] = ()
+        #: Numbers that were left out.
+        self.removed = 0
         self._passage_count = passage_count
-        self._sent = 0
+        self._scanner = Scanner()
         self._cited: set[int] = set()
 
     def add(self, piece: str) -> tuple[str, tuple[Citation, ...]]:
-        """Return the text that can be sent now, and the citations that are new and certain."""
-        self.text += piece
-        fresh = self._new(settled_citations(self.text, self._passage_count))
-        return self._send(sendable_length(self.text)), fresh
+        """Return the text that is certain now, and the first citations of passages in it."""
+        return self._take(self._scanner.feed(piece))
 
     def finish(self) -> tuple[str, tuple[Citation, ...]]:
-        """Return the rest of the text and of the citations."""
-        return self._send(len(self.text)), self._new(find_citations(self.text, self._passage_count))
+        """Return the rest of the text, and the first citations of passages in it."""
+        return self._take(self._scanner.feed("", is_last=True))
 
-    def _send(self, end: int) -> str:
-        start, self._sent = self._sent, max(self._sent, end)
-        return self.text[start : self._sent]
+    def _take(self, tokens: Iterable[Token]) -> tuple[str, tuple[Citation, ...]]:
+        sent, cited = len(self.text), len(self.citations)
+        for token in tokens:
+            if token.numbers is None:
+                self.text += token.raw
+            else:
+                self._cite(token, token.numbers)
+        return self.text[sent:], self._first(self.citations[cited:])
 
-    def _new(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
+    def _cite(self, marker: Token, numbers: tuple[int, ...]) -> None:
+        known = [number for number in numbers if number <= self._passage_count]
+        self.removed += len(numbers) - len(known)
+        if not known:
+            if BEGUN.search(self.text[-_TAIL:]):
+                self.text += f"{marker.blanks}\\{marker.raw}"
+            return
+        self.text += marker.blanks
+        for number in known:
+            start = len(self.text)
+            self.text += f"[{number}]"
+            self.citations += (Citation(number, start, len(self.text)),)
+
+    def _first(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
         fresh: list[Citation] = []
         for citation in citations:
             if citation.number not in self._cited:

@@ -1,21 +1,24 @@
 """Answering without a language model: the best sentences of the passages, word for word, with their [N]. No Django."""
 
+import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from retrieval.encoders.protocol import Encoder
 from retrieval.generate.citations import escape_markers, find_citations
+from retrieval.generate.prompt import REFUSAL
 from retrieval.generate.quotes import quotes_of, render
 from retrieval.generate.selection import Candidate, answers, candidates, choose, with_similarity
-from retrieval.generate.types import Answer, Task
+from retrieval.generate.threads import AnswerThreads
+from retrieval.generate.types import Answer, Notice, Piece, Task
 from retrieval.generate.words import TermFinder
 from retrieval.types import Passage, QueryTerms
 
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
-_REFUSAL: Final = "The sources in your scope do not say."
 _MOST_NEAR_MISSES: Final = 3
+_HURRIED: Final = Notice("hurried", "Many answers are asked for at once, so this one was chosen by its words alone.")
 _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
@@ -52,9 +55,9 @@ def _refusing(passages: Sequence[Passage]) -> str:
     for passage in passages:
         nearest.setdefault(_title(passage), passage.number)
     if not nearest:
-        return f"{_REFUSAL} Nothing in them comes close to this question."
+        return f"{REFUSAL} Nothing in them comes close to this question."
     named = ", ".join(f"“{title}” [{number}]" for title, number in list(nearest.items())[:_MOST_NEAR_MISSES])
-    return f"{_REFUSAL} The closest that they have: {named}."
+    return f"{REFUSAL} The closest that they have: {named}."
 
 
 def _title(passage: Passage) -> str:
@@ -67,14 +70,29 @@ class ExtractiveProvider:
 
     stem: Callable[[str], str]
     encoder: Encoder | None = None
+    #: Where it works; None for the event loop's own threads. In a crowd the words decide alone.
+    threads: AnswerThreads | None = None
 
     name: ClassVar[str] = "extractive"
+    is_extractive: ClassVar[bool] = True
+    window: ClassVar[None] = None
 
-    def complete(self, task: Task) -> Iterator[str]:
-        """Yield the answer line by line."""
-        answer = extract_answer(task.question, task.passages, terms=task.terms, stem=self.stem, encoder=self.encoder)
-        yield from _LINE.findall(answer.text)
+    async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
+        """Yield the answer line by line. Closed before its turn has come, it does no work at all."""
+        is_hurried, answer = await asyncio.get_running_loop().run_in_executor(self.threads, self._answer, task)
+        if is_hurried:
+            yield Piece(notice=_HURRIED)
+        for line in _LINE.findall(answer.text):
+            yield Piece(line)
+
+    def _answer(self, task: Task) -> tuple[bool, Answer]:
+        """Return the answer, and whether it had to do without vectors because so many others wait."""
+        is_hurried = self.encoder is not None and self.threads is not None and self.threads.is_crowded
+        encoder = None if is_hurried else self.encoder
+        return is_hurried, extract_answer(
+            task.question, task.passages, terms=task.terms, stem=self.stem, encoder=encoder
+        )
 
     def refuses(self, text: str) -> bool:
         """Return whether an answer is the refusal."""
-        return text.startswith(_REFUSAL)
+        return text.startswith(REFUSAL)

@@ -1,6 +1,6 @@
 """What goes into an answer and what comes out, whoever writes it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from retrieval.types import Passage, QueryTerms
 
+#: A message to a language model: its role and its content.
+Message = Mapping[str, str]
 #: Returns the unit vectors of texts, shape (len(texts), dim), in input order.
 EncodeTexts = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -40,6 +42,9 @@ class Turn:
 
     question: str
     answer: str
+    #: Connections whose passages the answer was made from; None where nobody knows. It goes to no language model
+    #: that may not read them.
+    connections: frozenset[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,11 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a provider says next: a piece of text, or at its end what it used."""
+    """What a provider says next: a piece of text, something to know of it, or at its end what it used."""
 
     text: str = ""
     usage: TokenUsage | None = None
+    notice: "Notice | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +77,24 @@ class Task:
     history: tuple[Turn, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a language model can hold, in its own tokens."""
+
+    #: Everything it reads and writes in one go.
+    context_tokens: int
+    #: The part of it that is kept for the answer.
+    answer_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something about how an answer came to be that its reader should know."""
+
+    code: str
+    text: str
+
+
 class Provider(Protocol):
     """Writes answers: the extractive one quotes, others ask a language model."""
 
@@ -79,10 +103,32 @@ class Provider(Protocol):
         """The provider's name in answers and settings."""
         ...
 
-    def complete(self, task: Task) -> Iterator[str]:
-        """Yield the answer piece by piece; a passage is cited as [N] with its number."""
+    @property
+    def is_extractive(self) -> bool:
+        """Whether it only quotes."""
+        ...
+
+    @property
+    def window(self) -> Window | None:
+        """What it can hold; a task is cut to it before it is streamed. None where there is no limit."""
+        ...
+
+    def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
+        """Yield the answer piece by piece; a passage is cited as [N] with its number. What it used comes last.
+
+        Closing it stops the work, also that of a service elsewhere. Raises CoreCubeError.
+        """
         ...
 
     def refuses(self, text: str) -> bool:
         """Return whether an answer of this provider says that the sources do not answer the question."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Who may write an answer."""
+
+    #: In the order in which they are tried; the last one always can.
+    providers: tuple[Provider, ...]
+    notices: tuple[Notice, ...] = ()

@@ -129,14 +129,14 @@ def split_sentences(text: str) -> list[str]:
     sentences: list[str] = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
-        if not _goes_on(text[start : end.end()].rstrip(), text[end.end() :]):
+        if not goes_on(text[start : end.end()].rstrip(), text[end.end() :]):
             sentences.append(text[start : end.end()].strip())
             start = end.end()
     sentences.append(text[start:].strip())
     return [sentence for sentence in sentences if sentence]
 
 
-def _goes_on(before: str, after: str) -> bool:
+def goes_on(before: str, after: str) -> bool:
     """Return whether a full stop is part of an abbreviation, or a lower-case word follows it."""
     return bool(_ABBREVIATION.search(before)) or after[:1].islower()
 

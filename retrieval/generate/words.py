@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from threading import local
 from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]
@@ -25,7 +26,15 @@ def stemmer(text_search_config: str) -> Callable[[str], str]:
 
 @cache
 def _stemmer(language: str) -> Callable[[str], str]:
-    stem: Callable[[str], str] = snowballstemmer.stemmer(language).stemWord
+    own = local()
+
+    def stem(word: str) -> str:
+        # A stemmer keeps the word that it is at work on, so each thread has one.
+        if not hasattr(own, "stemmer"):
+            own.stemmer = snowballstemmer.stemmer(language)
+        stemmed: str = own.stemmer.stemWord(word)
+        return stemmed
+
     # A stemmer written in Python takes 20 microseconds a word; passages repeat their words.
     return lru_cache(maxsize=_CACHED_STEMS)(stem)
 

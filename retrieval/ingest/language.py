@@ -88,3 +88,5 @@ def _voters() -> dict[str, tuple[str, ...]]:
 
 
 _VOTES: Final = _voters()
+#: The smallest words of all these languages, which say nothing about what a text is about.
+COMMON_WORDS: Final = frozenset(_VOTES)

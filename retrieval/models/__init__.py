@@ -5,7 +5,9 @@ from retrieval.models.calibration import Calibration
 from retrieval.models.conversation import Conversation, Message
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex
+from retrieval.models.idempotency import IdempotentRequest
 from retrieval.models.judgment import Case, Judgment, QuestionSet
+from retrieval.models.memory import Memory
 from retrieval.models.preset import PresetVersion
 from retrieval.models.search import SearchRecord
 from retrieval.models.sync import Sync, SyncItem, SyncProblem
@@ -19,8 +21,10 @@ __all__ = [
     "Document",
     "Embedding",
     "EmbeddingIndex",
+    "IdempotentRequest",
     "Judgment",
     "LanguageModel",
+    "Memory",
     "Message",
     "OutboxEntry",
     "PresetVersion",

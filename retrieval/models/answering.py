@@ -22,12 +22,15 @@ class LanguageModel(models.Model):
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=120)
     api = models.CharField(max_length=10, choices=Api, default=Api.OPENAI)
-    base_url = models.URLField(max_length=500, help_text="Up to and with /v1; for Azure the resource's address.")
+    #: Not a URLField, which knows no host without a dot, such as a container's.
+    base_url = models.CharField(max_length=500, help_text="Up to and with /v1; for Azure the resource's address.")
     api_version = models.CharField(max_length=40, blank=True, help_text="Azure only.")
     model = models.CharField(max_length=200, help_text="What the service calls it; for Azure the deployment.")
     #: The service's key, encrypted (`corecube.secrets`); no form and no API shows it.
     sealed_key = models.TextField(blank=True, default="", editable=False)
     timeout_seconds = models.FloatField(default=60.0, validators=[MinValueValidator(1), MaxValueValidator(600)])
+    #: How long it may be silent: before its first token, and between two.
+    silence_seconds = models.FloatField(default=30.0, validators=[MinValueValidator(0.1), MaxValueValidator(600)])
     max_retries = models.PositiveSmallIntegerField(default=2, validators=[MaxValueValidator(5)])
     context_tokens = models.PositiveIntegerField(default=8192, validators=[MinValueValidator(1024)])
     max_answer_tokens = models.PositiveIntegerField(default=1024, validators=[MinValueValidator(16)])
@@ -37,6 +40,8 @@ class LanguageModel(models.Model):
     completion_price = models.DecimalField(max_digits=12, decimal_places=4, default=0)
     is_enabled = models.BooleanField(default=True)
     is_default = models.BooleanField(default=False, help_text="Answers where no rule names another.")
+    #: Kept in step with the environment, which names its address, its model and its key.
+    is_locked = models.BooleanField(default=False, editable=False)
     fallback = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, help_text="Asked when this one cannot answer."
     )
@@ -89,6 +94,8 @@ class Usage(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="usage")
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="usage")
     language_model = models.ForeignKey(LanguageModel, null=True, on_delete=models.SET_NULL, related_name="usage")
+    #: What it was called then; stays when the model or the rule is gone.
+    model_name = models.CharField(max_length=120)
     record = models.ForeignKey("retrieval.SearchRecord", null=True, on_delete=models.SET_NULL)
     prompt_tokens = models.PositiveIntegerField()
     completion_tokens = models.PositiveIntegerField()

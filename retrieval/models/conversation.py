@@ -36,8 +36,9 @@ class Message(models.Model):
         ASSISTANT = "assistant"
 
     class State(models.TextChoices):
-        """How an answer ended: STOPPED by its reader, FAILED by the provider."""
+        """How far an answer is: WAITING for a reader to begin, STOPPED by its reader, FAILED by the provider."""
 
+        WAITING = "waiting"
         WRITING = "writing"
         DONE = "done"
         STOPPED = "stopped"
@@ -50,18 +51,24 @@ class Message(models.Model):
     role = models.CharField(max_length=10, choices=Role)
     state = models.CharField(max_length=10, choices=State, default=State.DONE)
     text = models.TextField(blank=True)
+    #: When it was asked, or begun to be written.
     at = models.DateTimeField(auto_now_add=True)
     #: Of a question: what was searched for, when that is more than the question says by itself.
     standalone = models.TextField(blank=True, default="")
     #: Of an answer: the search behind it, who wrote it, and whether it is a refusal.
     record = models.ForeignKey("retrieval.SearchRecord", null=True, on_delete=models.SET_NULL)
-    provider = models.CharField(max_length=60, blank=True, default="")
+    provider = models.CharField(max_length=120, blank=True, default="")
     is_refused = models.BooleanField(default=False)
+    #: Of an answer: whether it only quotes, so that it says nothing of passages that it does not cite.
+    is_extractive = models.BooleanField(default=False)
     #: Of an answer, its passages by number: [{"number": 1, "document": id, "ordinal": 0, "content_hash": "...",
-    #: "score": 0.8, "cited": true}]; never their text.
+    #: "connection": 3, "score": 0.8, "cited": true}]; never their text.
     passages = models.JSONField(default=list)
-    #: Of an answer: sentences that their passages do not support, as [start, end] in code points.
+    #: Of an answer: sentences that their passages do not support, by their place in code points:
+    #: [{"start": 0, "end": 40, "reason": "number", "explanation": "..."}].
     unsupported = models.JSONField(default=list)
+    #: What its reader should know of how it came to be: [{"code": "fell_back", "text": "..."}].
+    notices = models.JSONField(default=list)
     #: What the reader thought of it: 1 or -1; of each citation by its number.
     feedback = models.SmallIntegerField(null=True)
     citation_feedback = models.JSONField(default=dict)

@@ -55,6 +55,7 @@ class SearchRecord(models.Model):
         API = "api"
         CHAT = "chat"
         COMMAND = "command"
+        AGENT = "agent"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     at = models.DateTimeField(auto_now_add=True)

@@ -11,6 +11,6 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
-    document.querySelector("[data-copied]").textContent = "Copied";
+    button.parentElement.querySelector("[data-copied]").textContent = "Copied";
   });
 }

@@ -22,9 +22,9 @@ expect.set_options(timeout=_TIMEOUT_MS)
 class Browser:
     """A window of Chromium, and what a person does with it."""
 
-    def __init__(self, context, live_server):
+    def __init__(self, context, address):
         self.context = context
-        self.address = live_server.url
+        self.address = address
         self.watch = Watch(context)
         self.page = context.new_page()
 
@@ -77,17 +77,21 @@ def chromium():
 
 
 @pytest.fixture
-def start(chromium, live_server, world):
+def address(live_server):
+    """Return where the pages are served; a module whose pages are streamed has a server of its own."""
+    return live_server.url
+
+
+@pytest.fixture
+def start(chromium, address, world):
     """Return a function that opens a window; what its pages complain of is asserted at the end."""
     opened = []
 
     def started(*, user=None, width=1440, **options):
         size = {"width": width, "height": 1000 if width > 600 else 844}
-        context = chromium.new_context(
-            **{"base_url": live_server.url, "viewport": size, "color_scheme": "light", **options}
-        )
+        context = chromium.new_context(**{"base_url": address, "viewport": size, "color_scheme": "light", **options})
         context.set_default_timeout(_TIMEOUT_MS)
-        browser = Browser(context, live_server)
+        browser = Browser(context, address)
         opened.append(browser)
         if user:
             browser.enter_as(getattr(world, user))

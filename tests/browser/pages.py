@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 #: Name of a page's picture, and its address with places for what is looked at.
 PAGES = {
+    "chat": "/chat/",
+    "chat-conversation": "/chat/{conversation}/",
+    "overview": "/overview/",
+    "overview-guide": "/overview/?guide=1",
     "explorer": "/",
     "explorer-hits": "/?q={query}",
     "explorer-ledger": "/?q={query}&hit=2",
@@ -14,10 +18,11 @@ PAGES = {
     "explorer-answer": "/?q={query}&tab=answer",
     "explorer-where": "/?q={query}&tab=where&find={title}&pin={document}",
     "explorer-where-lost": "/?q={query}&tab=where&as={person}&pin={hidden}",
+    "explorer-scores": "/?q={query}&tab=scores",
     "explorer-trace": "/?q={query}&tab=trace",
     "explorer-scope": "/?q={query}&tab=scope",
     "explorer-run-as": "/?q={query}&as={person}",
-    "explorer-nothing": "/?q={nonsense}",
+    "explorer-nothing": "/?q={query}&as={person}&{without}",
     "explorer-failed": "/?q=%20",
     "compare": "/compare/",
     "compare-modes": "/compare/?q={query}&a=corecube:live:fulltext&b=corecube:live:dense",
@@ -59,11 +64,16 @@ PAGES = {
     "presets": "/presets/",
     "preset": "/presets/corecube/",
     "preset-promote": "/presets/corecube/promote/1/",
+    "models": "/models/",
+    "index-switch": "/models/indexes/{index}/switch/",
+    "index-drop": "/models/indexes/{index}/drop/",
+    "health": "/health/",
     "password": "/password/",
     "not-found": "/no-such-page/",
 }
 #: Pages as somebody sees them who is no admin.
 PLAIN_PAGES = {
+    "plain-chat": "/chat/",
     "plain-explorer": "/?q={query}",
     "plain-documents": "/documents/",
     "plain-compare": "/compare/?q={query}",
@@ -83,6 +93,7 @@ class Places:
     query: str
     nonsense: str
     person: str
+    without: str
     title: str
     document: str
     hidden: str
@@ -94,6 +105,8 @@ class Places:
     user: str
     group: str
     key: str
+    index: str
+    conversation: str
 
     def addresses(self, pages):
         """Return the addresses of pages by their names."""

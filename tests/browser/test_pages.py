@@ -1,10 +1,12 @@
 """Every page: no serious finding of axe, no sideways scrolling, and all of it within reach of the keyboard."""
 
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import Group
+from django.db import connection
 from django.test import Client
 from django.urls import get_resolver, resolve
 from lxml import html
@@ -12,7 +14,7 @@ from playwright.sync_api import expect
 
 from corecube.models import ApiKey
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Document, SearchRecord
+from retrieval.models import Document, EmbeddingIndex, SearchRecord
 from retrieval.preset_versions import save_draft
 from retrieval.presets import preset_named
 from tests.browser.pages import ERRORS, OUTSIDE, PAGES, PLAIN_PAGES, Places
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
     "audit_export",
+    "build_index",
     "change_active",
     "change_admin",
     "change_case",
@@ -28,18 +31,32 @@ NO_PAGES = {
     "change_groups",
     "change_member",
     "cancel_job",
+    "chat_answer",
+    "chat_delete",
+    "chat_delete_all",
+    "chat_events",
+    "chat_export",
+    "chat_history",
+    "chat_passage",
+    "chat_rate",
+    "chat_rename",
+    "chat_retry",
+    "chat_stop",
     "connection_progress",
     "connection_sight",
     "delete_question_set",
     "discard_draft",
+    "dismiss_guide",
     "export_judgments",
     "import_judgments",
     "judge",
     "measure_set",
     "new_connection_sight",
     "new_link",
+    "overview_jobs",
     "retry_job",
     "save_as_case",
+    "start_index",
     "switch_connection",
     "sync_connection",
     "upload",
@@ -82,6 +99,7 @@ def places(world):
         query="rollback+staging",
         nonsense="quokka+bandicoot",
         person="bob",
+        without="without=runbooks",
         title="rolling",
         document=str(Document.objects.get(external_id="rollback.md").pk),
         hidden=str(Document.objects.get(external_id="breach.md").pk),
@@ -92,8 +110,18 @@ def places(world):
         compartment="engineering",
         user=str(world.bob.pk),
         group=str(Group.objects.get().pk),
+        index=str(_other_index().pk),
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
+        conversation=_chatted(world),
     )
+
+
+def _other_index():
+    """Keep an index beside the one that is searched."""
+    index = EmbeddingIndex.objects.get()
+    index.pk, index.model, index.status = None, "another-model", EmbeddingIndex.Status.BUILDING
+    index.save()
+    return index
 
 
 def _asked_and_judged(world):
@@ -107,6 +135,21 @@ def _asked_and_judged(world):
     client.post("/judge/", {"trace": record.pk, "q": record.query, "grade": grade})
     client.post("/judge/case/", {"trace": record.pk, "q": record.query, "name": "Saved questions"})
     return record
+
+
+def _chatted(world):
+    """Return a conversation of Alice's, had in a thread in which no browser's event loop runs."""
+    client = Client()
+    client.force_login(world.alice)
+
+    def ask():
+        try:
+            return client.post("/chat/", {"q": "How do I roll back staging?"}).url.split("/")[2]
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(ask).result()
 
 
 def findings(page, options):

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
-from corecube.secrets import reseal, seal, unseal
+from corecube.secrets import Purpose, reseal, seal, unseal
 
 SECRETS = {"token": "zanzibar-4711"}
 
@@ -45,3 +45,13 @@ def test_a_token_that_was_tampered_with_is_refused(change):
 def test_what_is_no_mapping_of_short_texts_is_refused(secrets):
     with pytest.raises(ConfigError):
         seal(secrets)
+
+
+def test_a_token_opens_for_its_own_purpose_only():
+    token = seal(SECRETS, Purpose.LANGUAGE_MODEL)
+    assert unseal(token, Purpose.LANGUAGE_MODEL) == SECRETS
+    assert unseal(reseal(token, Purpose.LANGUAGE_MODEL), Purpose.LANGUAGE_MODEL) == SECRETS
+    with pytest.raises(ConfigError, match="language model"):
+        unseal(seal(SECRETS), Purpose.LANGUAGE_MODEL)
+    with pytest.raises(ConfigError, match="connection"):
+        unseal(token)

@@ -38,7 +38,12 @@ def test_an_address_that_is_no_postgresql_server_is_refused_without_being_repeat
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("DATABASE_URL", "foo"), ("CORECUBE_LOG_LEVEL", "verbose"), ("CORECUBE_TEXT_SEARCH_CONFIG", "no'name")],
+    [
+        ("DATABASE_URL", "foo"),
+        ("CORECUBE_LOG_LEVEL", "verbose"),
+        ("CORECUBE_TEXT_SEARCH_CONFIG", "no'name"),
+        ("CORECUBE_LLM_URL", "junk"),
+    ],
 )
 def test_a_bad_setting_stops_the_start_with_one_sentence(name, value):
     finished = subprocess.run(

@@ -12,6 +12,9 @@ from django.test import override_settings
 from corecube.access import Principal, user_named
 from retrieval import runtime
 from retrieval.encoders import load_encoder
+from retrieval.generate.extractive import extract_answer
+from retrieval.generate.rewrite import Rewriting, Said, stand_alone
+from retrieval.generate.words import stemmer
 from retrieval.models import Document
 from retrieval.samples import Company, add_samples
 from retrieval.services import SearchOutcome, SearchRequest, search
@@ -52,6 +55,48 @@ def asked(django_db_setup, django_db_blocker, real_encoder):
         add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
         yield [_ask(question) for question in tomllib.loads(_MANIFEST.read_text())["question"]]
         transaction.set_rollback(True)
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A follow-up question, and what was found for it as it was asked and made to stand alone."""
+
+    rewriting: Rewriting
+    expected: str
+    alone: list
+    rewritten: list
+
+
+@pytest.fixture(scope="module")
+def follow_ups(asked, real_encoder):
+    """The last question of every conversation."""
+    conversations = tomllib.loads((Path(__file__).parent / "conversations.toml").read_text())["conversation"]
+    return [_follow_up(it, real_encoder) for it in conversations]
+
+
+def _follow_up(conversation, encoder):
+    user, before = conversation["user"], []
+    for question in conversation["turns"][:-1]:
+        before.append(_said(question, _deep(stand_alone(question, before).searched, user), encoder))
+    rewriting = stand_alone(conversation["turns"][-1], before)
+    alone, rewritten = (_documents(_deep(text, user)) for text in (rewriting.asked, rewriting.searched))
+    return FollowUp(rewriting, conversation["expected"], alone, rewritten)
+
+
+def _said(question, outcome, encoder):
+    """Return a turn as the chat remembers it: with the titles of what its answer cites."""
+    stem, terms = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG), outcome.state.terms
+    answer = extract_answer(question, outcome.passages, terms=terms, stem=stem, encoder=encoder)
+    titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
+    return Said(question, tuple(dict.fromkeys(titles)))
+
+
+def _deep(text, user):
+    return search(SearchRequest(text=text, top_k=50), principal=Principal(user_named(user)))
+
+
+def _documents(outcome):
+    return list(dict.fromkeys(_paths(outcome.hits)))
 
 
 def _ask(question):

@@ -13,6 +13,7 @@ from psycopg import Error as ServerError
 from tqdm import tqdm
 
 from corecube.errors import CoreCubeError
+from retrieval.evaluate.bench.chat import ChatPhase, ChatReport, bench_chat
 from retrieval.evaluate.bench.corpus import Progress
 from retrieval.evaluate.bench.plan import Plan
 from retrieval.evaluate.bench.push import PushReport, bench_push
@@ -39,18 +40,27 @@ class Command(BaseCommand):
         parser.add_argument(
             "--push", type=int, metavar="N", help="instead: push N small documents over the API and take them in"
         )
+        parser.add_argument(
+            "--chat", type=int, metavar="N", help="instead: stream N answers from a web server on the sample company"
+        )
+        parser.add_argument("--streams", type=int, default=50, help="answers that are read at once (default: 50)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        report: BenchReport | PushReport
+        report: BenchReport | PushReport | ChatReport
         try:
-            report = self._push(options) if options["push"] else self._bench(options)
+            report = self._measure(options)
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         except (DatabaseError, ServerError) as error:
             raise CommandError(f"The database gave up: {error}") from error
-        lines = _push_lines(report) if isinstance(report, PushReport) else _lines(report)
-        self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(lines))
+        self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(_told(report)))
+
+    def _measure(self, options: dict[str, Any]) -> BenchReport | PushReport | ChatReport:
+        if options["chat"]:
+            with self._bar() as progress:
+                return bench_chat(options["chat"], streams=options["streams"], progress=progress)
+        return self._push(options) if options["push"] else self._bench(options)
 
     def _bench(self, options: dict[str, Any]) -> BenchReport:
         plan = Plan(
@@ -77,6 +87,16 @@ class Command(BaseCommand):
                 bar.refresh()
 
             yield progress
+
+
+def _told(report: BenchReport | PushReport | ChatReport) -> Iterator[str]:
+    match report:
+        case PushReport():
+            return _push_lines(report)
+        case ChatReport():
+            return _chat_lines(report)
+        case _:
+            return _lines(report)
 
 
 def _lines(report: BenchReport) -> Iterator[str]:
@@ -120,3 +140,28 @@ def _push_lines(report: PushReport) -> Iterator[str]:
         for point in phase.points:
             yield f"  {point.documents:>12,} {point.documents_per_second:>10.1f} {point.rss_bytes / _MIB:>8.0f}"
         yield f"  memory after the first fifth: {phase.grown_bytes / _MIB:+.1f} MiB"
+
+
+def _chat_lines(report: ChatReport) -> Iterator[str]:
+    for phase in report.phases:
+        yield from _phase_lines(phase)
+    yield ""
+    yield f"  {'answers':>12} {'MiB':>8} {'threads':>8}"
+    for point in report.points:
+        yield f"  {point.answers:>12,} {point.rss_bytes / _MIB:>8.0f} {point.threads:>8}"
+    yield f"  memory after the first fifth: {report.grown_bytes / _MIB:+.1f} MiB"
+    yield f"  connections kept: {report.connections}, at work afterwards: {report.connections_at_work}"
+
+
+def _phase_lines(phase: ChatPhase) -> Iterator[str]:
+    rate = phase.answers / phase.seconds
+    yield f"{phase.name}: {phase.answers:,} answers, {phase.streams} at once, {rate:.1f} a second"
+    yield f"  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}"
+    for name, row in {"first word": phase.first_ms, "total": phase.total_ms}.items():
+        yield f"  {name:<12} {row['p50']:>8.0f} {row['p95']:>8.0f} {row['p99']:>8.0f}"
+    yield f"  an answer takes {phase.cpu_ms:.1f} ms of one core in the server's process"
+    yield f"  failed: {_counts(phase.errors)}; made with less: {_counts(phase.degraded)}"
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counted.items()) or "none"

@@ -1,10 +1,6 @@
-"""A program with a key, and a real server for clients that need one."""
-
-import threading
-import time
+"""A program with a key."""
 
 import pytest
-import uvicorn
 
 
 @pytest.fixture
@@ -38,21 +34,3 @@ def ask(post):
         return post("/v1/chat/completions", body, secret)
 
     return send
-
-
-@pytest.fixture
-def server(transactional_db, settings):
-    """Return the address of an ASGI server on the test's database."""
-    from corecube.asgi import application
-
-    settings.ALLOWED_HOSTS = ["127.0.0.1"]
-    config = uvicorn.Config(application, port=0, lifespan="off", log_level="warning")
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.01)
-    port = running.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    running.should_exit = True
-    thread.join(timeout=10)

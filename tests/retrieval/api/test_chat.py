@@ -52,7 +52,10 @@ def test_usage_counts_the_context_and_the_answer(world, ask):
 def test_corecube_says_how_the_answer_was_made(world, ask):
     answer = ask("rollback", world.key("bob")).json()
     own = answer["corecube"]
-    assert own.keys() == {"trace_id", "preset", "provider", "answerability", "degraded"}
+    asked_for = {"trace_id", "preset", "provider", "answerability", "degraded", "unsupported", "removed_citations"}
+    assert own.keys() == asked_for | {"notices", "usage_is_estimated"}
+    assert (own["unsupported"], own["removed_citations"], own["notices"]) == ([], 0, [])
+    assert own["usage_is_estimated"]
     assert (own["preset"], own["provider"], own["degraded"]) == ("corecube", "extractive", [])
     assert answer["id"] == f"chatcmpl-{own['trace_id'].replace('-', '')}"
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.staticfiles import finders
 
-PAGES = ["/api/docs", "/v1/docs"]
+PAGES = ["/api/docs", "/v1/docs", "/api/dify/docs"]
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -32,27 +32,43 @@ def test_corecubes_own_api_is_described(db, client):
     described = client.get("/api/openapi.json").json()
     assert described["paths"].keys() == {
         "/api/v1/access/check",
-        "/api/v1/search",
-        "/api/v1/documents",
-        "/api/v1/documents/{document_id}",
         "/api/v1/connections",
-        "/api/v1/connections/{slug}/uploads",
-        "/api/v1/connections/{slug}/sync",
-        "/api/v1/connections/{slug}/quality",
-        "/api/v1/presets",
-        "/api/v1/presets/{name}/versions",
-        "/api/v1/presets/{name}/draft",
-        "/api/v1/presets/{name}/promote",
         "/api/v1/connections/check",
         "/api/v1/connections/{slug}",
         "/api/v1/connections/{slug}/check",
         "/api/v1/connections/{slug}/dry-run",
+        "/api/v1/connections/{slug}/quality",
+        "/api/v1/connections/{slug}/sync",
+        "/api/v1/connections/{slug}/uploads",
+        "/api/v1/documents",
+        "/api/v1/documents/{document_id}",
+        "/api/v1/feedback",
+        "/api/v1/indexes",
+        "/api/v1/indexes/rollback",
+        "/api/v1/indexes/{number}/build",
+        "/api/v1/indexes/{number}/drop",
+        "/api/v1/indexes/{number}/switch",
         "/api/v1/jobs",
         "/api/v1/jobs/{job_id}",
         "/api/v1/jobs/{job_id}/cancel",
         "/api/v1/jobs/{job_id}/retry",
+        "/api/v1/judgments",
+        "/api/v1/keys",
+        "/api/v1/keys/{key_id}",
+        "/api/v1/language-models",
+        "/api/v1/language-models/test",
+        "/api/v1/language-models/{slug}",
+        "/api/v1/language-models/{slug}/test",
         "/api/v1/lifeline",
-        "/api/v1/indexes",
+        "/api/v1/presets",
+        "/api/v1/presets/{name}/draft",
+        "/api/v1/presets/{name}/promote",
+        "/api/v1/presets/{name}/versions",
+        "/api/v1/recall",
+        "/api/v1/remember",
+        "/api/v1/routing",
+        "/api/v1/search",
+        "/api/v1/usage",
     }
     assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100
     assert "401" in described["paths"]["/api/v1/search"]["post"]["responses"]
@@ -61,6 +77,10 @@ def test_corecubes_own_api_is_described(db, client):
 def test_the_openai_compatible_api_is_described(db, client):
     described = client.get("/v1/openapi.json").json()
     assert described["paths"].keys() == {"/v1/models", "/v1/models/{name}", "/v1/chat/completions"}
+
+
+def test_the_api_for_dify_is_described(db, client):
+    assert client.get("/api/dify/openapi.json").json()["paths"].keys() == {"/api/dify/retrieval"}
 
 
 def test_the_descriptions_name_how_to_sign_in(db, client):

@@ -1,7 +1,14 @@
 """The stock client against a real ASGI server."""
 
+import asyncio
+import time
+from datetime import timedelta
+
 import openai
 import pytest
+from django.utils import timezone
+
+from corecube.models import ApiKey
 
 
 @pytest.fixture
@@ -82,3 +89,74 @@ def test_a_client_does_not_retry_what_is_refused_for_good(connect, world):
         connect(world.key("bob")).with_options(max_retries=2).models.retrieve("gpt-4o")
     assert caught.value.response.headers["x-should-retry"] == "false"
     assert caught.value.response.headers["x-request-id"]
+
+
+def test_a_model_out_of_a_keys_reach_is_not_found_either(connect, world):
+    secret = world.key("bob")
+    ApiKey.objects.update(presets=["none"])
+    client = connect(secret)
+    assert not list(client.models.list())
+    for call in (
+        client.models.retrieve,
+        lambda name: client.chat.completions.create(**{**question("a"), "model": name}),
+    ):
+        with pytest.raises(openai.NotFoundError):
+            call("corecube")
+
+
+def test_too_many_requests_are_a_rate_limit_error_that_says_when(connect, world):
+    secret = world.key("bob")
+    ApiKey.objects.update(requests_per_minute=1)
+    client = connect(secret)
+    client.models.list()
+    with pytest.raises(openai.RateLimitError) as caught:
+        client.models.list()
+    assert caught.value.code == "rate_limit_exceeded"
+    assert 50 <= int(caught.value.response.headers["retry-after"]) <= 60
+
+
+def test_a_client_waits_as_long_as_it_is_told_and_tries_again(connect, world):
+    secret = world.key("bob")
+    # A request a second, and all of this minute's are sent.
+    ApiKey.objects.update(requests_per_minute=60, paced_until=timezone.now() + timedelta(seconds=60))
+    began = time.monotonic()
+    assert list(connect(secret).with_options(max_retries=3).models.list())
+    assert time.monotonic() - began >= 0.9
+
+
+def test_the_answer_says_who_wrote_it_and_counts_its_tokens_itself(connect, world):
+    answer = connect(world.key("bob")).chat.completions.create(**question("rollback staging database"))
+    assert (answer.corecube["provider"], answer.corecube["usage_is_estimated"]) == ("extractive", True)
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.id.startswith("chatcmpl-")
+
+
+def test_nothing_found_is_an_answer_and_no_error(connect, world):
+    answer = connect(world.key("charlie")).chat.completions.create(**question("rollback staging database"))
+    assert answer.choices[0].message.annotations == []
+    assert answer.citations == []
+
+
+def test_the_asynchronous_client_streams_many_at_once(world, server):
+    secret = world.key("bob")
+
+    async def run():
+        async with openai.AsyncOpenAI(base_url=f"{server}/v1", api_key=secret, max_retries=0) as client:
+
+            async def text():
+                chunks = await client.chat.completions.create(**question("rollback staging database"), stream=True)
+                return "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
+
+            return await asyncio.gather(*(text() for _ in range(8)))
+
+    texts = asyncio.run(run())
+    assert len(set(texts)) == 1
+    assert "Run deployctl rollback" in texts[0]
+
+
+def test_nobody_at_the_address_is_a_connection_error(world):
+    with (
+        openai.OpenAI(base_url="http://127.0.0.1:9/v1", api_key="x", max_retries=1) as client,
+        pytest.raises(openai.APIConnectionError),
+    ):
+        client.models.list()

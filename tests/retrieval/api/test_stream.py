@@ -1,7 +1,8 @@
 """A chat completion as server-sent events."""
 
+import asyncio
 import json
-import time
+from contextlib import aclosing
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -10,37 +11,31 @@ from corecube.access import Principal
 from corecube.errors import UnavailableError
 from retrieval.api.completion import Chat
 from retrieval.api.stream import event_stream
+from retrieval.generate.answering import Answering
+from retrieval.generate.types import Route, TokenUsage
 from retrieval.services import SearchRequest, search
+from retrieval.testing import HashEncoder, ScriptedProvider
 
 
-class Scripted:
-    """A provider that yields what it is told: text, seconds of silence, or an error to raise."""
-
-    name = "scripted"
-
-    def __init__(self, *steps):
-        self.steps = steps
-
-    def complete(self, _task):
-        for step in self.steps:
-            if isinstance(step, Exception):
-                raise step
-            if isinstance(step, float):
-                time.sleep(step)
-            else:
-                yield step
-
-    def refuses(self, text):
-        return text.startswith("Sorry")
+def chat_of(world, provider):
+    """Return a chat in which a provider answers from Alice's passages."""
+    principal = Principal(world.alice)
+    answering = Answering(
+        outcome=search(SearchRequest(text="rollback"), principal=principal),
+        principal=principal,
+        route=Route((provider,)),
+        encoder=HashEncoder(),
+        question="rollback",
+    )
+    return Chat(answering=answering, absolute=lambda path: f"http://x{path}", created=1)
 
 
 @pytest.fixture
 def stream(world):
     """Return a function that streams a scripted answer over Alice's passages, and returns the raw events."""
-    outcome = search(SearchRequest(text="rollback"), principal=Principal(world.alice))
 
     def run(*steps, wants_usage=False, keep_alive_seconds=10.0):
-        chat = Chat(outcome=outcome, provider=Scripted(*steps), absolute=lambda path: f"http://x{path}", created=1)
+        chat = chat_of(world, ScriptedProvider(*steps))
 
         async def read():
             events = event_stream(chat, wants_usage=wants_usage, keep_alive_seconds=keep_alive_seconds)
@@ -78,7 +73,7 @@ def test_every_chunk_has_the_same_id(stream):
 
 def test_a_marker_is_never_cut(stream):
     events = stream("Run it [", "1", "] now")
-    assert [delta["content"] for delta in deltas(events) if delta.get("content")] == ["Run it ", "[1] now"]
+    assert [delta["content"] for delta in deltas(events) if delta.get("content")] == ["Run it", " [1] now"]
 
 
 def test_a_source_is_announced_once_when_it_is_first_cited(stream):
@@ -123,3 +118,43 @@ def test_an_unknown_failure_does_not_say_what_it_was(stream):
     error = data(stream("Half", ValueError("secret detail")))[-1]["error"]
     assert (error["code"], error["type"]) == ("internal_error", "server_error")
     assert "secret" not in error["message"]
+
+
+def test_markers_are_sent_in_one_form_and_annotated_where_they_stand(stream):
+    events = stream("Run it \u30102\u3011, then [", "1, 9] wait")
+    assert text(events) == "Run it [2], then [1] wait"
+    found = [it["url_citation"] for delta in deltas(events) for it in delta.get("annotations", ())]
+    assert [text(events)[it["start_index"] : it["end_index"]] for it in found] == ["[2]", "[1]"]
+    assert data(events)[-1]["corecube"]["removed_citations"] == 1
+
+
+def test_the_services_own_usage_is_handed_on(stream):
+    *_, finish, last = data(stream("Yes [1].", TokenUsage(812, 4), wants_usage=True))
+    assert last["usage"] == {"prompt_tokens": 812, "completion_tokens": 4, "total_tokens": 816}
+    assert not finish["corecube"]["usage_is_estimated"]
+
+
+def test_what_no_passage_supports_is_told_in_the_finish_chunk(stream):
+    (found,) = data(stream("The rollback cost 99 crowns [1]."))[-1]["corecube"]["unsupported"]
+    assert found.keys() == {"start", "end", "reason", "explanation"}
+    assert (found["start"], found["end"], found["reason"]) == (0, 32, "number")
+
+
+def test_a_failure_before_the_first_word_is_an_error_event_too(stream):
+    events = stream(UnavailableError("The model server is down."))
+    assert data(events)[-1]["error"]["code"] == "unavailable"
+    assert not [event for event in events if "[DONE]" in event]
+
+
+def test_a_reader_who_leaves_stops_the_provider(world):
+    provider = ScriptedProvider("One ", 60.0, "two")
+    chat = chat_of(world, provider)
+
+    async def leave():
+        async with aclosing(event_stream(chat, wants_usage=False)) as events:
+            await anext(events)
+            await anext(events)
+        return len(asyncio.all_tasks())
+
+    left = async_to_sync(leave)()
+    assert (provider.begun, provider.ended, left) == (1, 1, 1)

@@ -130,3 +130,18 @@ def test_an_excused_failure_does_not_count_and_leaves_the_trial_to_the_next_call
     excuse()
     assert breaker.is_open
     assert answers(breaker)
+
+
+def test_what_is_broken_off_from_outside_tells_nothing_and_leaves_the_trial_to_the_next_call(breaker, clock):
+    def broken_off():
+        with pytest.raises(KeyboardInterrupt), breaker.guarding():
+            raise KeyboardInterrupt
+
+    for _ in range(4):
+        broken_off()
+    assert not breaker.is_open
+    fail(breaker, 3)
+    clock.now = 30
+    broken_off()
+    assert breaker.is_open
+    assert answers(breaker)

@@ -1,25 +1,15 @@
 """Passages made by hand."""
 
-import uuid
-from datetime import UTC, datetime
-
 import pytest
 
-from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term
-
-NOW = datetime(2026, 6, 1, tzinfo=UTC)
+from retrieval.types import QueryTerms, Term
+from tests.passages import made
 
 
 @pytest.fixture
 def passage():
     """Return a function that makes passage `number` of a text."""
-
-    def make(number, text, *, title="Leave and absence", headings=()):
-        facts = ChunkFacts(1, title, "", "markdown", headings, text, 10, "", None, None, NOW, None)
-        hit = Hit(ChunkId(uuid.UUID(int=number), 0), 1 / number, ScoreType.BLEND, facts=facts)
-        return Passage(number, hit, f"### [{number}] {title}", 12)
-
-    return make
+    return made
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Markers in answers, whole and while they are written."""
+"""Markers of a whole text, and of a text that is quoted."""
 
 from itertools import pairwise
 
@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.generate.citations import escape_markers, find_citations, sendable_length, settled_citations
+from retrieval.generate.citations import escape_markers, find_citations, normalised, without_markers
 from retrieval.generate.types import Citation
 
 answers = st.text(alphabet="ab [1290]()`~\\\n>é😀", max_size=60)
+quoted = st.text(alphabet="ab [129],-\\\n【】\uff3b\uff3d", max_size=60)
 
 
 @pytest.mark.parametrize(
@@ -17,16 +18,21 @@ answers = st.text(alphabet="ab [1290]()`~\\\n>é😀", max_size=60)
     [
         ("Yes [1].", [1]),
         ("Yes[1][2] and [1]", [1, 2, 1]),
-        ("[0] [4] [01] [1234] [a] [ 1 ]", []),
+        ("[0] [4] [01] [1234] [a]", []),
         ("a link [1](https://example.org) and [2]", [2]),
         ("escaped \\[1] and [2]", [2]),
+        ("an escaped backslash \\\\[1]", [1]),
         ("code `row[1]` and [2]", [2]),
         ("an open tick ` then [1]", [1]),
         ("``two ` ticks [1]`` [2]", [2]),
         ("```\nrow[1]\n```\n[2]", [2]),
+        ("```\nrow[1]\n```x\n[2]", []),
+        ("````\nrow[1]\n```\n[2]\n`````  \n[3]", [3]),
         ("> ~~~\n> row[1]\n> ~~~\n> [2]", [2]),
         ("```\nnever closed [1]", []),
-        ("[[3]]", [3]),
+        ("```inline``` [1]", [1]),
+        ("[[3]]", []),
+        ("[1, 2]", []),
     ],
 )
 def test_markers_are_bracketed_numbers_of_passages_outside_code_and_links(text, numbers):
@@ -45,30 +51,45 @@ def test_each_citation_spans_exactly_its_marker(text, count):
     assert all(first.end <= second.start for first, second in pairwise(citations))
 
 
-@given(answers, answers)
-def test_a_settled_citation_stays_one_whatever_follows(text, rest):
-    assert set(settled_citations(text, 9)) <= set(find_citations(text + rest, 9))
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("Four minutes [1]. Then [2, 3] more.", "Four minutes. Then more."),
+        ("`row[1]` stays, \\[1] too [1]", "`row[1]` stays, \\[1] too"),
+    ],
+)
+def test_a_text_can_be_had_without_its_markers(text, without):
+    assert without_markers(text) == without
 
 
-def test_a_marker_is_settled_once_something_other_than_a_link_follows():
-    assert settled_citations("Yes [1]", 1) == ()
-    assert settled_citations("Yes [1] ", 1) == (Citation(1, 4, 7),)
+@given(quoted, st.integers(0, 999))
+def test_what_is_normal_stays_as_it_is(text, count):
+    once = normalised(text, count)
+    assert normalised(once, count) == once
 
 
-def test_an_open_backtick_holds_citations_back_until_its_line_ends():
-    assert settled_citations("`a [1] b", 1) == ()
-    assert settled_citations("`a [1] b\n", 1) == (Citation(1, 3, 6),)
-
-
-@given(answers, answers)
-def test_what_is_sendable_never_ends_inside_a_marker(text, rest):
-    cut = sendable_length(text)
-    assert all(not found.start < cut < found.end for found in find_citations(text + rest, 999))
-    assert len(text) - cut <= len("[123")
-
-
-@given(answers)
-def test_escaped_text_has_no_citations_and_unescapes_to_itself(text):
+@given(quoted)
+def test_quoted_text_has_no_citations(text):
     escaped = escape_markers(text)
+    assert normalised(escaped, 999) == escaped
     assert find_citations(escaped, 999) == ()
-    assert escaped.replace("\\[", "[").replace("\\", "") == text.replace("\\", "")
+
+
+@given(st.text(alphabet="ab [129],-\n", max_size=60))
+def test_quoted_text_reads_as_before(text):
+    assert escape_markers(text).replace("\\[", "[") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("see [1]", "see \\[1]"),
+        ("see \\[1]", "see \\[1]"),
+        ("see \\\\[1]", "see \\\\\\[1]"),
+        ("[1, 2] [3-4] [[5]]", "\\[1, 2] \\[3-4] \\[\\[5]]"),
+        ("【3】 【3†page】 \uff3b4\uff3d", "\\[3] \\[3†page] \\[4]"),
+        ("row[a] [2024] [x1]", "row[a] [2024] [x1]"),
+    ],
+)
+def test_every_form_of_a_marker_is_escaped_once(text, escaped):
+    assert escape_markers(text) == escaped

@@ -1,15 +1,27 @@
 """Answers that only quote."""
 
+import asyncio
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.generate.extractive import ExtractiveProvider, extract_answer
+from retrieval.generate.threads import AnswerThreads
 from retrieval.generate.types import Task
 from retrieval.generate.words import stemmer
 from retrieval.testing import HashEncoder
 
 STEM = stemmer("english")
+
+
+async def gather(stream):
+    return [item async for item in stream]
+
+
+def read(stream):
+    return asyncio.run(gather(stream))
 
 
 def answer_to(question, passages, terms, encoder=None):
@@ -142,9 +154,55 @@ def test_at_most_twelve_units_are_encoded(passage, terms):
 
 def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
     task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
-    pieces = list(ExtractiveProvider(stem=STEM).complete(task))
+    pieces = read(ExtractiveProvider(stem=STEM).stream(task))
     assert len(pieces) > 1
-    assert "".join(pieces) == answer_to("paid leave", leave, task.terms).text
+    assert "".join(piece.text for piece in pieces) == answer_to("paid leave", leave, task.terms).text
+
+
+def test_in_a_crowd_the_words_decide_alone_and_it_says_so(leave, terms):
+    task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
+    threads, gate = AnswerThreads(1), threading.Event()
+    provider = ExtractiveProvider(stem=STEM, encoder=HashEncoder(), threads=threads)
+
+    async def all_at_once():
+        first = threads.submit(gate.wait)
+        asked = [asyncio.create_task(gather(provider.stream(task))) for _ in range(4)]
+        await asyncio.sleep(0.01)
+        gate.set()
+        answers = await asyncio.gather(*asked)
+        first.result()
+        return answers
+
+    answers = asyncio.run(all_at_once())
+    hurried = [answer[0].notice is not None for answer in answers]
+    # Of five calls one was at work; behind the second stand three, behind the last none.
+    assert hurried == [True, True, False, False]
+    assert all("".join(piece.text for piece in answer) for answer in answers)
+    assert not threads.is_crowded
+
+
+def test_closed_before_its_turn_it_does_no_work(leave, terms):
+    class Counting(HashEncoder):
+        queries = 0
+
+        def encode_query(self, text):
+            self.queries += 1
+            return super().encode_query(text)
+
+    task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
+    threads, gate, encoder = AnswerThreads(1), threading.Event(), Counting()
+
+    async def leave_early():
+        threads.submit(gate.wait)
+        reading = asyncio.create_task(gather(ExtractiveProvider(STEM, encoder, threads).stream(task)))
+        await asyncio.sleep(0.01)
+        reading.cancel()
+        await asyncio.wait({reading})
+        gate.set()
+
+    asyncio.run(leave_early())
+    threads.shutdown()
+    assert encoder.queries == 0
 
 
 @given(text=st.text(max_size=120), title=st.text(max_size=20))

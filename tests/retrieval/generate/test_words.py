@@ -1,5 +1,8 @@
 """Finding the query's lexemes in text."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from retrieval.generate.words import TermFinder, stemmer
@@ -38,3 +41,19 @@ def test_words_stay_as_they_are_where_there_is_no_stemmer():
 
 def test_the_weight_is_the_summed_idf():
     assert finder("a", "b").weight(frozenset({"a", "b", "other"})) == 4.0
+
+
+def test_many_threads_stem_at_once():
+    stem = stemmer("english")
+    words = [f"policies{number}ing" for number in range(500)] + [
+        f"{'ab' * (number % 9 + 1)}nesses" for number in range(500)
+    ]
+    alone = [stem.__wrapped__(word) for word in words]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            together = list(threads.map(lambda _: [stem.__wrapped__(word) for word in words], range(8)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert together == [alone] * 8

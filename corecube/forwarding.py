@@ -1,0 +1,133 @@
+"""API keys of front ends that act for their signed-in users: `X-CoreCube-User: <JWT>`.
+
+The token is signed with a secret of the key's own (HS256), so that who knows the key alone acts for nobody, and what
+a front end passes on unsigned changes nothing.
+"""
+
+import hashlib
+import logging
+import secrets
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar, Final
+
+import jwt
+from django.db import transaction
+from django.utils import timezone
+
+from corecube import audit
+from corecube.errors import ConfigError, NotAuthenticatedError, NotPermittedError
+from corecube.models import ApiKey, ForwardedToken, User
+from corecube.secrets import Purpose, seal, unseal
+
+logger = logging.getLogger(__name__)
+
+USER_HEADER: Final = "X-CoreCube-User"
+AUDIENCE: Final = "corecube"
+#: Longest life of a token, from when it was issued to its end, in seconds.
+LONGEST_SECONDS: Final = 300
+#: How far the clocks of both sides may be apart, in seconds.
+_LEEWAY: Final = 30
+_SECRET_BYTES: Final = 32
+_LONGEST_TOKEN: Final = 4096
+_LONGEST_NAME: Final = 150
+_NAME: Final = "forwarding"
+
+
+class UserTokenError(NotAuthenticatedError):
+    """The X-CoreCube-User token names no user whom this API key may act for."""
+
+    code: ClassVar[str] = "invalid_user_token"
+    param: ClassVar[str] = USER_HEADER
+
+
+class ForwardingNotAllowedError(NotPermittedError):
+    """This API key may not act for other users."""
+
+    param: ClassVar[str] = USER_HEADER
+
+
+@transaction.atomic
+def allow_forwarding(key: ApiKey, *, actor: User) -> str:
+    """Let a key act for users, and return its new secret, which can be shown only now; an older one ends.
+
+    Raises NotPermittedError for anyone but an admin.
+    """
+    _require_admin(actor)
+    secret = secrets.token_urlsafe(_SECRET_BYTES)
+    _set(key, sealed=seal({_NAME: secret}, Purpose.FORWARDING))
+    audit.record("key.forwarding_allowed", actor=actor, subject=str(key), user=key.user.username)
+    return secret
+
+
+@transaction.atomic
+def stop_forwarding(key: ApiKey, *, actor: User) -> None:
+    """Take it away again; raise NotPermittedError for anyone but an admin."""
+    _require_admin(actor)
+    if not key.may_forward_users:
+        return
+    _set(key, sealed="")
+    audit.record("key.forwarding_stopped", actor=actor, subject=str(key), user=key.user.username)
+
+
+def forwarded_user(key: ApiKey, token: str) -> User:
+    """Return the active user whom a key's token names.
+
+    Raises ForwardingNotAllowedError for a key that may act for nobody, and UserTokenError, always in the same words,
+    for a token that is not the key's, is too old, lives too long, was sent before, or names nobody who is active.
+    """
+    if not key.may_forward_users:
+        raise ForwardingNotAllowedError
+    claims = _claims(key, token)
+    name = claims["sub"]
+    if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:
+        raise UserTokenError
+    _take(key, claims)
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise UserTokenError
+    return user
+
+
+def _claims(key: ApiKey, token: str) -> dict[str, Any]:
+    """Return what a token says, after its signature, its audience and its life have been checked."""
+    try:
+        secret = unseal(key.sealed_forwarding_secret, Purpose.FORWARDING)[_NAME]
+        claims: dict[str, Any] = jwt.decode(
+            token[: _LONGEST_TOKEN + 1],
+            secret,
+            algorithms=["HS256"],
+            audience=AUDIENCE,
+            leeway=_LEEWAY,
+            options={"require": ["sub", "aud", "iat", "exp"], "strict_aud": True},
+        )
+        lasts = int(claims["exp"]) - int(claims["iat"])
+    except (ConfigError, KeyError) as error:
+        logger.error("forwarding.secret_lost key=%s", key.prefix)  # noqa: TRY400 -- the traceback would name the secret's token
+        raise UserTokenError from error
+    except (jwt.PyJWTError, ValueError, TypeError, OverflowError) as error:
+        raise UserTokenError from error
+    if not 0 < lasts <= LONGEST_SECONDS:
+        raise UserTokenError
+    return claims
+
+
+def _take(key: ApiKey, claims: dict[str, Any]) -> None:
+    """Remember a token that has an id until it ends; raise UserTokenError for one that was sent before."""
+    if "jti" not in claims:
+        return
+    digest = hashlib.sha256(str(claims["jti"]).encode()).hexdigest()
+    ends = datetime.fromtimestamp(int(claims["exp"]), UTC) + timedelta(seconds=_LEEWAY)
+    key.forwarded_tokens.filter(expires_at__lt=timezone.now()).delete()
+    _, is_new = ForwardedToken.objects.get_or_create(key=key, digest=digest, defaults={"expires_at": ends})
+    if not is_new:
+        raise UserTokenError
+
+
+def _set(key: ApiKey, *, sealed: str) -> None:
+    key.may_forward_users, key.sealed_forwarding_secret = bool(sealed), sealed
+    key.save(update_fields=["may_forward_users", "sealed_forwarding_secret"])
+
+
+def _require_admin(actor: User) -> None:
+    if not actor.is_admin:
+        raise NotPermittedError("Only an admin may let a key act for users.")

@@ -1,0 +1,83 @@
+"""Django's way to the user of a finished sign-in: the library's code flow with our own verification and look-up."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import close_old_connections, transaction
+from django.http import HttpRequest
+from mozilla_django_oidc.auth import OIDCAuthenticationBackend
+
+from corecube.models import User
+from corecube.oidc.accounts import user_of
+from corecube.oidc.claims import person_of
+from corecube.oidc.fetch import get_json, post_form
+from corecube.oidc.problems import UntrustedAnswerError
+from corecube.oidc.provider import Provider, provider
+from corecube.oidc.tokens import verified_claims
+
+
+class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types
+    """Signs in whom the configured provider vouches for. Every refusal is a SignInError."""
+
+    def __init__(self) -> None:
+        # Django makes one for each request of a session; the provider is asked only when somebody signs in.
+        self.OIDC_RP_CLIENT_ID = settings.CORECUBE_OIDC_CLIENT_ID
+        self.OIDC_RP_CLIENT_SECRET = settings.CORECUBE_OIDC_CLIENT_SECRET
+        self.UserModel = User
+
+    @staticmethod
+    def get_settings(attr: str, *args: object) -> object:
+        """Return what the library asks its settings for: ours have other names."""
+        return {"OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback"}.get(attr, args[0] if args else None)
+
+    def authenticate(self, request: HttpRequest | None, *, nonce: str, code_verifier: str) -> User | None:
+        """Return the user of a sign-in that came back with a code; raise SignInError."""
+        # The provider may be slow, and the database is not needed until it has answered.
+        if not transaction.get_connection().in_atomic_block:
+            close_old_connections()
+        user: User | None = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
+        return user
+
+    def get_token(self, payload: Mapping[str, str]) -> dict[str, Any]:
+        """Exchange the code for tokens."""
+        at, form, headers = provider(), dict(payload), {}
+        secret = form.pop("client_secret")
+        form["redirect_uri"] = settings.CORECUBE_OIDC_CALLBACK_URL or form["redirect_uri"]
+        if secret and at.secret_in_form:
+            form["client_secret"] = secret
+        elif secret:
+            pair = f"{quote(form['client_id'], safe='')}:{quote(secret, safe='')}"
+            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        return post_form(at.token_url, form, trusted_host=at.host, headers=headers)
+
+    def verify_token(self, token: object, *, nonce: str) -> dict[str, Any]:
+        """Return what an ID token says; raise UntrustedAnswerError."""
+        if not isinstance(token, str):
+            raise UntrustedAnswerError
+        at = provider()
+        keys = get_json(at.jwks_url, trusted_host=at.host)
+        return verified_claims(token, keys, issuer=at.issuer, client_id=self.OIDC_RP_CLIENT_ID, nonce=nonce)
+
+    def get_or_create_user(self, access_token: object, id_token: str, payload: Mapping[str, Any]) -> User:  # noqa: ARG002 -- the library's signature
+        """Return the user of a verified token; raise SignInError."""
+        told = {**_userinfo(provider(), access_token, payload["sub"]), **payload}
+        return user_of(person_of(told, groups_claim=settings.CORECUBE_OIDC_GROUPS_CLAIM))
+
+    def get_user(self, user_id: int) -> User | None:
+        """Return the user of a session, none who has been shut out."""
+        return User.objects.filter(pk=user_id, is_active=True).first()
+
+
+def _userinfo(at: Provider, access_token: object, subject: str) -> dict[str, Any]:
+    """Return what else the provider tells of the same person; nothing where it has no address for that."""
+    if not at.userinfo_url:
+        return {}
+    if not isinstance(access_token, str) or not access_token.isascii() or not access_token.isprintable():
+        raise UntrustedAnswerError
+    told = get_json(at.userinfo_url, trusted_host=at.host, headers={"Authorization": f"Bearer {access_token}"})
+    if told.get("sub") != subject:
+        raise UntrustedAnswerError
+    return told

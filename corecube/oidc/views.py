@@ -1,0 +1,197 @@
+"""The pages of signing in through the provider: the way there, the way back, and out again."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import wraps
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY
+from django.contrib.auth.views import LoginView, LogoutView
+from django.core.exceptions import SuspiciousOperation
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+from mozilla_django_oidc.views import OIDCAuthenticationCallbackView, OIDCAuthenticationRequestView
+
+from corecube.oidc.problems import DeclinedSignInError, LostSignInError, NoAccountError, SignInError
+from corecube.oidc.provider import is_configured, provider
+from corecube.sign_ins import PROVIDER_BACKEND, note_provider_refusal
+
+logger = logging.getLogger(__name__)
+
+_View = Callable[[HttpRequest], HttpResponse]
+#: Seconds that somebody may take at the provider.
+_PATIENCE_SECONDS: Final = 900
+#: The library's place for sign-ins under way in a session, by state.
+_UNDER_WAY: Final = "oidc_states"
+
+
+def _in_plain_words(view: _View) -> _View:
+    """Turn what keeps a sign-in from happening into a page that says it; without a provider there is no page."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest) -> HttpResponse:
+        if not is_configured():
+            raise Http404
+        try:
+            return view(request)
+        except SignInError as error:
+            problem = error
+        except SuspiciousOperation as error:
+            problem = LostSignInError()
+            problem.__cause__ = error
+        logger.warning("oidc.refused code=%s cause=%s", problem.code, type(problem.__cause__).__name__)
+        note_provider_refusal(request, problem.code)
+        context = {"message": str(problem), "label": settings.CORECUBE_OIDC_LABEL}
+        return render(request, "registration/oidc_problem.html", context, status=problem.status)
+
+    return guarded
+
+
+@require_GET
+@never_cache
+@_in_plain_words
+def start(request: HttpRequest) -> HttpResponse:
+    """Send a browser to the provider."""
+    response: HttpResponse = _Start.as_view()(request)
+    return response
+
+
+@require_GET
+@never_cache
+@_in_plain_words
+def callback(request: HttpRequest) -> HttpResponse:
+    """Take a browser back from the provider and sign its user in, on the page that they came from."""
+    response: HttpResponse = _Callback.as_view()(request)
+    return response
+
+
+@require_GET
+@never_cache
+@_in_plain_words
+def sign_out_there(request: HttpRequest) -> HttpResponse:
+    """Send a browser to where it signs out of the provider too."""
+    address = provider().sign_out_url
+    if not address:
+        raise Http404
+    back = {
+        "client_id": settings.CORECUBE_OIDC_CLIENT_ID,
+        "post_logout_redirect_uri": request.build_absolute_uri(reverse("login")),
+    }
+    return HttpResponseRedirect(_with_query(address, urlencode(back)))
+
+
+@require_GET
+@never_cache
+@_in_plain_words
+def signed_out(request: HttpRequest) -> HttpResponse:
+    """Say that one is signed out here, and still signed in at the provider."""
+    try:
+        ends_there = bool(provider().sign_out_url)
+    except SignInError:
+        ends_there = False
+    context = {"label": settings.CORECUBE_OIDC_LABEL, "ends_there": ends_there}
+    return render(request, "registration/signed_out.html", context)
+
+
+class SignInView(LoginView):
+    """The sign-in page: a password, the provider, or both."""
+
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401 -- Django's signature
+        """Add what the page offers."""
+        offers = {
+            "offers_provider": is_configured(),
+            "offers_password": not settings.CORECUBE_OIDC_ONLY,
+            "label": settings.CORECUBE_OIDC_LABEL,
+        }
+        return super().get_context_data(**kwargs) | offers
+
+
+class SignOutView(LogoutView):
+    """Ends the session here; who came through the provider is told that they are still signed in there."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:  # noqa: ANN401 -- Django's signature
+        """End the session."""
+        came_through_provider = is_configured() and request.session.get(BACKEND_SESSION_KEY) == PROVIDER_BACKEND
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return HttpResponseRedirect(reverse("signed_out")) if came_through_provider else response
+
+
+class _Start(OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
+    """The library's start: state, nonce and PKCE in the session, `next` only within this server."""
+
+    @staticmethod
+    def get_settings(attr: str, *args: object) -> object:
+        """Return what the library asks its settings for."""
+        if attr == "OIDC_OP_AUTHORIZATION_ENDPOINT":
+            return provider().authorization_url
+        return _library_settings().get(attr, args[0] if args else None)
+
+    def get_extra_params(self, request: HttpRequest) -> Mapping[str, str]:  # noqa: ARG002 -- the library's signature
+        """Name the address to come back to, where it is set and not the request's own."""
+        address = settings.CORECUBE_OIDC_CALLBACK_URL
+        return {"redirect_uri": address} if address else {}
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Send the browser away; the provider's address may have a query of its own."""
+        away: str = super().get(request).url
+        address = provider().authorization_url
+        return HttpResponseRedirect(_with_query(address, away.removeprefix(f"{address}?")))
+
+
+class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the library has no types
+    """The library's way back, which ends a state with its first use."""
+
+    @staticmethod
+    def get_settings(attr: str, *args: object) -> object:
+        """Return what the library asks its settings for."""
+        return _library_settings().get(attr, args[0] if args else None)
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Sign in, or raise SignInError."""
+        under_way = request.session.get(_UNDER_WAY, {})
+        mine = under_way.get(request.GET.get("state", ""))
+        if mine is None or not 0 <= time.time() - mine["added_on"] <= _PATIENCE_SECONDS:
+            raise LostSignInError
+        if request.GET.get("iss", settings.CORECUBE_OIDC_ISSUER) != settings.CORECUBE_OIDC_ISSUER:
+            raise LostSignInError
+        if "error" in request.GET or "code" not in request.GET:
+            del under_way[request.GET["state"]]
+            request.session.modified = True
+            raise DeclinedSignInError
+        response: HttpResponse = super().get(request)
+        return response
+
+    def login_success(self) -> HttpResponse:
+        """Sign in with a session that ends in time."""
+        response: HttpResponse = super().login_success()
+        ends = timezone.now() + timedelta(hours=settings.CORECUBE_OIDC_SESSION_HOURS)
+        self.request.session.set_expiry(ends)
+        return response
+
+    def login_failure(self) -> HttpResponse:
+        """Refuse; the library gives no reason."""
+        raise NoAccountError
+
+
+def _library_settings() -> Mapping[str, object]:
+    return {
+        "OIDC_RP_CLIENT_ID": settings.CORECUBE_OIDC_CLIENT_ID,
+        "OIDC_RP_SCOPES": settings.CORECUBE_OIDC_SCOPES,
+        "OIDC_USE_PKCE": True,
+        "OIDC_AUTHENTICATION_CALLBACK_URL": "oidc_callback",
+        "LOGIN_REDIRECT_URL": settings.LOGIN_REDIRECT_URL,
+    }
+
+
+def _with_query(address: str, query: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{query}"

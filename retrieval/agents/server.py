@@ -1,0 +1,117 @@
+"""Serving one request of the Model Context Protocol over streamable HTTP, with nothing kept between requests.
+
+Every request gets a server of its own that knows its caller, so that no state of one can reach another, and any
+process can answer any request.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import anyio
+from asgiref.sync import sync_to_async
+from mcp.server import Server, ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
+
+from corecube.errors import CoreCubeError
+from corecube.version import VERSION
+from retrieval.agents.tools import Caller, call, descriptions
+
+logger = logging.getLogger(__name__)
+
+_INSTRUCTIONS: Final = (
+    "Governed search over the documents that the API key's user may see, and a memory of their own. "
+    "Cite what you use by its title and url."
+)
+
+
+@dataclass(slots=True)
+class Reply:
+    """An HTTP answer while it is put together."""
+
+    status: int = 500
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)
+
+    async def take(self, message: Mapping[str, Any]) -> None:
+        """Take in one message of the ASGI protocol."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"]]
+        else:
+            self.body += message.get("body", b"")
+
+
+async def serve(body: bytes, headers: Mapping[str, str], caller: Caller) -> Reply:
+    """Return the answer to one POST of a caller."""
+    manager = StreamableHTTPSessionManager(_server(caller), json_response=True, stateless=True)
+    reply, waiting = Reply(), [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        if not waiting:
+            await anyio.sleep_forever()
+        return waiting.pop()
+
+    async with manager.run():
+        await manager.asgi_app(_scope(headers), receive, reply.take)
+    return reply
+
+
+def _server(caller: Caller) -> Server[Any]:
+    return Server(
+        "corecube",
+        title="CoreCube",
+        version=VERSION,
+        instructions=_INSTRUCTIONS,
+        on_list_tools=_list_tools,
+        on_call_tool=partial(_call_tool, caller),
+    )
+
+
+def _scope(headers: Mapping[str, str]) -> dict[str, Any]:
+    """Return a POST in the ASGI protocol."""
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()],
+    }
+
+
+async def _list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
+    return ListToolsResult(tools=descriptions())
+
+
+async def _call_tool(caller: Caller, _: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+    return await sync_to_async(_result)(params.name, params.arguments or {}, caller)
+
+
+def _result(name: str, arguments: Mapping[str, Any], caller: Caller) -> CallToolResult:
+    """Return what a tool answers; a failure is told to the agent, an unforeseen one without its cause."""
+    try:
+        answer = call(name, arguments, caller).model_dump(mode="json")
+    except CoreCubeError as error:
+        if error.status >= 500:  # noqa: PLR2004 -- HTTP
+            logger.exception("agent.failed tool=%s code=%s", name[:40], error.code)
+        return _failure(str(error))
+    except Exception:
+        logger.exception("agent.failed tool=%s", name[:40])
+        return _failure(str(CoreCubeError()))
+    return CallToolResult(content=[_text(json.dumps(answer, ensure_ascii=False))], structured_content=answer)
+
+
+def _failure(message: str) -> CallToolResult:
+    return CallToolResult(content=[_text(message)], is_error=True)
+
+
+def _text(text: str) -> TextContent:
+    return TextContent(type="text", text=text)

@@ -1,0 +1,45 @@
+"""The conversation before the last question of a chat request."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from corecube.access import Principal
+from retrieval.api.chat_schemas import MessageIn
+from retrieval.generate.model_rewrite import follow_up
+from retrieval.generate.rewrite import Said
+from retrieval.generate.types import Turn
+from retrieval.sanitise import storable
+from retrieval.services import SearchRequest
+
+#: More is not read of a conversation, from its end.
+_MOST_TURNS: Final = 20
+
+
+def history_of(messages: Sequence[MessageIn]) -> tuple[Turn, ...]:
+    """Return the questions before the last one with their answers, oldest first; other roles say nothing.
+
+    Where the passages of an answer came from nobody knows, so it goes to no language model that may not read them all.
+    """
+    turns: list[Turn] = []
+    for message in messages:
+        text = _text_of(message)
+        if message.role == "user":
+            turns.append(Turn(text, ""))
+        elif message.role == "assistant" and turns and text:
+            last = turns[-1]
+            turns[-1] = replace(last, answer="\n\n".join(filter(None, (last.answer, text))))
+    return tuple(turn for turn in turns[:-1] if turn.question)[-_MOST_TURNS:]
+
+
+def standing_alone(request: SearchRequest, history: Sequence[Turn], principal: Principal) -> SearchRequest:
+    """Return a search whose question, where it follows up on what was said before, is made to stand alone."""
+    said = tuple(Said(turn.question) for turn in history)
+    rewriting = follow_up(principal, request.text, said, history)
+    return replace(request, text=rewriting.searched, asked=rewriting.asked) if rewriting.is_rewritten else request
+
+
+def _text_of(message: MessageIn) -> str:
+    content = message.content or ""
+    parts = [content] if isinstance(content, str) else [part.text or "" for part in content if part.type == "text"]
+    return storable("\n".join(parts)).strip()

@@ -1,0 +1,180 @@
+"""POST /api/dify/retrieval: an external knowledge base for Dify, with errors as Dify words them."""
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import NinjaAPI, Router
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from corecube.access import ScopeRequest
+from corecube.api import KeyAuth, is_outage, make_api, principal_of
+from corecube.errors import (
+    CoreCubeError,
+    DatabaseUnavailableError,
+    NotAuthenticatedError,
+    RateLimitedError,
+    UnknownConnectionError,
+)
+from retrieval.api.dify_schemas import ConditionIn, DifyError, RecordOut, RetrievalIn, RetrievalOut
+from retrieval.api.shape import document_path
+from retrieval.memory.recall import usable_preset
+from retrieval.metadata_conditions import Condition, fulfils
+from retrieval.models import Document, SearchRecord
+from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.types import Hit, ScoreType
+
+logger = logging.getLogger(__name__)
+
+router = Router(tags=["dify"])
+
+_EVERYTHING: Final = "all"
+_BAD_HEADER: Final = 1001
+_BAD_KEY: Final = 1002
+_NO_KNOWLEDGE: Final = 2001
+#: Hits that are read where conditions leave only some of them.
+_MOST_HITS: Final = 100
+#: Highest value of the blend plus half of the late interaction.
+_MOST_MAXSIM: Final = 1.5
+_ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
+
+
+def dify_api() -> NinjaAPI:
+    """Return the API that Dify speaks to external knowledge bases, for programs with a key."""
+    api = make_api(
+        title="CoreCube for Dify",
+        description="An external knowledge base. In Dify the endpoint is this server's address with `/api/dify`.",
+        name="dify",
+        auth=[KeyAuth()],
+        parameters={},
+    )
+    for kind, handler in _handlers().items():
+        api.add_exception_handler(kind, handler)
+    api.add_router("", router)
+    return api
+
+
+@router.post("/retrieval", response={200: RetrievalOut, **_ERRORS}, summary="Retrieve")
+def retrieve(request: HttpRequest, body: RetrievalIn) -> RetrievalOut:
+    """Find the chunks that answer a query in one connection or in all that the key's user may see."""
+    principal = principal_of(request)
+    wanted, conditions = body.retrieval_setting, _conditions(body)
+    outcome = search(
+        SearchRequest(
+            text=body.query,
+            preset=usable_preset(principal),
+            top_k=_MOST_HITS if conditions else wanted.top_k,
+            narrowing=ScopeRequest() if body.knowledge_id == _EVERYTHING else ScopeRequest((body.knowledge_id,)),
+            surface=SearchRecord.Surface.API,
+        ),
+        principal=principal,
+    )
+    documents = _documents(outcome)
+    is_all = body.metadata_condition is None or body.metadata_condition.logical_operator == "and"
+    records = (_record(hit, outcome, documents, request) for hit in outcome.hits)
+    kept = [
+        record
+        for record in records
+        if record.score >= wanted.score_threshold and fulfils(record.metadata, conditions, all_of=is_all)
+    ]
+    return RetrievalOut(records=kept[: wanted.top_k])
+
+
+def _conditions(body: RetrievalIn) -> tuple[Condition, ...]:
+    given = body.metadata_condition.conditions if body.metadata_condition else []
+    return tuple(Condition(_names(it), it.comparison_operator, it.value) for it in given)
+
+
+def _names(condition: ConditionIn) -> tuple[str, ...]:
+    return (condition.name,) if isinstance(condition.name, str) else tuple(condition.name)
+
+
+def _documents(outcome: SearchOutcome) -> Mapping[UUID, Document]:
+    ids = {hit.chunk_id.document_id for hit in outcome.hits}
+    return Document.objects.in_scope(outcome.state.scope).in_bulk(list(ids))
+
+
+def _record(hit: Hit, outcome: SearchOutcome, documents: Mapping[UUID, Document], request: HttpRequest) -> RecordOut:
+    chunk, document = hit.chunk, documents.get(hit.chunk_id.document_id)
+    told = {name: str(value) for name, value in document.metadata.items()} if document else {}
+    facts = {
+        "title": chunk.title,
+        "path": chunk.uri or request.build_absolute_uri(document_path(*hit.chunk_id)),
+        "url": request.build_absolute_uri(document_path(*hit.chunk_id)),
+        "document_id": str(hit.chunk_id.document_id),
+        "chunk_id": str(hit.chunk_id),
+        # Raises for a connection out of scope, so that such a chunk ends the request and is not shown.
+        "connection": outcome.state.scope.inclusion(chunk.connection_id).connection.slug,
+        "source_type": chunk.source_type,
+        "modified_at": chunk.modified_at.isoformat() if chunk.modified_at else "",
+    }
+    return RecordOut(content=chunk.text, score=_share(hit), title=chunk.title, metadata={**told, **facts})
+
+
+def _share(hit: Hit) -> float:
+    """Return a hit's score between 0 and 1; in a ranking it falls as the score does."""
+    score = hit.score
+    if hit.score_type is ScoreType.LOGIT:
+        score = 1 / (1 + math.exp(-max(-60.0, min(60.0, score))))
+    elif hit.score_type is ScoreType.MAXSIM:
+        score /= _MOST_MAXSIM
+    return max(0.0, min(1.0, score))
+
+
+def _handlers() -> dict[type[Exception], Callable[..., HttpResponse]]:
+    return {
+        CoreCubeError: _corecube_error,
+        ValidationError: _invalid,
+        AuthenticationError: _no_header,
+        HttpError: _not_json,
+        Exception: _unexpected,
+    }
+
+
+def _answer(status: int, code: int, message: str) -> HttpResponse:
+    return JsonResponse({"error_code": code, "error_msg": message}, status=status)
+
+
+def _no_header(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature
+    message = "Invalid Authorization header format. Expected 'Bearer <api-key>' format."
+    return _answer(HTTPStatus.FORBIDDEN, _BAD_HEADER, message)
+
+
+def _corecube_error(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
+    if isinstance(error, NotAuthenticatedError):
+        if not request.headers.get("Authorization", "").lower().startswith("bearer "):
+            return _no_header(request, HttpError(403, ""))
+        return _answer(HTTPStatus.FORBIDDEN, _BAD_KEY, str(error))
+    if isinstance(error, UnknownConnectionError):
+        return _answer(HTTPStatus.NOT_FOUND, _NO_KNOWLEDGE, "The knowledge does not exist.")
+    if is_outage(error):
+        return _unexpected(request, error)
+    if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        logger.error("dify.failed code=%s", error.code, exc_info=error)
+    response = _answer(error.status, error.status, str(error))
+    if isinstance(error, RateLimitedError):
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    return response
+
+
+def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature
+    first = error.errors[0]
+    place = ".".join(map(str, first["loc"][2:]))
+    return _answer(
+        HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.UNPROCESSABLE_ENTITY, f"{place or 'body'}: {first['msg']}."
+    )
+
+
+def _not_json(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature
+    return _answer(error.status_code, error.status_code, "The body is not valid JSON.")
+
+
+def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
+    logger.error("dify.failed path=%s", request.path, exc_info=error)
+    if is_outage(error):
+        return _answer(HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.SERVICE_UNAVAILABLE, str(DatabaseUnavailableError()))
+    return _answer(HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.INTERNAL_SERVER_ERROR, str(CoreCubeError()))

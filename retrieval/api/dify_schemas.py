@@ -1,0 +1,83 @@
+"""What Dify's external knowledge API sends and reads."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, StringConstraints
+
+Operator = Literal[
+    "contains",
+    "not contains",
+    "start with",
+    "end with",
+    "is",
+    "is not",
+    "in",
+    "not in",
+    "empty",
+    "not empty",
+    "=",
+    "≠",
+    ">",
+    "<",
+    "≥",
+    "≤",
+    "before",
+    "after",
+]
+_Name = Annotated[str, StringConstraints(max_length=100)]
+_Value = Annotated[str, StringConstraints(max_length=1000)]
+
+
+class RetrievalSetting(BaseModel):
+    """How much is wanted."""
+
+    top_k: int = Field(default=5, ge=1, le=100)
+    score_threshold: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+
+
+class ConditionIn(BaseModel):
+    """One condition on a document's metadata."""
+
+    name: _Name | Annotated[list[_Name], Field(min_length=1, max_length=20)] = Field(
+        description="A field of the metadata; of several, one has to fulfil the condition."
+    )
+    comparison_operator: Operator
+    value: _Value | float | Annotated[list[_Value], Field(max_length=100)] | None = None
+
+
+class MetadataCondition(BaseModel):
+    """Conditions on a document's metadata."""
+
+    logical_operator: Literal["and", "or"] = "and"
+    conditions: list[ConditionIn] = Field(default=[], max_length=20)
+
+
+class RetrievalIn(BaseModel):
+    """A question to a knowledge base."""
+
+    knowledge_id: str = Field(max_length=50, description="A connection's slug, or \"all\" for the key's whole scope.")
+    query: str
+    retrieval_setting: RetrievalSetting = Field(default_factory=RetrievalSetting)
+    metadata_condition: MetadataCondition | None = None
+
+
+class RecordOut(BaseModel):
+    """A chunk that was found."""
+
+    content: str
+    score: float = Field(ge=0, le=1)
+    title: str
+    metadata: dict[str, str] = Field(description="The document's facts, and where the chunk comes from.")
+
+
+class RetrievalOut(BaseModel):
+    """What was found, best first."""
+
+    records: list[RecordOut]
+
+
+class DifyError(BaseModel):
+    """Why nothing is answered: 1001 no bearer token, 1002 a wrong one, 2001 no such knowledge base, else the status."""
+
+    error_code: int
+    error_msg: str

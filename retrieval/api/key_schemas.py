@@ -1,0 +1,61 @@
+"""What the API of API keys reads and writes."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from corecube.models.access import MOST_REQUESTS_PER_MINUTE
+
+Level = Literal["public", "internal", "confidential", "restricted"]
+_Slug = Annotated[str, StringConstraints(max_length=50)]
+
+
+class KeyIn(BaseModel):
+    """A key to issue. It can only see less than its user, never more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
+    user: str = Field(default="", max_length=150, description="Whose key it is; for admins. Empty: your own.")
+    expires_at: datetime | None = Field(default=None, description="UTC where no zone is given; never where it is null.")
+    max_sensitivity: Level | None = Field(default=None, description="Narrows it to this level and below.")
+    compartments: list[_Slug] = Field(default=[], max_length=200, description="Narrows it to these, by slug.")
+    presets: list[_Slug] = Field(default=[], max_length=50, description="The presets it may use; empty: all.")
+    push_connections: list[_Slug] = Field(
+        default=[], max_length=200, description="Connections that it may push documents to, by slug; for admins."
+    )
+    requests_per_minute: int | None = Field(default=None, ge=1, le=MOST_REQUESTS_PER_MINUTE)
+
+
+class KeyOut(BaseModel):
+    """A key, without its secret."""
+
+    id: UUID
+    name: str
+    user: str
+    prefix: str
+    state: str = Field(description="active, owner inactive, expired or revoked.")
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    max_sensitivity: str | None
+    compartments: list[str]
+    presets: list[str]
+    push_connections: list[str]
+    requests_per_minute: int | None
+
+
+class IssuedKeyOut(KeyOut):
+    """A new key with its secret, which is told only now."""
+
+    secret: str
+
+
+class KeysOut(BaseModel):
+    """Keys, the newest first."""
+
+    keys: list[KeyOut]
+    total: int

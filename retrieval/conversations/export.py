@@ -1,0 +1,99 @@
+"""A conversation as a file: what its user may read of it now, as Markdown or JSON."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from retrieval.conversations.reading import Exchange, Reference, Standing
+from retrieval.models import Conversation, Message
+
+#: Said in the place of an answer that rests on what its reader may not see any more.
+WITHHELD: Final = "This answer rests on passages that are no longer visible to you, so it is not shown."
+_STANDINGS: Final = {Standing.HIDDEN: "no longer visible to you", Standing.STALE: "changed or removed since"}
+_ENDINGS: Final = {
+    Message.State.STOPPED: "(stopped)",
+    Message.State.FAILED: "(not finished: {problem})",
+    Message.State.WAITING: "(not answered)",
+    Message.State.WRITING: "(being written)",
+}
+_MARKS: Final = re.compile(r"([\\`*_\[\]<>#|])")
+
+
+def as_markdown(conversation: Conversation, exchanges: Sequence[Exchange]) -> str:
+    """Return a conversation as Markdown: questions as headings, answers with their numbered sources."""
+    lines = [f"# {_plain(conversation.title)}", "", f"{conversation.created_at:%Y-%m-%d %H:%M} UTC"]
+    for exchange in exchanges:
+        lines += ["", *_markdown_of(exchange)]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(conversation: Conversation, exchanges: Sequence[Exchange]) -> str:
+    """Return a conversation as JSON."""
+    return json.dumps(
+        {
+            "id": str(conversation.pk),
+            "title": conversation.title,
+            "preset": conversation.preset,
+            "scope": conversation.narrowing,
+            "created_at": conversation.created_at.isoformat(),
+            "exchanges": [_json_of(exchange) for exchange in exchanges],
+        },
+        ensure_ascii=False,
+        indent=2,
+    )
+
+
+def _markdown_of(exchange: Exchange) -> Iterator[str]:
+    yield f"## {_plain(exchange.question)}"
+    if exchange.standalone:
+        yield f"\nSearched for: {_plain(exchange.standalone)}"
+    yield ""
+    yield WITHHELD if exchange.withheld else exchange.text
+    if ending := _ENDINGS.get(exchange.state):
+        yield f"\n{ending.format(problem=exchange.problem)}"
+    if exchange.cited:
+        yield "\nSources:\n"
+        yield from (f"- [{it.number}] {_plain(_named(it))}" for it in exchange.cited)
+
+
+def _json_of(exchange: Exchange) -> dict[str, Any]:
+    return {
+        "question": exchange.question,
+        "searched_for": exchange.standalone or exchange.question,
+        "answer": exchange.text,
+        "withheld": exchange.withheld,
+        "state": exchange.state.value,
+        "problem": exchange.problem,
+        "provider": exchange.answer.provider,
+        "refused": exchange.is_refused,
+        "at": exchange.answer.at.isoformat(),
+        "feedback": exchange.answer.feedback,
+        "unsupported": [dict(it) for it in exchange.unsupported],
+        "passages": [_passage(it) for it in exchange.references],
+    }
+
+
+def _passage(reference: Reference) -> dict[str, Any]:
+    return {
+        "number": reference.number,
+        "cited": reference.cited,
+        "standing": reference.standing.value,
+        "title": reference.title,
+        "heading_path": list(reference.heading_path),
+        "connection": reference.connection,
+        "document": str(reference.chunk.document_id) if reference.chunk else None,
+        "ordinal": reference.chunk.ordinal if reference.chunk else None,
+        "rating": reference.rating,
+    }
+
+
+def _named(reference: Reference) -> str:
+    named = " — ".join(filter(None, (" > ".join((reference.title, *reference.heading_path)), reference.connection)))
+    said = _STANDINGS.get(reference.standing, "")
+    return f"{named} ({said})" if named and said else named or said
+
+
+def _plain(text: str) -> str:
+    """Return a text as one line of Markdown that says just that."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))

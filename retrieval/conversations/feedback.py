@@ -1,0 +1,61 @@
+"""What a reader thinks of an answer, and of the passages that it cites."""
+
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from corecube.access import Principal, scope_for
+from corecube.errors import ConflictError, InvalidRequestError
+from retrieval.conversations.asking import UNFINISHED, question_of
+from retrieval.errors import UnknownPassageError
+from retrieval.judging import THUMB_GRADES, PassageId, judge
+from retrieval.models import Message, SearchRecord
+
+
+def rate_answer(answer: Message, rating: int | None) -> None:
+    """Keep a thumb for an answer, 1 or -1, also with its search for the query log; None takes it back.
+
+    Raises InvalidRequestError for another rating, and ConflictError for an answer that is still being written.
+    """
+    _check(answer, rating)
+    Message.objects.filter(pk=answer.pk).update(feedback=rating)
+    if answer.record_id is not None:
+        SearchRecord.objects.filter(pk=answer.record_id).update(feedback=rating)
+
+
+def rate_citation(answer: Message, number: int, rating: int | None) -> None:
+    """Keep a thumb for a passage of an answer, where it counts as a judgment; None takes both back.
+
+    Nothing is judged where the installation keeps no text of queries. Raises InvalidRequestError, ConflictError, and
+    UnknownPassageError for a passage that is gone or that its reader may not see any more.
+    """
+    _check(answer, rating)
+    passage = next((it for it in answer.passages if it["number"] == number), None)
+    if passage is None:
+        raise UnknownPassageError
+    user = answer.conversation.user
+    scope = scope_for(Principal(user))
+    if not scope.allows(passage["connection"]):
+        raise UnknownPassageError
+    if settings.CORECUBE_KEEP_QUERY_TEXT:
+        question = question_of(answer)
+        judged = PassageId(UUID(passage["document"]), passage["content_hash"])
+        grade = None if rating is None else THUMB_GRADES[rating]
+        judge(question.standalone or question.text, judged, grade=grade, by=user, scope=scope)
+    _keep(answer, str(number), rating)
+
+
+def _keep(answer: Message, number: str, rating: int | None) -> None:
+    with transaction.atomic():
+        held = Message.objects.select_for_update().get(pk=answer.pk)
+        others = {key: value for key, value in held.citation_feedback.items() if key != number}
+        held.citation_feedback = others if rating is None else {**others, number: rating}
+        held.save(update_fields=["citation_feedback"])
+
+
+def _check(answer: Message, rating: int | None) -> None:
+    if rating not in {None, *THUMB_GRADES}:
+        raise InvalidRequestError("A rating is 1 or -1.")
+    if answer.state in UNFINISHED:
+        raise ConflictError("The answer is not finished.")

@@ -1,0 +1,114 @@
+"""A web server of its own process on the bench's database, and what that process uses."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+from django.db import connection
+
+from corecube.errors import UnavailableError
+
+_HOST: Final = "127.0.0.1"
+_START_SECONDS: Final = 120.0
+_STOP_SECONDS: Final = 10.0
+_OPTIONS: Final = ("--no-access-log", "--no-server-header", "--lifespan=off", "--log-level=warning")
+#: Django's own options of a connection, which no address carries.
+_NOT_CARRIED: Final = frozenset({"options", "pool"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFigures:
+    """What a process uses; all 0 where the system does not tell."""
+
+    cpu_seconds: float = 0.0
+    rss_bytes: int = 0
+    threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WebServer:
+    """A running web server."""
+
+    url: str
+    pid: int
+
+    def figures(self) -> ProcessFigures:
+        """Return what its process uses by now."""
+        with suppress(OSError, ValueError, IndexError):
+            # Behind the program's name, which may hold anything, the third field (proc(5)) comes first.
+            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+            ticks = int(fields[11]) + int(fields[12])
+            return ProcessFigures(
+                cpu_seconds=ticks / os.sysconf("SC_CLK_TCK"),
+                rss_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
+                threads=int(fields[17]),
+            )
+        return ProcessFigures()
+
+
+@contextmanager
+def web_server() -> Iterator[WebServer]:
+    """Run the web server, as `manage.py start` does, on the database that Django's default connection points at.
+
+    Raises UnavailableError when it does not come up.
+    """
+    port = _free_port()
+    command = [sys.executable, "-m", "uvicorn", "corecube.asgi:application", f"--host={_HOST}", f"--port={port}"]
+    inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
+    process = subprocess.Popen(  # noqa: S603 -- our own program
+        [*command, *_OPTIONS],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        cwd=settings.BASE_DIR,
+        env={**inherited, "DATABASE_URL": _database_url(), "ALLOWED_HOSTS": _HOST},
+    )
+    try:
+        _wait(process, port)
+        yield WebServer(f"http://{_HOST}:{port}", process.pid)
+    finally:
+        _stop(process)
+
+
+def _database_url() -> str:
+    """Return the address of the database in use, with its password."""
+    database = {**connection.settings_dict, **connection.get_connection_params()}
+    account = quote(str(database["user"]), safe="")
+    if database.get("password"):
+        account += f":{quote(str(database['password']), safe='')}"
+    place = f"{quote(str(database.get('host') or ''), safe='')}:{database.get('port') or 5432}"
+    given = {name: value for name, value in database["OPTIONS"].items() if name not in _NOT_CARRIED}
+    options = f"?{urlencode(given)}" if given else ""
+    return f"postgres://{account}@{place}/{quote(str(database['NAME']), safe='')}{options}"
+
+
+def _free_port() -> int:
+    with socket.create_server((_HOST, 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
+    """Wait until the server takes connections, which it does once all is loaded."""
+    ends = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < ends:
+        with suppress(OSError), socket.create_connection((_HOST, port), timeout=1):
+            return
+        time.sleep(0.1)
+    raise UnavailableError("The web server did not start.")
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,225 @@
+"""Asking a language model over OpenAI's protocol. No Django."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Final
+
+import openai
+
+from retrieval.encoders.breaker import CircuitBreaker
+from retrieval.errors import (
+    AnswerBreakerOpenError,
+    AnswerError,
+    AnswerGarbageError,
+    AnswerRateLimitedError,
+    AnswerRefusedError,
+    AnswerUnavailableError,
+)
+from retrieval.generate.background import BackgroundLoop
+from retrieval.generate.faults import answer_error
+from retrieval.generate.service import Api, Dialect, ModelService
+from retrieval.generate.transport import Patience, http_client, patience, timeouts
+from retrieval.generate.types import Message, Piece, TokenUsage
+
+logger = logging.getLogger(__name__)
+
+#: Where the connections to all language models live.
+_LOOP: Final = BackgroundLoop("language-models")
+_COMPLAINTS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
+_CONTENT_FILTER: Final = "content_filter"
+#: What tells nothing of the service's health.
+_EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
+
+
+class ModelClient:
+    """Streams answers of one model; shared by all requests and threads, with one set of connections.
+
+    After three failures in a row the model is left alone for half a minute.
+    """
+
+    def __init__(self, service: ModelService, *, breaker: CircuitBreaker | None = None) -> None:
+        self.service = service
+        self._breaker = breaker or CircuitBreaker(refusal=self._left_alone)
+        self._dialect = Dialect()
+        self._client: openai.AsyncOpenAI | None = None
+        # Both belong to the loop.
+        self._at_work = 0
+        self._is_retired = False
+
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether it failed several times in a row."""
+        return self._breaker.is_open
+
+    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[Piece, None]:
+        """Yield the answer to messages piece by piece, and at last what the service says that it used.
+
+        Raises AnswerUnavailableError, AnswerRefusedError or AnswerGarbageError; none of them repeats what was sent or
+        received. Closing it ends the request.
+        """
+        async with aclosing(_LOOP.stream(lambda: self._guarded(messages))) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def models(self) -> tuple[str, ...]:
+        """Return the names of the models that the service offers; raise AnswerError."""
+        return await _LOOP.result(self._models())
+
+    def close(self) -> None:
+        """End the connections as soon as nothing is being answered over them."""
+        _LOOP.submit(self._retire())
+
+    async def _retire(self) -> None:
+        self._is_retired = True
+        if not self._at_work and self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _guarded(self, messages: Sequence[Message]) -> AsyncGenerator[Piece, None]:
+        started = perf_counter()
+        self._at_work += 1
+        try:
+            with self._breaker.guarding(excused=_EXCUSED):
+                async with aclosing(self._limited(messages)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+        except AnswerError as error:
+            logger.warning(
+                "answer.model_failed model=%s code=%s seconds=%.1f",
+                self.service.name,
+                error.code,
+                perf_counter() - started,
+            )
+            raise
+        finally:
+            self._at_work -= 1
+            if self._is_retired:
+                await self._retire()
+
+    async def _limited(self, messages: Sequence[Message]) -> AsyncGenerator[Piece, None]:
+        """Yield the pieces within the time that the model has; every error is an AnswerError."""
+        service, loop = self.service, asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(service.timeout_seconds), asyncio.timeout(None) as silence:
+                limit = Patience(loop.time() + service.timeout_seconds, silence, service.silence_seconds)
+                token = patience.set(limit)
+                async with AsyncExitStack() as open_stream:
+                    chunks = await self._opened(messages, open_stream)
+                    patience.reset(token)
+                    async for piece in self._pieces(chunks):
+                        silence.reschedule(loop.time() + service.silence_seconds)
+                        yield piece
+        except Exception as error:  # noqa: BLE001 -- the SDK checks little of what it reads
+            # Without its cause, whose message may repeat what was received.
+            raise answer_error(service.name, error) from None
+
+    async def _opened(self, messages: Sequence[Message], open_stream: AsyncExitStack) -> AsyncIterator[object]:
+        """Return the chunks of an answer that has begun, asked for in words that the service takes."""
+        dialect = self._dialect
+        while True:
+            try:
+                chunks: Any = await self._sdk.chat.completions.create(**dialect.request(self.service, messages))
+            except _COMPLAINTS as error:
+                simpler = dialect.without(str(error.body))
+                if simpler is None:
+                    raise
+                dialect = simpler
+            else:
+                self._dialect = dialect
+                open_stream.push_async_callback(chunks.close)
+                opened: AsyncIterator[object] = chunks
+                return opened
+
+    async def _pieces(self, chunks: AsyncIterator[object]) -> AsyncGenerator[Piece, None]:
+        reading = _Reading(self.service.name)
+        async for chunk in chunks:
+            yield Piece(reading.text_of(chunk))
+        reading.require_whole()
+        if reading.usage is not None:
+            yield Piece(usage=reading.usage)
+
+    async def _models(self) -> tuple[str, ...]:
+        try:
+            async with asyncio.timeout(self.service.silence_seconds):
+                page = await self._sdk.models.list()
+                return tuple(sorted(str(model.id) for model in page.data))
+        except Exception as error:  # noqa: BLE001 -- as above
+            raise answer_error(self.service.name, error) from None
+
+    @property
+    def _sdk(self) -> openai.AsyncOpenAI:
+        """The SDK's client; it is made on the loop that uses it."""
+        if self._client is None:
+            self._client = _sdk_client(self.service)
+        return self._client
+
+    def _left_alone(self) -> AnswerBreakerOpenError:
+        return AnswerBreakerOpenError(f"{self.service.name} failed several times in a row and is left alone for now.")
+
+
+@dataclass
+class _Reading:
+    """What was read of an answer so far; chunks may have any shape."""
+
+    name: str
+    has_text: bool = False
+    finish: str = ""
+    usage: TokenUsage | None = field(default=None)
+
+    def text_of(self, chunk: object) -> str:
+        """Return the text that a chunk adds; raise AnswerGarbageError for what is no chunk."""
+        self.usage = _usage(getattr(chunk, "usage", None)) or self.usage
+        choices = getattr(chunk, "choices", None)
+        if not isinstance(choices, list):
+            raise self._garbage("a chunk has no choices")
+        if not choices:
+            return ""
+        text = getattr(getattr(choices[0], "delta", None), "content", None)
+        if not isinstance(text, str | None):
+            raise self._garbage("a piece is no text")
+        finish = getattr(choices[0], "finish_reason", None)
+        self.finish = finish if isinstance(finish, str) else self.finish
+        self.has_text = self.has_text or bool(text and text.strip())
+        return text or ""
+
+    def require_whole(self) -> None:
+        """Raise AnswerError unless something was said and its end was reached."""
+        if self.finish == _CONTENT_FILTER and not self.has_text:
+            raise AnswerRefusedError(f"{self.name}'s content filter kept its answer back.")
+        if not self.has_text:
+            raise self._garbage("it holds no text")
+        if not self.finish:
+            raise AnswerUnavailableError(f"{self.name} broke off before its answer was finished.")
+
+    def _garbage(self, why: str) -> AnswerGarbageError:
+        return AnswerGarbageError(f"What {self.name} answered cannot be read: {why}.")
+
+
+def _usage(given: object) -> TokenUsage | None:
+    prompt, completion = (getattr(given, name, None) for name in ("prompt_tokens", "completion_tokens"))
+    if not isinstance(prompt, int) or not isinstance(completion, int) or min(prompt, completion) < 0:
+        return None
+    return TokenUsage(prompt, completion)
+
+
+def _sdk_client(service: ModelService) -> openai.AsyncOpenAI:
+    """Return the SDK's client with nothing of it taken from the environment."""
+    shared: dict[str, Any] = {
+        # Without a key the header is taken out again; the SDK wants one.
+        "api_key": service.api_key or "none",
+        "max_retries": service.max_retries,
+        "timeout": timeouts(service),
+        "http_client": http_client(service),
+    }
+    if service.api is Api.AZURE:
+        client: openai.AsyncOpenAI = openai.AsyncAzureOpenAI(
+            azure_endpoint=service.base_url, api_version=service.api_version or "2024-10-21", **shared
+        )
+    else:
+        client = openai.AsyncOpenAI(base_url=service.base_url, **shared)
+    client.organization = client.project = None
+    return client

@@ -1,0 +1,168 @@
+"""Cutting an answer into markers and what is none, also while it is still being written. Pure.
+
+A marker names passages by number: `[1]`, `[1, 2]`, `[2-4]`, `[[3]]`, `【3】`, `［3］`. What stands in code, behind a
+backslash or before a link's address is no marker.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_DIGITS: Final = "0-9\uff10-\uff19"
+_COMMA: Final = "[,;\uff0c\u3001]"
+_DASH: Final = "[-\u2013\u2014]"
+_NUMBER: Final = f"[1-9\uff11-\uff19][{_DIGITS}]{{0,2}}"
+_ITEM: Final = f"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?"
+_LIST: Final = f" ?{_ITEM}(?: ?{_COMMA} ?{_ITEM})* ?"
+#: The corner brackets may hold what some services add: 【3†source】.
+_FORMS: Final = (
+    rf"\[\[{_LIST}\]\]",
+    rf"\[{_LIST}\]",
+    rf"\u3010{_LIST}(?:\u2020[^\u3011\n]*)?\u3011",
+    rf"\uff3b{_LIST}\uff3d",
+)
+MARKER: Final = re.compile("|".join(_FORMS))
+#: What may still become a marker.
+BEGUN: Final = re.compile(
+    rf"(?:\[{{1,2}}|\u3010|\uff3b)[{_DIGITS} ,;\uff0c\u3001\-\u2013\u2014]*(?:\u2020[^\u3011\n]*)?\]?\Z"
+)
+_ITEMS: Final = re.compile(rf"({_NUMBER})(?: ?{_DASH} ?({_NUMBER}))?")
+_AFTER_NUMBERS: Final = re.compile("\u2020.*")
+
+_OPENING: Final = "[\u3010\uff3b"
+_PLAIN: Final = re.compile(rf"[^`\\\n \t{re.escape(_OPENING)}]+")
+_BLANKS: Final = re.compile(r"[ \t]*")
+_TICKS: Final = re.compile("`+")
+_QUOTED: Final = r"[ >\t]*"
+_FENCE: Final = re.compile(rf"{_QUOTED}(?P<fence>`{{3,}}(?=[^`\n]*$)|~{{3,}})[^\n]*$", re.MULTILINE)
+_FENCE_BEGUN: Final = re.compile(rf"{_QUOTED}(?:`{{1,2}}|`{{3,}}[^`\n]*|~{{1,2}}|~{{3,}}[^\n]*)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of an answer's text."""
+
+    #: As it was written.
+    raw: str
+    #: Of a marker, the numbers that it names, in order; None for everything else.
+    numbers: tuple[int, ...] | None = None
+    #: Of a marker, the blanks before it.
+    blanks: str = ""
+    #: Whether it stands between the lines of a code fence, or is one.
+    is_fenced: bool = False
+
+
+class Scanner:
+    """Hands out tokens once nothing that may follow can change what they are.
+
+    The tokens of a text are the same however it was cut into pieces, but for the cuts inside what is no marker.
+    """
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._place = 0
+        self._is_line_start = True
+        #: The open code fence, such as "```".
+        self._fence = ""
+
+    def feed(self, piece: str, *, is_last: bool = False) -> Iterator[Token]:
+        """Yield the tokens that are certain now; after the last piece, all that are left."""
+        self._text = self._text[self._place :] + piece
+        self._place = 0
+        while self._place < len(self._text):
+            token = self._next(is_last=is_last)
+            if token is None:
+                return
+            self._place += len(token.blanks) + len(token.raw)
+            self._is_line_start = token.raw.endswith("\n")
+            yield token
+
+    def _next(self, *, is_last: bool) -> Token | None:
+        """Return the next token, None where more must be known."""
+        if self._fence:
+            return self._in_fence(is_last=is_last)
+        if self._is_line_start:
+            begun = _FENCE_BEGUN.match(self._text, self._place)
+            found = _FENCE.match(self._text, self._place)
+            if begun and not is_last:
+                return None
+            if found:
+                self._fence = found["fence"]
+                return Token(found[0], is_fenced=True)
+        return self._in_line(is_last=is_last)
+
+    def _in_fence(self, *, is_last: bool) -> Token | None:
+        """Return the rest of a line of code, or the line that ends it."""
+        if self._is_line_start:
+            sign, least = re.escape(self._fence[0]), len(self._fence)
+            end = re.compile(rf"{_QUOTED}{sign}{{{least},}}[ \t]*(?=\n|\Z)").match(self._text, self._place)
+            may_end = re.compile(rf"{_QUOTED}{sign}*[ \t]*\Z").match(self._text, self._place)
+            if may_end and not is_last:
+                return None
+            if end:
+                self._fence = ""
+                return Token(end[0], is_fenced=True)
+        return Token(self._text[self._place : self._line_end() + 1], is_fenced=True)
+
+    def _in_line(self, *, is_last: bool) -> Token | None:
+        sign = self._text[self._place]
+        if sign == "\n":
+            return Token(sign)
+        if sign == "\\":
+            return self._escape(is_last=is_last)
+        if sign == "`":
+            return self._code(is_last=is_last)
+        if sign in _OPENING or sign in " \t":
+            return self._bracket(is_last=is_last)
+        return Token(self._match(_PLAIN))
+
+    def _escape(self, *, is_last: bool) -> Token | None:
+        escaped = self._text[self._place + 1 : self._place + 2]
+        if not escaped and not is_last:
+            return None
+        return Token("\\" if escaped == "\n" else "\\" + escaped)
+
+    def _code(self, *, is_last: bool) -> Token | None:
+        """Return inline code, which ends with its line, or backticks that begin none."""
+        ticks = self._match(_TICKS)
+        inside, line_end = self._place + len(ticks), self._line_end()
+        close = re.compile(rf"(?<!`){ticks}(?!`)").search(self._text, inside, line_end)
+        end = close.end() if close else inside
+        if max(end, line_end if not close else 0) == len(self._text) and not is_last:
+            return None
+        return Token(self._text[self._place : end])
+
+    def _bracket(self, *, is_last: bool) -> Token | None:
+        """Return a marker with the blanks before it, or the blanks or the bracket that begins none."""
+        blanks = self._match(_BLANKS)
+        start = self._place + len(blanks)
+        opening = self._text[start : start + 1]
+        marker = MARKER.match(self._text, start)
+        after = self._text[marker.end() : marker.end() + 1] if marker else ""
+        is_open = not opening or (not after if marker else BEGUN.match(self._text, start) is not None)
+        if is_open and not is_last:
+            return None
+        if marker and not (after == "(" and opening == "["):
+            return Token(marker[0], numbers_of(marker[0]), blanks)
+        if marker:
+            return Token(blanks + marker[0])
+        return Token(blanks or opening)
+
+    def _match(self, pattern: re.Pattern[str]) -> str:
+        found = pattern.match(self._text, self._place)
+        return found[0] if found else ""
+
+    def _line_end(self) -> int:
+        """Return where the line ends that is being read: at its line break, or where the text does."""
+        end = self._text.find("\n", self._place)
+        return len(self._text) if end < 0 else end
+
+
+def numbers_of(marker: str) -> tuple[int, ...]:
+    """Return the numbers that a marker names, ranges written out, each once."""
+    numbers: list[int] = []
+    for found in _ITEMS.finditer(_AFTER_NUMBERS.sub("", marker)):
+        first, last = int(found[1]), int(found[2] or found[1])
+        numbers += range(first, last + 1) if first <= last else (first, last)
+    return tuple(dict.fromkeys(numbers))

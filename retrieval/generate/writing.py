@@ -1,0 +1,137 @@
+"""One provider at work on an answer: cut to what it can hold, streamed, counted and checked."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from functools import partial
+from time import perf_counter
+from typing import ClassVar, TypeVar
+
+from django.conf import settings
+
+from corecube.errors import UnavailableError
+from retrieval.encoders import Encoder
+from retrieval.errors import EncoderError
+from retrieval.generate.draft import Draft
+from retrieval.generate.events import AnswerEvent, Cited, Done, Text, Unsupported
+from retrieval.generate.faithfulness import Checker, unsupported
+from retrieval.generate.prompt import Fitted, fitted
+from retrieval.generate.providers import answer_threads, local
+from retrieval.generate.types import Citation, Notice, Provider, Task, TokenUsage
+from retrieval.generate.words import stemmer
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+
+class NoAnswerError(UnavailableError):
+    """The language model gave no answer."""
+
+    code: ClassVar[str] = "no_answer"
+
+
+class Writing:
+    """One provider at work on an answer."""
+
+    def __init__(self, task: Task, provider: Provider, encoder: Encoder, notices: tuple[Notice, ...] = ()) -> None:
+        #: Whether anybody has seen a word of it.
+        self.has_sent = False
+        self._task = task
+        self._provider = provider
+        self._encoder = encoder
+        self._notices = notices
+        self._draft = Draft(len(task.passages))
+        self._usage: TokenUsage | None = None
+        self._started = perf_counter()
+
+    async def events(self) -> AsyncGenerator[AnswerEvent, None]:
+        """Yield text and citations as they settle, then Done."""
+        for notice in await self._fit():
+            yield notice
+        async with aclosing(self._provider.stream(self._task)) as pieces:
+            async for piece in pieces:
+                self._usage = piece.usage or self._usage
+                if piece.notice:
+                    self._notices += (piece.notice,)
+                    yield piece.notice
+                text = piece.text if self._draft.text else piece.text.lstrip()
+                for event in self._events(*self._draft.add(text)):
+                    yield event
+        for event in self._events(*self._draft.finish()):
+            yield event
+        if not self._draft.text.strip():
+            raise NoAnswerError
+        yield await self.so_far(is_finished=True)
+
+    async def _fit(self) -> tuple[Notice, ...]:
+        """Cut the task to what the provider can hold; return what its reader should know of that."""
+        window, count = self._provider.window, self._encoder.count_tokens
+        if window is None:
+            return ()
+        cut = await _in_thread(partial(fitted, self._task, window, count))
+        self._task = cut.task
+        self._draft = Draft(len(cut.task.passages))
+        notices = tuple(_shortened(cut))
+        self._notices += notices
+        return notices
+
+    async def so_far(self, *, is_finished: bool = False) -> Done:
+        """Return what is written until now as an answer; a finished one is checked."""
+        text = self._draft.text
+        refused = self._provider.refuses(text)
+        if self._usage is None:
+            self._usage = await _in_thread(partial(self._estimate, text))
+        is_checked = is_finished and not refused and not self._provider.is_extractive
+        return Done(
+            text=text,
+            citations=self._draft.citations,
+            usage=self._usage,
+            provider=self._provider.name,
+            extractive=self._provider.is_extractive,
+            refused=refused,
+            unsupported=await _in_thread(self._check) if is_checked else (),
+            notices=self._notices,
+            removed=self._draft.removed,
+            seconds=perf_counter() - self._started,
+        )
+
+    def _events(self, text: str, citations: tuple[Citation, ...]) -> Iterator[AnswerEvent]:
+        if text:
+            self.has_sent = True
+            yield Text(text)
+        if citations:
+            yield Cited(citations)
+
+    def _check(self) -> tuple[Unsupported, ...]:
+        """Return the sentences that their passages do not support; without vectors where they cannot be had."""
+        stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
+        checker = Checker.of(self._task.passages, stem=stem, question=self._task.question)
+        check = partial(unsupported, self._draft.text, self._draft.citations, checker)
+        encoder = local(self._encoder)
+        try:
+            return check(encode=encoder.encode_documents if encoder else None)
+        except EncoderError:
+            logger.exception("answer.checked_without_vectors provider=%s", self._provider.name)
+            return check()
+
+    def _estimate(self, text: str) -> TokenUsage:
+        """Return token counts by the embedding model's tokenizer: question and context read, answer written."""
+        question, answer = self._encoder.count_tokens([self._task.question, text])
+        read = question + sum(passage.token_count for passage in self._task.passages)
+        return TokenUsage(prompt=read, completion=answer, is_estimated=True)
+
+
+def _shortened(cut: Fitted) -> Iterator[Notice]:
+    shown = len(cut.task.passages)
+    if cut.left_out_passages:
+        whole = shown + cut.left_out_passages
+        yield Notice("context_shortened", f"The language model could hold {shown} of the {whole} passages.")
+    if cut.left_out_turns:
+        yield Notice("history_shortened", f"{cut.left_out_turns} earlier turns were more than it could hold.")
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Run what takes the processor for a while where it holds up neither other answers nor searches."""
+    return await asyncio.get_running_loop().run_in_executor(answer_threads(), work)

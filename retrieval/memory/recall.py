@@ -1,0 +1,140 @@
+"""Recalling: a search of the user's memory, then of everything else in scope, packed into one budget."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.errors import NotPermittedError
+from corecube.models import Connection
+from corecube.scope import ConnectionFacts
+from retrieval import runtime
+from retrieval.memory.items import KIND, PROJECT, Kind
+from retrieval.memory.place import memory_in
+from retrieval.memory.turns import pack_in_turns
+from retrieval.models import Document, SearchRecord
+from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.stages.assemble import header
+from retrieval.types import Hit, Passage, Ranking
+
+#: Hits that are read of the memory, of which filters leave some, and of the rest.
+_MEMORY_HITS: Final = 100
+_OTHER_HITS: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is to be recalled. All but the query and the budget narrow the memory; other documents have none of it."""
+
+    query: str
+    budget_tokens: int
+    #: Items of this project, and those of no project; empty for all.
+    project: str = ""
+    #: Empty for all.
+    kinds: frozenset[Kind] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+    surface: SearchRecord.Surface = SearchRecord.Surface.API
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledItem:
+    """A passage, and where it comes from."""
+
+    passage: Passage
+    connection: ConnectionFacts
+    from_memory: bool
+    #: The remembered item's; empty for other documents.
+    kind: str = ""
+    project: str = ""
+
+    @property
+    def hit(self) -> Hit:
+        """The chunk that was found."""
+        return self.passage.hit
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was recalled, and the searches behind it."""
+
+    items: tuple[RecalledItem, ...]
+    #: Names of the stored traces: of the memory's search, where there is a memory, and of the rest's.
+    trace_ids: tuple[UUID, ...]
+    degraded: tuple[str, ...] = field(default=())
+
+    @property
+    def token_count(self) -> int:
+        """Tokens of all items with their headers."""
+        return sum(item.passage.token_count for item in self.items)
+
+
+def recall(question: Question, *, principal: Principal) -> Recalled:
+    """Search as the principal and pack what was found; raise what a search raises."""
+    scope = scope_for(principal)
+    memory = memory_in(scope, principal.user)
+    outcomes = [_search(question, principal, memory, of_memory=True)] if memory else []
+    facts = _facts_of(outcomes[0].hits, memory) if memory else {}
+    remembered = tuple(hit for hit in outcomes[0].hits if _is_wanted(hit, facts, question)) if memory else ()
+    others = _search(question, principal, memory, of_memory=False)
+    passages = pack_in_turns(
+        remembered,
+        others.hits,
+        budget_tokens=question.budget_tokens,
+        header=lambda number, hit: header(number, hit, scope),
+        count_tokens=runtime.resources().count_tokens,
+    )
+    items = (_item(passage, scope.inclusion(passage.hit.chunk.connection_id).connection, facts) for passage in passages)
+    ran = (*outcomes, others)
+    degraded = dict.fromkeys(code for outcome in ran for code in outcome.state.degraded)
+    return Recalled(tuple(items), tuple(outcome.id for outcome in ran), tuple(degraded))
+
+
+def _search(question: Question, principal: Principal, memory: Connection | None, *, of_memory: bool) -> SearchOutcome:
+    slugs = (memory.slug,) if memory else ()
+    narrowing = ScopeRequest(include=slugs) if of_memory else ScopeRequest(exclude=slugs)
+    request = SearchRequest(
+        text=question.query,
+        preset=usable_preset(principal),
+        top_k=_MEMORY_HITS if of_memory else _OTHER_HITS,
+        narrowing=narrowing,
+        surface=question.surface,
+    )
+    return search(request, principal=principal)
+
+
+def usable_preset(principal: Principal) -> str:
+    """Return the default preset, or the first that the principal may use; raise NotPermittedError for none."""
+    found = next((name for name in (DEFAULT_PRESET, *PRESETS) if principal.may_use(name)), None)
+    if found is None:
+        raise NotPermittedError("This API key may use no preset.")
+    return found
+
+
+def _facts_of(hits: Ranking, memory: Connection) -> Mapping[UUID, Mapping[str, str]]:
+    """Return the facts of the remembered items among the hits, by document."""
+    ids = {hit.chunk_id.document_id for hit in hits}
+    return dict(Document.objects.filter(connection=memory, pk__in=ids).values_list("pk", "metadata"))
+
+
+def _is_wanted(hit: Hit, facts: Mapping[UUID, Mapping[str, str]], question: Question) -> bool:
+    own = facts.get(hit.chunk_id.document_id)
+    if own is None:
+        return False
+    at = hit.chunk.modified_at or hit.chunk.synced_at
+    return (
+        (not question.project or own.get(PROJECT, "") in {"", question.project})
+        and (not question.kinds or own.get(KIND, "") in question.kinds)
+        and (question.since is None or at >= question.since)
+        and (question.until is None or at <= question.until)
+    )
+
+
+def _item(passage: Passage, connection: ConnectionFacts, facts: Mapping[UUID, Mapping[str, str]]) -> RecalledItem:
+    own = facts.get(passage.hit.chunk_id.document_id)
+    if own is None:
+        return RecalledItem(passage, connection, from_memory=False)
+    return RecalledItem(passage, connection, from_memory=True, kind=own.get(KIND, ""), project=own.get(PROJECT, ""))

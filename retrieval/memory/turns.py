@@ -1,0 +1,33 @@
+"""Packing what is recalled: the memory first, but never so much of it that nothing else has room."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from retrieval.packing import pack
+from retrieval.types import Hit, Passage, Ranking
+
+
+def pack_in_turns(
+    memory: Ranking,
+    rest: Ranking,
+    *,
+    budget_tokens: int,
+    header: Callable[[int, Hit], str],
+    count_tokens: Callable[[str], int],
+) -> tuple[Passage, ...]:
+    """Return passages, numbered from 1, whose tokens never exceed the budget.
+
+    First what of the memory fits into half of the budget, then the rest, then what is left of the memory.
+    """
+    passages: tuple[Passage, ...] = ()
+    for hits, share in ((memory, budget_tokens // 2), (rest, budget_tokens), (memory, budget_tokens)):
+        taken = {passage.hit.chunk_id for passage in passages}
+        done = len(passages)
+        more, _ = pack(
+            tuple(hit for hit in hits if hit.chunk_id not in taken),
+            budget_tokens=share - sum(passage.token_count for passage in passages),
+            header=lambda number, hit, done=done: header(number + done, hit),  # type: ignore[misc]
+            count_tokens=count_tokens,
+        )
+        passages += tuple(replace(passage, number=passage.number + done) for passage in more)
+    return passages

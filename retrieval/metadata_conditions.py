@@ -1,0 +1,103 @@
+"""Conditions on a document's metadata, as Dify words them. Facts are strings; numbers and dates are read from them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+Value = str | float | Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A comparison that one of the named facts has to pass."""
+
+    names: tuple[str, ...]
+    operator: str
+    value: Value = None
+
+
+def fulfils(facts: Mapping[str, str], conditions: Sequence[Condition], *, all_of: bool) -> bool:
+    """Return whether facts pass all of the conditions, or any; none at all are always passed."""
+    passed = [_passes(facts, condition) for condition in conditions]
+    return not passed or (all(passed) if all_of else any(passed))
+
+
+def _passes(facts: Mapping[str, str], condition: Condition) -> bool:
+    compare = OPERATORS[condition.operator]
+    return any(compare(facts.get(name, ""), condition.value) for name in condition.names)
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return ", ".join(value) if isinstance(value, Sequence) and not isinstance(value, str) else value or ""
+
+
+def _texts(value: Value) -> list[str]:
+    """Return the texts of a list, or of a text with commas between them."""
+    given = value.split(",") if isinstance(value, str) else [_text(value)] if isinstance(value, float) else value or ()
+    return [it.strip().casefold() for it in given]
+
+
+def _number(value: Value) -> float | None:
+    try:
+        return float(_text(value))
+    except ValueError:
+        return None
+
+
+def _moment(value: Value) -> datetime | None:
+    """Return an ISO 8601 date, or seconds since 1970, in UTC."""
+    number = _number(value)
+    try:
+        moment = datetime.fromtimestamp(number, UTC) if number is not None else datetime.fromisoformat(_text(value))
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _textual(compare: Callable[[str, str], bool]) -> Callable[[str, Value], bool]:
+    return lambda fact, value: compare(fact.casefold(), _text(value).casefold())
+
+
+def _numeric(compare: Callable[[float, float], bool]) -> Callable[[str, Value], bool]:
+    """Return a comparison of numbers, which whatever is no number fails."""
+
+    def passes(fact: str, value: Value) -> bool:
+        left, right = _number(fact), _number(value)
+        return left is not None and right is not None and compare(left, right)
+
+    return passes
+
+
+def _dated(compare: Callable[[datetime, datetime], bool]) -> Callable[[str, Value], bool]:
+    """Return a comparison of dates, which whatever is no date fails."""
+
+    def passes(fact: str, value: Value) -> bool:
+        left, right = _moment(fact), _moment(value)
+        return left is not None and right is not None and compare(left, right)
+
+    return passes
+
+
+OPERATORS: Final[Mapping[str, Callable[[str, Value], bool]]] = {
+    "contains": _textual(lambda fact, value: value in fact),
+    "not contains": _textual(lambda fact, value: value not in fact),
+    "start with": _textual(str.startswith),
+    "end with": _textual(str.endswith),
+    "is": _textual(str.__eq__),
+    "is not": _textual(str.__ne__),
+    "in": lambda fact, value: fact.casefold() in _texts(value),
+    "not in": lambda fact, value: fact.casefold() not in _texts(value),
+    "empty": lambda fact, _: not fact,
+    "not empty": lambda fact, _: bool(fact),
+    "=": _numeric(lambda fact, value: fact == value),
+    "≠": _numeric(lambda fact, value: fact != value),
+    ">": _numeric(lambda fact, value: fact > value),
+    "<": _numeric(lambda fact, value: fact < value),
+    "≥": _numeric(lambda fact, value: fact >= value),
+    "≤": _numeric(lambda fact, value: fact <= value),
+    "before": _dated(lambda fact, value: fact < value),
+    "after": _dated(lambda fact, value: fact > value),
+}

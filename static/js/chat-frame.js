@@ -1,0 +1,76 @@
+// What stands around the thread: the sources to choose, menus, the drawer of conversations.
+
+// Sources: what is picked stands on the button; the last one stays picked.
+const picker = document.querySelector("[data-picker]");
+const boxes = [...picker.querySelectorAll("input[type=checkbox]")];
+const all = picker.querySelector("[data-all]");
+
+const sayPicked = () => {
+  const picked = boxes.filter((box) => box.checked);
+  const names = picked.map((box) => box.closest("label").querySelector(".picker-name").textContent);
+  const words = names.length === 1 ? names[0] : `${names.length} of ${boxes.length} sources`;
+  picker.querySelector("[data-picked]").textContent = names.length === boxes.length ? "All sources" : words;
+  if (all) {
+    all.hidden = names.length === boxes.length;
+  }
+};
+
+picker.addEventListener("change", (event) => {
+  if (!boxes.some((box) => box.checked)) {
+    event.target.checked = true;
+  }
+  sayPicked();
+});
+
+all?.addEventListener("click", () => {
+  for (const box of boxes) {
+    box.checked = true;
+  }
+  sayPicked();
+  picker.querySelector("summary").focus();
+});
+
+if (boxes.length) {
+  sayPicked();
+}
+
+// Menus close when something else is pressed, or by Escape.
+const openMenus = () => document.querySelectorAll("details[data-menu][open]");
+
+document.addEventListener("click", (event) => {
+  for (const menu of openMenus()) {
+    if (!menu.contains(event.target)) {
+      menu.open = false;
+    }
+  }
+});
+
+const drawer = document.querySelector("#chat-history");
+
+// Nothing has this name, so the page stays where it is.
+const closeDrawer = () => {
+  window.location.replace("#closed");
+  document.querySelector("[data-open-history]").focus();
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented) {
+    return;
+  }
+  const [menu] = openMenus();
+  if (menu) {
+    event.preventDefault();
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  } else if (drawer.matches(":target")) {
+    event.preventDefault();
+    closeDrawer();
+  }
+});
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-close-history]")) {
+    event.preventDefault();
+    closeDrawer();
+  }
+});

@@ -1,0 +1,246 @@
+// Sources of an answer: a chip shows its passage's card, and opens the passage beside the thread; copying an answer.
+
+const GAP = 6;
+const EDGE = 8;
+
+const card = document.querySelector("[data-cite-card]");
+const sheet = document.querySelector("[data-passage]");
+const narrow = window.matchMedia("(max-width: 60rem)");
+const announcement = document.querySelector("[data-announcement]");
+
+const chipOf = (target) => (target instanceof Element ? target.closest("[data-cite]") : null);
+const sourceOf = (chip) => document.getElementById(chip.hash.slice(1));
+
+// The card.
+
+const place = (chip) => {
+  const box = chip.getBoundingClientRect();
+  const left = Math.min(Math.max(box.left - EDGE, EDGE), window.innerWidth - card.offsetWidth - EDGE);
+  const above = box.top - card.offsetHeight - GAP;
+  card.style.left = `${left}px`;
+  card.style.top = `${above > EDGE ? above : box.bottom + GAP}px`;
+};
+
+const showCard = (chip) => {
+  const facts = sourceOf(chip)?.querySelector("[data-source-facts]");
+  if (!facts) {
+    return;
+  }
+  const copy = facts.cloneNode(true);
+  delete copy.dataset.sourceFacts;
+  for (const link of copy.querySelectorAll("a")) {
+    const title = document.createElement("p");
+    title.className = "source-title";
+    title.append(...link.childNodes);
+    link.replaceWith(title);
+  }
+  copy.querySelector("[data-excerpt]")?.removeAttribute("hidden");
+  card.replaceChildren(...copy.childNodes);
+  card.hidden = false;
+  chip.setAttribute("aria-describedby", card.id);
+  place(chip);
+};
+
+const hideCard = () => {
+  card.hidden = true;
+  document.querySelector(`[aria-describedby="${card.id}"]`)?.removeAttribute("aria-describedby");
+};
+
+document.addEventListener("pointerover", (event) => {
+  const chip = chipOf(event.target);
+  if (chip && event.pointerType === "mouse") {
+    showCard(chip);
+  }
+});
+document.addEventListener("pointerout", (event) => chipOf(event.target) && hideCard());
+document.addEventListener("focusin", (event) => {
+  const chip = chipOf(event.target);
+  if (chip?.matches(":focus-visible")) {
+    showCard(chip);
+  }
+});
+document.addEventListener("focusout", (event) => chipOf(event.target) && hideCard());
+// What has scrolled away from under the pointer keeps no card.
+window.addEventListener(
+  "scroll",
+  () => {
+    const chip = document.querySelector(`[aria-describedby="${card.id}"]`);
+    if (chip?.matches(":hover, :focus-visible")) {
+      place(chip);
+    } else if (chip) {
+      hideCard();
+    }
+  },
+  { passive: true },
+);
+
+// The passage.
+
+let opener = null;
+
+const close = () => {
+  sheet.close();
+};
+
+sheet.addEventListener("close", () => {
+  sheet.replaceChildren();
+  opener?.removeAttribute("aria-expanded");
+  if (opener?.isConnected) {
+    opener.focus({ preventScroll: true });
+  }
+  opener = null;
+});
+
+// What the answer says just before a chip, sentence by sentence.
+const FEWEST = 12;
+const SENTENCE = /[^.!?]+[.!?]*/g;
+
+const saidBefore = (chip) => {
+  const block = chip.closest("p, li, td, [data-text]");
+  if (!block?.closest("[data-text]")) {
+    return [];
+  }
+  const range = document.createRange();
+  const chips = [...block.querySelectorAll("[data-cite]")];
+  const ahead = chips[chips.indexOf(chip) - 1];
+  range.setStart(block, 0);
+  if (ahead && ahead.nextSibling !== chip) {
+    range.setStartAfter(ahead);
+  }
+  range.setEndBefore(chip);
+  const text = range.toString().trim();
+  return [text, ...(text.match(SENTENCE) ?? [])].map((it) => it.trim()).filter((it) => it.length >= FEWEST);
+};
+
+// Marks the first of some texts that stands in the passage, however its white space runs.
+const markIn = (passage, texts) => {
+  const words = passage?.querySelector("[data-words]");
+  const node = words?.firstChild;
+  for (const text of node ? texts : []) {
+    const pattern = text.split(/\s+/).map(RegExp.escape ?? ((it) => it.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&")));
+    const found = new RegExp(pattern.join("\\s+")).exec(node.data);
+    if (found) {
+      const range = document.createRange();
+      range.setStart(node, found.index);
+      range.setEnd(node, found.index + found[0].length);
+      const mark = document.createElement("mark");
+      range.surroundContents(mark);
+      return mark;
+    }
+  }
+  return null;
+};
+
+const show = (html, from) => {
+  const read = new DOMParser().parseFromString(html, "text/html").body;
+  sheet.replaceChildren(...read.childNodes);
+  if (!sheet.open) {
+    if (narrow.matches) {
+      sheet.showModal();
+    } else {
+      sheet.show();
+    }
+  }
+  const passage = sheet.querySelector("[data-cited]");
+  const mark = "cite" in from.dataset ? markIn(passage, saidBefore(from)) : null;
+  if (mark) {
+    mark.scrollIntoView({ block: "center" });
+  } else {
+    passage?.scrollIntoView({ block: "start" });
+  }
+  sheet.querySelector("#passage-title")?.focus({ preventScroll: true });
+};
+
+const open = async (link, from) => {
+  hideCard();
+  const response = await fetch(link.dataset.passageAddress, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!response?.ok || response.headers.has("HX-Redirect")) {
+    window.location.assign(link.href);
+    return;
+  }
+  opener?.removeAttribute("aria-expanded");
+  opener = from;
+  from.setAttribute("aria-expanded", "true");
+  show(await response.text(), from);
+};
+
+const isPlainClick = (event) => event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+
+document.addEventListener("click", (event) => {
+  if (!isPlainClick(event)) {
+    return;
+  }
+  const chip = chipOf(event.target);
+  const link = chip ? sourceOf(chip)?.querySelector("[data-passage-address]") : event.target.closest("[data-passage-address]");
+  if (link) {
+    event.preventDefault();
+    open(link, chip ?? link);
+  } else if (chip) {
+    const hidden = sourceOf(chip)?.closest("details");
+    if (hidden) {
+      hidden.open = true;
+    }
+  } else if (event.target.closest("[data-close-passage]") || event.target === sheet) {
+    close();
+  }
+});
+
+document.addEventListener(
+  "keydown",
+  (event) => {
+    if (event.key !== "Escape") {
+      return;
+    }
+    if (!card.hidden) {
+      event.preventDefault();
+      hideCard();
+    } else if (sheet.open) {
+      event.preventDefault();
+      close();
+    }
+  },
+  { capture: true },
+);
+
+// Copying: the text as it is read, its chips as [N], and what they name.
+
+const textOf = (exchange) => {
+  const copy = exchange.querySelector("[data-text]").cloneNode(true);
+  for (const sign of copy.querySelectorAll(".doubt-sign")) {
+    sign.remove();
+  }
+  for (const chip of copy.querySelectorAll(".cite")) {
+    chip.replaceWith(`[${chip.textContent}]`);
+  }
+  // Only text that is on the page has lines.
+  copy.classList.add("is-copied");
+  exchange.append(copy);
+  const text = copy.innerText.trim();
+  copy.remove();
+  const listed = exchange.querySelectorAll(".sources > .sources-list > [data-source]");
+  const sources = [...listed].map((source) => {
+    const title = source.querySelector(".source-title").textContent;
+    return `[${source.querySelector(".source-number").textContent}] ${title}`;
+  });
+  return [text, sources.join("\n")].filter(Boolean).join("\n\n");
+};
+
+const offerCopy = (part) => {
+  for (const button of part.querySelectorAll("[data-copy]")) {
+    button.hidden = !navigator.clipboard;
+  }
+};
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) {
+    return;
+  }
+  await navigator.clipboard.writeText(textOf(button.closest("[data-exchange]")));
+  button.classList.add("is-done");
+  announcement.textContent = "Copied.";
+  setTimeout(() => button.classList.remove("is-done"), 1500);
+});
+
+offerCopy(document);
+document.addEventListener("chat:exchange", (event) => offerCopy(event.detail));

@@ -1,0 +1,291 @@
+// The chat page: asking without leaving it, reading the answer while it is written. Without this the form is an
+// ordinary one, whose answer comes with the whole page.
+
+import { Draft } from "./chat-draft.js";
+import { eventsOf } from "./chat-events.js";
+
+const NEAR_THE_END = 120;
+const FRAGMENT = { "HX-Request": "true" };
+const BROKEN = "The connection broke off.";
+
+const thread = document.querySelector("[data-thread]");
+const composer = document.querySelector("[data-composer]");
+const question = document.querySelector("[data-question]");
+const send = document.querySelector("[data-send]");
+const stop = document.querySelector("[data-stop]");
+const problem = document.querySelector("[data-problem]");
+const announcement = document.querySelector("[data-announcement]");
+
+const motion = window.matchMedia("(prefers-reduced-motion: no-preference)");
+const touch = window.matchMedia("(hover: none)");
+
+// The exchange whose answer is being written, or the thread while its question is on its way.
+let writing = null;
+
+const announce = (text) => {
+  announcement.textContent = "";
+  requestAnimationFrame(() => {
+    announcement.textContent = text;
+  });
+};
+
+// What the server has rendered, as a node; scripts in it would not run.
+const nodeOf = (html) => document.adoptNode(new DOMParser().parseFromString(html, "text/html").body.firstElementChild);
+
+const settle = () => {
+  send.disabled = writing !== null || question.value.trim() === "";
+  send.hidden = writing !== null;
+  stop.hidden = writing === null;
+};
+
+// Where the style sheet cannot let the field grow with its text.
+const grow = () => {
+  if (!CSS.supports("field-sizing", "content")) {
+    question.style.height = "auto";
+    question.style.height = `${question.scrollHeight}px`;
+  }
+};
+
+const complain = (text) => {
+  const said = document.createElement("p");
+  said.className = "remark is-bad";
+  said.setAttribute("role", "alert");
+  said.textContent = text;
+  problem.replaceChildren(...(text ? [said] : []));
+};
+
+// Follows the text down only while its reader is at the end of it.
+const isAtEnd = () => window.innerHeight + window.scrollY > document.documentElement.scrollHeight - NEAR_THE_END;
+
+const toEnd = (behavior = "instant") => window.scrollTo({ top: document.documentElement.scrollHeight, behavior });
+
+const swap = (exchange, html) => {
+  const fresh = nodeOf(html);
+  const follows = isAtEnd();
+  const hasFocus = exchange.contains(document.activeElement);
+  exchange.replaceWith(fresh);
+  window.htmx?.process(fresh);
+  document.dispatchEvent(new CustomEvent("chat:exchange", { detail: fresh }));
+  if (hasFocus) {
+    fresh.focus({ preventScroll: true });
+  }
+  if (follows) {
+    toEnd();
+  }
+  return fresh;
+};
+
+// The answer as it is kept, however it ended.
+const finish = async (exchange, address) => {
+  const response = await fetch(address, { headers: FRAGMENT });
+  if (!response.ok) {
+    throw new Error(String(response.status));
+  }
+  const fresh = swap(exchange, await response.text());
+  announce(fresh.dataset.spoken);
+};
+
+// Nothing more can be had from the server: what was written stays, and can be asked for again.
+const breakOff = (exchange) => {
+  const place = exchange.querySelector("[data-text]");
+  place.classList.remove("is-writing");
+  place.querySelector(".waiting")?.remove();
+  exchange.querySelector("[data-broken]").hidden = false;
+  announce(BROKEN);
+};
+
+const remark = (exchange, text) => {
+  const said = document.createElement("p");
+  said.className = "remark";
+  said.textContent = text;
+  exchange.querySelector("[data-notices]").append(said);
+};
+
+const take = (exchange, draft, { name, data }) => {
+  if (name === "text") {
+    const follows = isAtEnd();
+    draft.follows = follows;
+    draft.add(data.text);
+  } else if (name === "notice") {
+    remark(exchange, data.text);
+  } else if (name === "search") {
+    const place = exchange.querySelector("[data-searched]");
+    place.querySelector("q").textContent = data.searched;
+    place.hidden = !data.searched;
+    exchange.querySelector("[data-doing]").textContent = "Writing the answer";
+  }
+};
+
+const read = async (exchange) => {
+  writing = exchange;
+  settle();
+  announce("The answer is being written.");
+  const draft = new Draft(exchange.querySelector("[data-text]"), () => draft.follows && toEnd());
+  try {
+    const response = await fetch(exchange.dataset.events, { headers: { Accept: "text/event-stream" } });
+    for await (const event of eventsOf(response)) {
+      take(exchange, draft, event);
+    }
+    draft.close();
+    await finish(exchange, exchange.dataset.address);
+  } catch {
+    draft.close();
+    await finish(exchange, exchange.dataset.address).catch(() => breakOff(exchange));
+  }
+  writing = null;
+  settle();
+};
+
+// The page has another address once there is a conversation.
+const move = (address) => {
+  if (!address || address === window.location.pathname) {
+    return;
+  }
+  window.history.pushState(null, "", address);
+  composer.action = address;
+};
+
+const refreshHistory = async () => {
+  const current = window.location.pathname.split("/").at(-2);
+  const find = document.querySelector("[data-find]");
+  find.setAttribute("hx-vals", JSON.stringify({ current }));
+  await window.htmx?.ajax("GET", find.getAttribute("hx-get"), {
+    target: "#conversations",
+    values: { current, find: find.value },
+  });
+  const title = document.querySelector(".chat-link[aria-current]")?.textContent;
+  if (title) {
+    document.querySelector("#chat-title").textContent = title;
+    document.title = `${title} · CoreCube`;
+  }
+};
+
+const fetched = async (address, body) => {
+  const response = await fetch(address, { method: "POST", body, headers: FRAGMENT });
+  const elsewhere = response.headers.get("HX-Redirect");
+  if (elsewhere) {
+    window.location.assign(elsewhere);
+    return null;
+  }
+  if (!response.ok) {
+    const isPlain = response.headers.get("Content-Type")?.startsWith("text/plain");
+    throw new Error(isPlain ? await response.text() : "This conversation cannot be asked any more.");
+  }
+  move(response.headers.get("HX-Push-Url"));
+  return nodeOf(await response.text());
+};
+
+const ask = async (body) => {
+  complain("");
+  const text = question.value;
+  question.value = "";
+  grow();
+  if (touch.matches) {
+    // The keyboard would cover half of the answer.
+    question.blur();
+  }
+  writing = thread;
+  settle();
+  try {
+    const exchange = await fetched(composer.action, body);
+    document.querySelector("[data-welcome]")?.remove();
+    question.placeholder = question.dataset.followUp;
+    thread.append(exchange);
+    window.htmx?.process(exchange);
+    toEnd(motion.matches ? "smooth" : "instant");
+    refreshHistory();
+    await read(exchange);
+  } catch (error) {
+    question.value ||= text;
+    writing = null;
+    complain(error instanceof TypeError ? "The server cannot be reached. Your question is kept." : error.message);
+    settle();
+  }
+};
+
+const askAgain = async (form) => {
+  const exchange = form.closest("[data-exchange]");
+  complain("");
+  try {
+    const fresh = await fetched(form.action, new FormData(form));
+    exchange.replaceWith(fresh);
+    window.htmx?.process(fresh);
+    await read(fresh);
+  } catch (error) {
+    complain(error instanceof TypeError ? "The server cannot be reached." : error.message);
+  }
+};
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form === composer) {
+    event.preventDefault();
+    if (writing === null && (question.value.trim() || event.submitter?.name === "example")) {
+      ask(new FormData(composer, event.submitter));
+    }
+  } else if ("again" in form.dataset) {
+    event.preventDefault();
+    if (writing === null) {
+      askAgain(form);
+    }
+  }
+});
+
+// Enter sends; an input method's own Enter does not.
+question.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    if (!send.disabled) {
+      composer.requestSubmit(send);
+    }
+  }
+});
+
+question.addEventListener("input", () => {
+  settle();
+  grow();
+});
+
+const stopWriting = async () => {
+  const address = writing?.dataset.stopAddress;
+  if (!address) {
+    return;
+  }
+  stop.disabled = true;
+  const token = composer.elements.csrfmiddlewaretoken.value;
+  await fetch(address, { method: "POST", headers: { ...FRAGMENT, "X-CSRFToken": token } }).catch(() => {});
+  stop.disabled = false;
+  if (!touch.matches) {
+    question.focus();
+  }
+};
+
+stop.addEventListener("click", stopWriting);
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented) {
+    stopWriting();
+  }
+});
+
+// The composer stands on the keyboard of a phone, which covers the page instead of shrinking it.
+window.visualViewport?.addEventListener("resize", () => {
+  const covered = window.innerHeight - window.visualViewport.height - window.visualViewport.offsetTop;
+  document.documentElement.style.setProperty("--keyboard", `${Math.max(covered, 0)}px`);
+});
+
+// Going back to an address that was pushed is another page.
+window.addEventListener("popstate", () => {
+  if (composer.getAttribute("action") !== window.location.pathname) {
+    window.location.reload();
+  }
+});
+
+settle();
+grow();
+const waiting = thread.querySelector("[data-events][data-state=waiting]");
+if (waiting) {
+  read(waiting);
+} else if (thread.querySelector("[data-exchange]") && !window.location.hash) {
+  toEnd();
+}

@@ -1,0 +1,337 @@
+"""The chat page in a real browser, served as it is served for real: its answers are streamed."""
+
+import re
+import threading
+import time
+
+import pytest
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from retrieval.models import Conversation, Judgment, Message, SearchRecord
+from tests.fake_llm import FakeLLM, Fault
+
+pytestmark = [
+    pytest.mark.browser,
+    # WhiteNoise serves files by iterators that are not asynchronous.
+    pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume synchronous iterators:Warning"),
+]
+
+QUESTION = "How do I roll back the staging database?"
+WRITTEN = (
+    "Run **deployctl rollback** first [1].\n\n- Draining takes four minutes [2].\n- The colony on Mars hears of it [2]."
+)
+_SERIOUS = {"serious", "critical"}
+
+
+@pytest.fixture
+def address(transactional_db, settings):
+    """Serve as `manage.py start` does: the threaded server of Django's own tests would send no stream."""
+    from corecube.asgi import application
+
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    server = uvicorn.Server(uvicorn.Config(application, port=0, lifespan="off", log_level="warning"))
+    thread = threading.Thread(target=server.run, name="server")
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(timeout=10)
+
+
+@pytest.fixture
+def model(settings):
+    """A language model that answers by default."""
+    with FakeLLM() as model:
+        settings.CORECUBE_LLM_URL, settings.CORECUBE_LLM_MODEL = model.url, "fake-small"
+        model.says(WRITTEN)
+        yield model
+
+
+@pytest.fixture
+def bob(start):
+    return start(user="bob")
+
+
+def ask(browser, text=QUESTION):
+    """Ask, and return the exchange once its answer is there."""
+    exchange = asked(browser, text)
+    expect(exchange).not_to_have_attribute("data-state", re.compile("waiting|writing"))
+    return exchange
+
+
+def asked(browser, text=QUESTION):
+    page = browser.page
+    before = page.locator("[data-exchange]").count()
+    page.get_by_label("Question", exact=True).fill(text)
+    browser.press("Enter")
+    exchange = page.locator("[data-exchange]").nth(before)
+    exchange.wait_for()
+    return exchange
+
+
+def findings(page):
+    violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [
+        f"{it['id']}: {node['html'][:160]}" for it in violations if it["impact"] in _SERIOUS for node in it["nodes"]
+    ]
+
+
+def test_an_answer_quotes_its_sources_and_stays_where_it_was_asked(bob):
+    bob.open("/chat/")
+    exchange = ask(bob)
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange.locator("[data-text]")).to_contain_text("deployctl rollback")
+    expect(exchange.locator(".answer-by")).to_have_text("Extractive")
+    expect(exchange.get_by_label("Sources")).to_contain_text("Cited")
+    conversation = Conversation.objects.get()
+    expect(bob.page).to_have_url(re.compile(f"/chat/{conversation.pk}/$"))
+    expect(bob.page.get_by_role("navigation", name="Your conversations").get_by_role("link")).to_have_text([QUESTION])
+    expect(bob.page.locator("#announcement")).to_have_text("The answer is there, with 1 source.")
+    bob.page.reload()
+    expect(bob.page.locator("[data-text]")).to_contain_text("deployctl rollback")
+    expect(bob.page.locator("[data-exchange]")).to_have_count(1)
+
+
+def test_a_question_is_sent_by_enter_and_only_if_there_is_one(bob):
+    bob.open("/chat/")
+    field, send = bob.page.get_by_label("Question", exact=True), bob.page.get_by_role("button", name="Send")
+    expect(send).to_be_disabled()
+    field.fill("   ")
+    bob.press("Enter")
+    expect(send).to_be_disabled()
+    field.fill("one")
+    bob.press("Shift+Enter")
+    field.press_sequentially("two")
+    expect(field).to_have_value("one\ntwo")
+    expect(bob.page.locator("[data-exchange]")).to_have_count(0)
+    expect(send).to_be_enabled()
+
+
+def test_a_chip_shows_its_card_and_opens_its_passage(bob):
+    bob.open("/chat/")
+    exchange = ask(bob)
+    chip = exchange.locator("a.cite").first
+    chip.hover()
+    card = bob.page.locator("#cite-card")
+    expect(card).to_contain_text("Rolling back")
+    expect(card).to_contain_text("Runbooks")
+    expect(card).to_contain_text("score")
+    bob.page.mouse.move(0, 0)
+    expect(card).to_be_hidden()
+    chip.focus()
+    bob.press("Enter")
+    sheet = bob.page.get_by_role("dialog", name=re.compile("Rolling back"))
+    expect(sheet.locator("[data-cited]")).to_contain_text("deployctl rollback")
+    expect(sheet.locator("mark")).to_contain_text("deployctl rollback")
+    expect(sheet.get_by_role("link", name="Open the document")).to_have_attribute("href", re.compile("#chunk-"))
+    assert findings(bob.page) == []
+    bob.press("Escape")
+    expect(sheet).to_have_count(0)
+    expect(chip).to_be_focused()
+
+
+def test_a_language_models_answer_is_streamed_checked_and_marked(bob, model):
+    model.fault, model.drip_seconds = Fault.SLOW_DRIP, 0.15
+    bob.open("/chat/")
+    exchange = asked(bob)
+    expect(exchange.locator("[data-text] strong")).to_have_text("deployctl rollback")
+    expect(exchange).to_have_attribute("data-state", "waiting")
+    expect(bob.page.locator("#announcement")).to_have_text("The answer is being written.")
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange.locator("a.cite")).to_have_text(["1", "2", "2"])
+    expect(exchange.locator(".doubt")).to_contain_text(["The colony on Mars"])
+    exchange.locator(".doubt-button").last.hover()
+    expect(exchange.locator(".doubt-why").last).to_be_visible()
+    for scheme in ("light", "dark"):
+        bob.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        assert findings(bob.page) == []
+
+
+def test_an_answer_is_stopped_and_asked_for_again(bob, model):
+    model.fault, model.drip_seconds = Fault.SLOW_DRIP, 0.5
+    bob.open("/chat/")
+    exchange = asked(bob)
+    expect(exchange.locator("[data-text]")).to_contain_text("deployctl")
+    bob.page.get_by_role("button", name="Stop writing").click()
+    expect(exchange).to_have_attribute("data-state", "stopped")
+    expect(exchange.locator("[data-text]")).to_contain_text("deployctl")
+    expect(exchange).not_to_contain_text("Mars")
+    expect(exchange.locator(".remark")).to_have_text("You stopped this answer.")
+    expect(bob.page.get_by_role("button", name="Send")).to_be_visible()
+    model.fault = Fault.NONE
+    exchange.get_by_role("button", name="Ask again").click()
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange).to_contain_text("Mars")
+    assert Message.objects.count() == 2
+
+
+def test_a_failure_keeps_what_was_written_and_offers_to_ask_again(bob, model):
+    model.then(Fault.CUT)
+    bob.open("/chat/")
+    exchange = ask(bob)
+    expect(exchange).to_have_attribute("data-state", "failed")
+    expect(exchange.locator("[data-text]")).to_contain_text("Run")
+    expect(exchange.get_by_role("alert")).to_contain_text("What was written until then is kept.")
+    exchange.get_by_role("button", name="Ask again").click()
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange.get_by_role("alert")).to_have_count(0)
+
+
+def test_a_model_that_fails_at_once_is_told_of(bob, model):
+    model.fault = Fault.UNAUTHORIZED
+    bob.open("/chat/")
+    exchange = ask(bob)
+    expect(exchange).to_have_attribute("data-state", "done")
+    expect(exchange.locator(".answer-by")).to_have_text("Extractive")
+    expect(exchange.locator(".remark")).to_contain_text("could not answer")
+
+
+def test_a_refusal_says_so_and_offers_what_is_near(bob):
+    bob.open("/chat/")
+    exchange = ask(bob, "Who is the quokka of Ulaanbaatar?")
+    expect(exchange.locator(".is-refused")).to_have_text("Not answered by your sources")
+    expect(exchange.get_by_label("Sources").get_by_role("link").first).to_be_visible()
+
+
+def test_thumbs_become_feedback_and_judgments(bob):
+    bob.open("/chat/")
+    exchange = ask(bob)
+    good = exchange.get_by_role("button", name="A good answer")
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "true")
+    expect(good).to_be_focused()
+    source = exchange.locator("[data-source]").first
+    source.hover()
+    source.get_by_role("button", name="This source helps").click()
+    expect(source.get_by_role("button", name="This source helps")).to_have_attribute("aria-pressed", "true")
+    assert SearchRecord.objects.get().feedback == 1
+    assert Judgment.objects.get().by.username == "bob"
+    bob.page.reload()
+    expect(good).to_have_attribute("aria-pressed", "true")
+    good.click()
+    expect(good).to_have_attribute("aria-pressed", "false")
+    assert SearchRecord.objects.get().feedback is None
+
+
+def test_a_follow_up_says_what_was_searched_for(bob):
+    bob.open("/chat/")
+    ask(bob)
+    exchange = ask(bob, "And in production?")
+    expect(exchange.locator("[data-searched]")).to_contain_text("Searched for:")
+    expect(bob.page.locator("[data-exchange]")).to_have_count(2)
+
+
+def test_sources_are_chosen_in_the_composer(start):
+    alice = start(user="alice")
+    alice.open("/chat/")
+    page = alice.page
+    page.get_by_text("All sources").click()
+    page.get_by_label("Ledger").uncheck()
+    page.get_by_label("Vault").uncheck()
+    expect(page.locator("[data-picked]")).to_have_text("Runbooks")
+    page.get_by_label("Runbooks").click()
+    expect(page.get_by_label("Runbooks")).to_be_checked()
+    alice.press("Escape")
+    expect(page.get_by_label("Runbooks")).to_be_hidden()
+    ask(alice)
+    assert Conversation.objects.get().narrowing == {"include": ["runbooks"], "exclude": []}
+    page.reload()
+    expect(page.locator("[data-picked]")).to_have_text("Runbooks")
+
+
+def test_conversations_are_found_renamed_and_deleted(bob):
+    bob.open("/chat/")
+    ask(bob)
+    bob.open("/chat/")
+    ask(bob, "What does Q-4711 mean?")
+    page = bob.page
+    listed = page.get_by_role("navigation", name="Your conversations").get_by_role("link")
+    expect(listed.filter(has_text="Q-4711")).to_have_attribute("aria-current", "page")
+    page.get_by_label("Find a conversation").fill("staging")
+    expect(listed).to_have_text([QUESTION])
+    page.get_by_label("Find a conversation").fill("")
+    expect(listed).to_have_count(2)
+    item = page.locator(".chat-item").filter(has_text="staging")
+    item.hover()
+    item.locator("summary").first.click()
+    item.get_by_label("Title").fill("How to go back")
+    item.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("How to go back")
+    page.locator("#chat-menu summary").first.click()
+    page.locator("#chat-menu").get_by_text("Delete …").click()
+    page.locator("#chat-menu").get_by_role("button", name="Delete it").click()
+    expect(page.get_by_text("The conversation is deleted.")).to_be_visible()
+    assert Conversation.objects.get().title == "What does Q-4711 mean?"
+
+
+def test_an_answer_is_copied_with_its_markers(start):
+    browser = start(user="bob", permissions=["clipboard-read", "clipboard-write"])
+    browser.open("/chat/")
+    exchange = ask(browser)
+    exchange.get_by_role("button", name="Copy the answer").click()
+    expect(browser.page.locator("#announcement")).to_have_text("Copied.")
+    copied = browser.page.evaluate("navigator.clipboard.readText()")
+    assert "deployctl rollback" in copied
+    assert re.search(r"\[1\] Rolling back$", copied)
+
+
+def test_on_a_phone_history_is_a_drawer_and_nothing_scrolls_sideways(start, model):
+    model.says(f"{WRITTEN}\n\n| {' | '.join(f'A long heading {it}' for it in range(9))} |\n{'| --- ' * 9}|\n")
+    browser = start(user="bob", width=390, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    page = browser.page
+    browser.open("/chat/")
+    exchange = ask(browser)
+    assert not browser.scrolls_sideways()
+    assert page.get_by_label("Question", exact=True).bounding_box()["y"] > 600
+    exchange.locator("a.cite").first.tap()
+    sheet = page.get_by_role("dialog", name=re.compile("Rolling back"))
+    assert sheet.bounding_box()["width"] == 390
+    sheet.get_by_role("button", name="Close").tap()
+    expect(sheet).to_have_count(0)
+    drawer = page.get_by_role("complementary", name="Conversations")
+    expect(drawer).to_be_hidden()
+    page.get_by_role("link", name="Conversations", exact=True).tap()
+    expect(drawer.get_by_role("link", name=QUESTION)).to_be_in_viewport()
+    assert findings(page) == []
+    drawer.get_by_role("link", name="Close the conversations").tap()
+    expect(drawer).to_be_hidden()
+
+
+def test_without_javascript_the_answer_comes_with_the_page(start):
+    browser = start(user="bob", java_script_enabled=False)
+    browser.open("/chat/")
+    page = browser.page
+    page.get_by_label("Question", exact=True).fill(QUESTION)
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("[data-text]")).to_contain_text("deployctl rollback")
+    page.locator("a.cite").first.click()
+    expect(page).to_have_url(re.compile("#source-"))
+    page.locator("[data-source] a").first.click()
+    expect(page).to_have_url(re.compile("/documents/.*#chunk-"))
+
+
+def test_a_conversation_that_was_left_while_it_was_written_can_be_read_on(bob, model):
+    bob.open("/chat/")
+    page = bob.page
+    page.route("**/events/**", lambda route: route.abort())
+    bob.watch.left = True
+    exchange = asked(bob)
+    expect(exchange.locator("[data-events]").or_(exchange)).to_be_visible()
+    page.unroute("**/events/**")
+    page.reload()
+    expect(page.locator("[data-exchange]")).to_have_attribute("data-state", "done")
+    expect(page.locator("[data-text]")).to_contain_text("Mars")
+    bob.watch.complaints()
+
+
+def test_an_end_users_page_has_no_console_around_it_and_an_admins_has(bob, start):
+    bob.open("/chat/")
+    expect(bob.page.get_by_role("navigation", name="Console")).to_have_count(0)
+    expect(bob.page.get_by_role("button", name="Sign out")).to_be_visible()
+    alice = start(user="alice")
+    alice.open("/")
+    alice.page.get_by_role("navigation", name="Console").get_by_role("link", name="Chat").click()
+    expect(alice.page.get_by_role("navigation", name="Console")).to_be_visible()

@@ -1,0 +1,299 @@
+"""Language models in the console: list, trial, key, rules, deletion, usage."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from corecube.models import ApiKey, AuditEvent
+from corecube.secrets import Purpose, seal, unseal
+from retrieval.generate.clients import KEY
+from retrieval.models import LanguageModel, RoutingRule, Usage
+from tests.fake_llm import FakeLLM, Fault
+
+LIST = "/language-models/"
+NEW = "/language-models/new/"
+SECRET = "sk-hush-hush"
+
+
+@pytest.fixture
+def llm():
+    with FakeLLM(key=SECRET) as fake:
+        fake.says("ready")
+        yield fake
+
+
+@pytest.fixture
+def alice(browse):
+    return browse("alice")
+
+
+@pytest.fixture
+def form(llm):
+    def fields(**more):
+        return {
+            "name": "Our model",
+            "slug": "",
+            "api": "openai",
+            "base_url": llm.url,
+            "api_version": "",
+            "model": "fake-small",
+            "api_key": SECRET,
+            "context_tokens": "8192",
+            "max_answer_tokens": "1024",
+            "temperature": "0.1",
+            "timeout_seconds": "5",
+            "silence_seconds": "2",
+            "max_retries": "0",
+            "prompt_price": "0.5",
+            "completion_price": "1.5",
+            "fallback": "",
+            "is_default": "on",
+            "is_enabled": "on",
+            "do": "save",
+            **more,
+        }
+
+    return fields
+
+
+@pytest.fixture
+def stored(world, llm):
+    return LanguageModel.objects.create(
+        slug="ours",
+        name="Ours",
+        base_url=llm.url,
+        model="fake-small",
+        is_default=True,
+        max_retries=0,
+        sealed_key=seal({KEY: SECRET}, Purpose.LANGUAGE_MODEL),
+    )
+
+
+def audited(action):
+    return list(AuditEvent.objects.filter(action=action))
+
+
+@pytest.mark.parametrize(
+    "path", [LIST, NEW, "/language-models/ours/", "/language-models/ours/delete/", "/language-models/usage/"]
+)
+def test_pages_are_for_admins(stored, browse, path):
+    assert browse("bob").get(path).status_code == 404
+    assert browse("alice").get(path).status_code == 200
+
+
+@pytest.mark.parametrize("path", [NEW, "/language-models/ours/", "/language-models/routing/"])
+def test_changes_are_for_admins(stored, browse, form, path):
+    assert browse("bob").post(path, form()).status_code == 404
+    assert LanguageModel.objects.count() == 1
+
+
+def test_nothing_configured_says_what_happens_then(alice):
+    page = alice.get(LIST).content.decode()
+    assert "No language model yet" in page
+    assert "No rules" in page
+
+
+def test_the_rail_leads_there(alice):
+    assert f'href="{LIST}"' in alice.get(LIST).content.decode()
+
+
+def test_a_model_is_added_sealed_and_audited(alice, form):
+    got = alice.post(NEW, form())
+    assert (got.status_code, got.headers["Location"]) == (302, LIST)
+    model = LanguageModel.objects.get()
+    assert (model.slug, model.is_default, model.prompt_price) == ("our-model", True, Decimal("0.5"))
+    assert SECRET not in model.sealed_key
+    assert unseal(model.sealed_key, Purpose.LANGUAGE_MODEL) == {KEY: SECRET}
+    (event,) = audited("language_model.created")
+    assert SECRET not in json.dumps(event.details)
+    for path in (LIST, "/language-models/our-model/"):
+        page = alice.get(path).content.decode()
+        assert "Our model" in page
+        assert SECRET not in page
+
+
+def test_a_trial_shows_times_and_models_and_saves_nothing(alice, form, htmx):
+    got = alice.post(NEW, form(do="test"), headers=htmx)
+    page = got.content.decode()
+    assert got.status_code == 200
+    assert "It answers" in page
+    assert "ready" in page
+    assert "First token" in page
+    assert "fake-large" in page
+    assert "<html" not in page
+    assert SECRET not in page
+    assert not LanguageModel.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault.ERROR, "failed (status 500)"),
+        (Fault.NO_MODEL, "no such model"),
+        (Fault.GARBAGE, "cannot be read"),
+        (Fault.RATE_LIMITED, "takes no more requests"),
+    ],
+)
+def test_a_trial_that_fails_says_why(alice, form, llm, fault, words):
+    llm.fault = fault
+    page = alice.post(NEW, form(do="test")).content.decode()
+    assert "It does not answer" in page
+    assert words in page
+
+
+def test_a_wrong_key_is_said_and_not_repeated(alice, form):
+    page = alice.post(NEW, form(do="test", api_key="sk-wrong-one")).content.decode()
+    assert "refused the API key" in page
+    assert "sk-wrong-one" not in page
+
+
+def test_a_stored_model_is_tried_with_its_stored_key(alice, form, stored):
+    page = alice.post("/language-models/ours/", form(do="test", slug="ours", api_key="")).content.decode()
+    assert "It answers" in page
+
+
+@pytest.mark.parametrize("do", ["save", "test"])
+def test_the_key_does_not_follow_to_another_host(alice, form, stored, do):
+    with FakeLLM() as elsewhere:
+        got = alice.post("/language-models/ours/", form(do=do, slug="ours", api_key="", base_url=elsewhere.url))
+        assert got.status_code == 422
+        assert "now at another host" in got.content.decode()
+        assert elsewhere.headers == []
+        assert elsewhere.connections == 0
+    stored.refresh_from_db()
+    assert stored.base_url != elsewhere.url
+
+
+def test_another_path_of_the_same_host_keeps_the_key(alice, form, stored, llm):
+    got = alice.post("/language-models/ours/", form(slug="ours", api_key="", base_url=f"{llm.url}/deep"))
+    assert got.status_code == 302
+    stored.refresh_from_db()
+    assert unseal(stored.sealed_key, Purpose.LANGUAGE_MODEL) == {KEY: SECRET}
+
+
+def test_a_key_is_removed_when_asked(alice, form, stored):
+    alice.post("/language-models/ours/", form(slug="ours", api_key="", drop_key="on"))
+    stored.refresh_from_db()
+    assert stored.sealed_key == ""
+    (event,) = audited("language_model.changed")
+    assert "api_key" in event.details["changed"]
+
+
+def test_one_default_takes_the_place_of_the_other(alice, form, stored):
+    alice.post(NEW, form())
+    assert list(LanguageModel.objects.filter(is_default=True).values_list("slug", flat=True)) == ["our-model"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"base_url": "ftp://host/v1"}, "http"),
+        ({"base_url": "http://user:secret@host/v1"}, "must not hold a user"),
+        ({"slug": "extractive"}, "stands for something else"),
+        ({"slug": "ours"}, "has this slug"),
+        ({"name": "!!!"}, "letter from a to z"),
+        ({"api_key": "with blank"}, "visible ASCII"),
+        ({"max_answer_tokens": "8000"}, "at most half"),
+    ],
+)
+def test_what_is_wrong_is_said(alice, form, stored, fields, words):
+    got = alice.post(NEW, form(**fields))
+    assert got.status_code == 422
+    assert words in got.content.decode()
+    assert LanguageModel.objects.count() == 1
+
+
+def test_rules_are_set_and_removed(alice, stored, world):
+    address = "/language-models/routing/"
+    alice.post(address, {"compartment": world.ledger.compartment_id, "user": "", "language_model": "ours"})
+    alice.post(address, {"compartment": "", "user": "bob", "language_model": "none"})
+    page = alice.get(LIST).content.decode()
+    assert "its passages go to Ours only" in page
+    assert "answered by quotations only" in page
+    assert len(audited("routing.changed")) == 2
+    rule = RoutingRule.objects.get(user=world.bob)
+    alice.post(f"/language-models/routing/{rule.pk}/remove/")
+    assert RoutingRule.objects.count() == 1
+    assert len(audited("routing.removed")) == 1
+
+
+@pytest.mark.parametrize(
+    "fields", [{"user": "nobody"}, {"user": ""}, {"user": "bob", "compartment": "both"}, {"language_model": "gone"}]
+)
+def test_a_rule_that_cannot_be_is_refused(alice, stored, world, fields):
+    sent = {"compartment": "", "user": "bob", "language_model": "ours", **fields}
+    if sent["compartment"]:
+        sent["compartment"] = world.ledger.compartment_id
+    assert alice.post("/language-models/routing/", sent).status_code == 422
+    assert not RoutingRule.objects.exists()
+
+
+def test_a_model_with_rules_is_not_deleted(alice, stored, world):
+    RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=stored)
+    assert "Rules name this model" in alice.get("/language-models/ours/delete/").content.decode()
+    alice.post("/language-models/ours/delete/")
+    assert LanguageModel.objects.filter(slug="ours").exists()
+    RoutingRule.objects.all().delete()
+    alice.post("/language-models/ours/delete/")
+    assert not LanguageModel.objects.exists()
+    assert len(audited("language_model.deleted")) == 1
+
+
+def test_the_environments_model_is_locked(alice, form, settings, llm, world):
+    settings.CORECUBE_LLM_URL, settings.CORECUBE_LLM_MODEL = llm.url, "fake-large"
+    settings.CORECUBE_LLM_API_KEY = SECRET
+    page = alice.get(LIST).content.decode()
+    assert "environment" in page
+    assert "default" in page
+    page = alice.get("/language-models/environment/").content.decode()
+    assert "CORECUBE_LLM_URL" in page
+    assert SECRET not in page
+    assert "It answers" in alice.post("/language-models/environment/", form(do="test")).content.decode()
+    sent = form(base_url="http://evil.example/v1", model="other", api_key="x", prompt_price="3", slug="new-slug")
+    assert alice.post("/language-models/environment/", sent).status_code == 302
+    model = LanguageModel.objects.get()
+    assert (model.slug, model.base_url, model.model, model.sealed_key) == ("environment", llm.url, "fake-large", "")
+    assert model.prompt_price == 3
+    alice.post("/language-models/environment/delete/")
+    assert LanguageModel.objects.exists()
+
+
+@pytest.fixture
+def used(world, stored):
+    key, _ = ApiKey.issue(user=world.bob, name="program")
+    row = {"language_model": stored, "model_name": "Ours", "prompt_tokens": 1000, "completion_tokens": 50, "seconds": 1}
+    Usage.objects.create(user=world.bob, key=key, cost=Decimal("0.25"), **row)
+    Usage.objects.create(user=world.bob, cost=Decimal("0.5"), **row)
+    Usage.objects.create(user=world.alice, cost=Decimal("1.5"), is_estimated=True, **row)
+
+
+def test_usage_is_summed_by_model_user_key_and_month(alice, used):
+    page = alice.get("/language-models/usage/").content.decode()
+    for words in ("By model", "By user", "By API key", "By month", "3,000", "2.25", "0.7500", "program", "Cost by day"):
+        assert words in page
+
+
+def test_usage_of_who_is_gone_stays(alice, used, world, stored):
+    stored.delete()
+    world.bob.delete()
+    page = alice.get("/language-models/usage/").content.decode()
+    assert "Ours (deleted)" in page
+    assert "a deleted user" in page
+    assert "2.25" in page
+
+
+def test_no_usage_says_so(alice):
+    assert "Nothing was used" in alice.get("/language-models/usage/?days=nonsense").content.decode()
+
+
+def test_usage_costs_few_queries(alice, used, django_assert_max_num_queries):
+    with django_assert_max_num_queries(9):
+        alice.get("/language-models/usage/")
+
+
+def test_the_list_costs_few_queries(alice, stored, django_assert_max_num_queries):
+    for number in range(10):
+        LanguageModel.objects.create(slug=f"m{number}", name=f"M{number}", base_url="http://h/v1", model="m")
+    with django_assert_max_num_queries(7):
+        alice.get(LIST)

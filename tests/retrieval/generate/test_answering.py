@@ -1,0 +1,192 @@
+"""From a finished search to an answer: who writes it, what happens meanwhile, and how it ends."""
+
+import asyncio
+import uuid
+from contextlib import aclosing
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from corecube.access import Principal
+from corecube.errors import UnavailableError
+from corecube.models import User
+from retrieval.config import PresetConfig
+from retrieval.generate.answering import Answering, answer_events, answered, note, prepare
+from retrieval.generate.events import Cited, Done, Failed, Text
+from retrieval.generate.prompt import REFUSAL
+from retrieval.generate.types import Citation, Notice, Route, TokenUsage, Turn, Window
+from retrieval.models import SearchRecord
+from retrieval.presets import Preset
+from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.testing import HashEncoder, ScriptedProvider
+from retrieval.types import QueryTerms
+from tests.passages import made
+
+QUEUE = made(1, "Draining the queue takes four minutes. A stuck worker raises Q-4711.", "Queues")
+STAGING = made(2, "Run deployctl rollback before touching the staging database.", "Rollback")
+
+
+@pytest.fixture
+def answering():
+    """Return a function that makes what is needed to let providers answer from two passages."""
+
+    def make(*providers, passages=(QUEUE, STAGING), notices=(), **more):
+        state = SimpleNamespace(terms=QueryTerms(), passages=passages)
+        preset = Preset("corecube", "Hybrid.", PresetConfig(), lambda *_: None)
+        return Answering(
+            outcome=SearchOutcome(uuid.UUID(int=1), preset, "v", state),
+            principal=Principal(User(username="alice")),
+            route=Route(providers, notices),
+            encoder=HashEncoder(),
+            question="How long does draining take?",
+            **more,
+        )
+
+    return make
+
+
+def events_of(answering):
+    async def read():
+        return [event async for event in answer_events(answering)]
+
+    return asyncio.run(read())
+
+
+def text_of(events):
+    return "".join(event.text for event in events if isinstance(event, Text))
+
+
+def test_text_and_citations_come_as_they_settle_and_then_the_whole(answering):
+    *events, done = events_of(answering(ScriptedProvider("It takes four minutes [", "1", ", 9].", TokenUsage(30, 6))))
+    assert events == [Text("It takes four minutes"), Text(" [1]."), Cited((Citation(1, 22, 25),))]
+    assert isinstance(done, Done)
+    assert (done.text, done.citations, done.cited) == ("It takes four minutes [1].", (Citation(1, 22, 25),), (1,))
+    assert (done.provider, done.extractive, done.refused, done.removed) == ("scripted", False, False, 1)
+    assert (done.usage, done.unsupported, done.notices) == (TokenUsage(30, 6), (), ())
+
+
+def test_without_the_services_word_usage_is_estimated_and_says_so(answering):
+    done = answered(answering(ScriptedProvider("Four minutes [1].")))
+    # "How long does draining take?" is 6 tokens and each passage 12; "Four minutes [1]." is 6.
+    assert done.usage == TokenUsage(6 + 24, 6, is_estimated=True)
+
+
+def test_blanks_before_the_first_word_are_left_out(answering):
+    assert text_of(events_of(answering(ScriptedProvider(" \n", "\n Four", " [1]")))) == "Four [1]"
+
+
+def test_a_provider_that_fails_before_its_first_word_is_followed_by_the_next(answering):
+    first, second = ScriptedProvider("", UnavailableError("Down."), name="one"), ScriptedProvider("Yes [1]", name="two")
+    events = events_of(answering(first, second, notices=(Notice("bound_to_model", "Only one may."),)))
+    notices = [event for event in events if isinstance(event, Notice)]
+    assert [notice.code for notice in notices] == ["bound_to_model", "fell_back"]
+    assert (events[-1].text, events[-1].provider, events[-1].notices) == ("Yes [1]", "two", tuple(notices))
+    assert "Down" not in notices[1].text
+    assert (first.begun, first.ended, second.begun) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("steps", [(), ("  ", "\n"), (TokenUsage(3, 0),)])
+def test_a_provider_without_a_word_has_not_answered(answering, steps):
+    assert answered(answering(ScriptedProvider(*steps), ScriptedProvider("Yes", name="two"))).provider == "two"
+
+
+def test_when_all_fail_the_last_failure_is_raised(answering):
+    providers = ScriptedProvider(UnavailableError("One.")), ScriptedProvider(UnavailableError("Two."))
+    with pytest.raises(UnavailableError, match="Two"):
+        events_of(answering(*providers))
+
+
+def test_a_failure_after_the_first_word_ends_the_answer_with_what_there_is(answering):
+    follower = ScriptedProvider("never asked")
+    events = events_of(answering(ScriptedProvider("Half a [1] sen", UnavailableError("Cut.")), follower))
+    failed = events[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.error.code, failed.so_far.text, failed.so_far.cited) == ("unavailable", "Half a [1] sen", (1,))
+    assert failed.so_far.usage.is_estimated
+    assert follower.begun == 0
+
+
+def test_an_unknown_failure_keeps_its_words_to_itself(answering):
+    failed = events_of(answering(ScriptedProvider("Half", ValueError("secret"))))[-1]
+    assert (failed.error.code, "secret" in str(failed.error)) == ("internal_error", False)
+
+
+def test_who_does_not_stream_gets_the_failure_raised(answering):
+    with pytest.raises(UnavailableError):
+        answered(answering(ScriptedProvider("Half", UnavailableError("Cut."))))
+
+
+def test_a_marker_that_was_cut_off_is_never_shown(answering):
+    *events, failed = events_of(answering(ScriptedProvider("Half of it [", "1", UnavailableError("Cut."))))
+    assert text_of(events) == failed.so_far.text == "Half of it"
+
+
+def test_a_reader_who_leaves_stops_the_provider_at_once(answering):
+    provider = ScriptedProvider("One ", 60.0, "two")
+
+    async def leave():
+        async with aclosing(answer_events(answering(provider))) as events:
+            await anext(events)
+        return provider.ended, len(asyncio.all_tasks())
+
+    assert asyncio.run(leave()) == (1, 1)
+
+
+def test_a_refusal_is_told_and_not_checked(answering):
+    done = answered(answering(ScriptedProvider(f"{REFUSAL} Nothing is said of the regatta.")))
+    assert (done.refused, done.unsupported) == (True, ())
+
+
+def test_sentences_without_support_are_marked_where_they_stand(answering):
+    done = answered(answering(ScriptedProvider("Draining takes four minutes [1]. It takes nine hours on Mondays [1].")))
+    assert [(done.text[it.start : it.end], it.reason) for it in done.unsupported] == [
+        ("It takes nine hours on Mondays [1].", "number")
+    ]
+
+
+def test_a_task_is_cut_to_the_providers_window_and_the_reader_told(answering):
+    provider = ScriptedProvider("Yes [1] and [2].", window=Window(1024, 16))
+    long = made(2, "word " * 900)
+    history = (Turn("q", "a " * 900),)
+    done = answered(answering(provider, passages=(QUEUE, long), history=history))
+    assert (provider.tasks[0].passages, provider.tasks[0].history) == ((QUEUE,), ())
+    assert [notice.code for notice in done.notices] == ["context_shortened", "history_shortened"]
+    # A passage that the model has not seen cannot be cited.
+    assert (done.text, done.removed) == ("Yes [1] and.", 1)
+
+
+def test_a_provider_for_which_the_question_is_too_long_is_passed_over(answering):
+    small = ScriptedProvider("small", window=Window(1024, 1000), name="small")
+    done = answered(answering(small, ScriptedProvider("large", name="large")))
+    assert (done.provider, small.begun) == ("large", 0)
+
+
+def test_prepared_from_a_search_the_extractive_answer_quotes(world):
+    principal = world.principal("bob")
+    outcome = search(SearchRequest(text="rollback staging database"), principal=principal)
+    done = answered(prepare(outcome, principal))
+    assert (done.extractive, done.refused, done.unsupported) == (True, False, ())
+    assert "Run deployctl rollback before touching the staging database." in done.text
+    assert done.usage.is_estimated
+
+
+def test_where_nothing_was_found_only_the_extractive_answerer_speaks(world, monkeypatch):
+    from retrieval.generate import answering as module
+
+    principal = world.principal("charlie")
+    outcome = search(SearchRequest(text="rollback"), principal=principal)
+    quoting = prepare(outcome, principal).route.providers[-1]
+    route = Route((ScriptedProvider("I guess that it is fine."), quoting))
+    monkeypatch.setattr(module, "route_for", lambda *_: route)
+    done = answered(prepare(outcome, principal))
+    assert (done.provider, done.refused) == ("extractive", True)
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_the_searchs_record_knows_a_refusal(world, refused):
+    principal = world.principal("bob")
+    outcome = search(SearchRequest(text="rollback staging database"), principal=principal)
+    prepared = prepare(outcome, principal)
+    note(prepared, replace(answered(prepared), refused=refused))
+    assert SearchRecord.objects.get(pk=outcome.id).is_refused is refused

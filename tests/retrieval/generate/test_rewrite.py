@@ -1,0 +1,81 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from retrieval.generate.rewrite import Said, depends, stand_alone
+
+LIMIT = Said("What is the credit limit of Marrowfield Foods?", ("Credit control",))
+LEVEL = Said("How quickly is SEV1 answered in 2026?")
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "searched"),
+    [
+        # A pronoun takes the topic and a title that is about the same.
+        ("Who approves it?", LIMIT, "Who approves it? (credit limit Marrowfield Foods control)"),
+        # Elliptical questions do, too.
+        ("Why?", LIMIT, "Why? (credit limit Marrowfield Foods control)"),
+        ("Who decides?", LEVEL, "Who decides? (SEV1 answered 2026)"),
+        # Another thing of the same kind takes the place of the first.
+        ("And of Quillon?", LIMIT, "And of Quillon? (credit limit)"),
+        ("What about SEV2?", LEVEL, "What about SEV2? (answered 2026)"),
+        ("And in 2025?", LEVEL, "And in 2025? (SEV1 answered)"),
+        # A word that is there already is not said twice, in whatever form.
+        ("And what are the limits of it?", LIMIT, "And what are the limits of it? (credit Marrowfield Foods)"),
+    ],
+)
+def test_a_follow_up_takes_over_what_it_leaves_out(question, before, searched):
+    assert stand_alone(question, [before]).searched == searched
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "GAN-0x2F",
+        "ammonia",
+        "Who owns Berth?",
+        "What does LDR-5521 mean and how do I put it right?",
+        "How many hours does it take to freeze whole fish in cartons?",
+        "Is it allowed to eat in the break room?",
+        "Is there a reward for bringing a friend?",
+        "How did we notice that a bill was not genuine?",
+        "The chamber has closed behind me and I cannot get out",
+        "How many guests can one employee look after?",
+        '"credit limit" -Marrowfield',
+        "what about -it",
+        "Does anybody make use of the warmth that the plant gives off?",
+    ],
+)
+def test_a_question_that_stands_alone_stays_as_it_is(question):
+    rewriting = stand_alone(question, [LIMIT])
+    assert rewriting.searched == rewriting.asked == question
+    assert not rewriting.is_rewritten
+    assert not rewriting.is_follow_up
+
+
+def test_nothing_is_carried_into_the_first_question():
+    assert depends("Who approves it?")
+    assert stand_alone("Who approves it?", []).searched == "Who approves it?"
+
+
+def test_a_third_question_stands_on_both_before_it():
+    said = [LIMIT, Said("Who approves it?", ("Who does what",))]
+    assert stand_alone("Since when?", said).searched == "Since when? (approves credit limit Marrowfield Foods control)"
+
+
+def test_a_new_topic_leaves_the_old_one_behind():
+    said = [LIMIT, Said("On which port does Plover listen?", ("Service catalogue",))]
+    assert stand_alone("Who owns it?", said).searched == "Who owns it? (port Plover listen)"
+
+
+def test_a_title_about_something_else_is_not_carried():
+    said = Said("Who is the manager of Vessing?", ("Docks at Vessing closed in December for painting",))
+    assert "Docks" not in stand_alone("Who stands in for him?", [said]).searched
+
+
+@given(st.text(), st.lists(st.builds(Said, st.text(), st.lists(st.text()).map(tuple)), max_size=3))
+def test_whatever_was_said_the_question_comes_first_and_grows_by_little(question, before):
+    rewriting = stand_alone(question, before)
+    assert rewriting.searched.startswith(question.rstrip())
+    assert len(rewriting.carried) <= 16
+    assert rewriting.is_rewritten == bool(rewriting.carried)
