@@ -55,7 +55,7 @@ GROUPS: Final = (
         "Sources",
         (
             Entry("Connections", "explorer:connections", "connections", "connections"),
-            Entry("Documents", "explorer:documents", "documents", "documents"),
+            Entry("Documents", "explorer:documents", "documents", "documents", admins_only=False),
             Entry("Jobs", "explorer:jobs", "jobs", "jobs"),
         ),
     ),

@@ -34,5 +34,5 @@ class Chart:
 
     @property
     def figure(self) -> dict[str, Any]:
-        """What the page hands to the script."""
+        """What the page hands to the script, as JSON."""
         return {"data": list(self.data), "layout": dict(self.layout), "height": self.height}

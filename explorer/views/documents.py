@@ -88,5 +88,5 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
         raise Http404
     chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
     panel = document_panel(found, chunks, scope=scope, now=timezone.now())
-    context = {"document": panel, "section": "explorer", "run_as": "" if principal.user == viewer else principal.user}
+    context = {"document": panel, "section": "documents", "run_as": "" if principal.user == viewer else principal.user}
     return render(request, "explorer/document.html", context)

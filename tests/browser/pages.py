@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 #: Name of a page's picture, and its address with places for what is looked at.
 PAGES = {
+    "overview": "/overview/",
+    "overview-guide": "/overview/?guide=1",
     "explorer": "/",
     "explorer-hits": "/?q={query}",
     "explorer-ledger": "/?q={query}&hit=2",
@@ -14,10 +16,11 @@ PAGES = {
     "explorer-answer": "/?q={query}&tab=answer",
     "explorer-where": "/?q={query}&tab=where&find={title}&pin={document}",
     "explorer-where-lost": "/?q={query}&tab=where&as={person}&pin={hidden}",
+    "explorer-scores": "/?q={query}&tab=scores",
     "explorer-trace": "/?q={query}&tab=trace",
     "explorer-scope": "/?q={query}&tab=scope",
     "explorer-run-as": "/?q={query}&as={person}",
-    "explorer-nothing": "/?q={nonsense}",
+    "explorer-nothing": "/?q={query}&as={person}&{without}",
     "explorer-failed": "/?q=%20",
     "compare": "/compare/",
     "compare-modes": "/compare/?q={query}&a=corecube:live:fulltext&b=corecube:live:dense",
@@ -59,6 +62,10 @@ PAGES = {
     "presets": "/presets/",
     "preset": "/presets/corecube/",
     "preset-promote": "/presets/corecube/promote/1/",
+    "models": "/models/",
+    "index-switch": "/models/indexes/{index}/switch/",
+    "index-drop": "/models/indexes/{index}/drop/",
+    "health": "/health/",
     "password": "/password/",
     "not-found": "/no-such-page/",
 }
@@ -83,6 +90,7 @@ class Places:
     query: str
     nonsense: str
     person: str
+    without: str
     title: str
     document: str
     hidden: str
@@ -94,6 +102,7 @@ class Places:
     user: str
     group: str
     key: str
+    index: str
 
     def addresses(self, pages):
         """Return the addresses of pages by their names."""

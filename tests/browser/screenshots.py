@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,13 +21,19 @@ FOLDER = ROOT / "docs" / "screenshots"
 SIZES = {1440: 900, 390: 844}
 #: The most that a picture shows of a long page.
 _TALLEST = {1440: 2000, 390: 2400}
-#: Colours of a picture, those that are rare among them: the folder stays small.
-_COLOURS = 64
-#: Shows the folder of the sample company as another installation has it.
-_MASK_PATHS = """([own, shown]) => {
+#: Colours of a picture: the folder stays small.
+_COMMONEST, _COLOURS = 24, 48
+#: Shows folders and the machine as another installation has them.
+_MASK = """(names) => {
+  const masked = (text) => names.reduce((known, [own, shown]) => known.replaceAll(own, shown), text);
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replaceAll(own, shown);
-  for (const field of document.querySelectorAll("input")) field.value = field.value.replaceAll(own, shown);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data;
+    if (masked(text) !== text) walker.currentNode.data = masked(text);
+  }
+  for (const field of document.querySelectorAll("input[type=text]")) {
+    if (masked(field.value) !== field.value) field.value = masked(field.value);
+  }
 }"""
 _READY = re.compile(r"CoreCube is ready: (\S+)")
 _PASSWORD = re.compile(r"^  (\S+) +(\S+)  Administrator$")
@@ -43,6 +50,8 @@ ASKED = {
     "jun": ("What is the maximum of salary band K5?", "What does lunch in the canteen cost?", "visitor rules"),
 }
 _TELLING = {"overview", "log", "audit", "health"}
+#: How this machine's names are shown.
+NAMES = [[str(ROOT), "/srv/corecube"], [f"{socket.gethostname()}:", "server:"]]
 QUERY = "how do we fail over the larder database?"
 
 
@@ -89,7 +98,7 @@ def ask(page, question, person=""):
 
 
 def live_a_little(page):
-    """Ask what the company asks, judge a ranking and keep its question, try a draft, make a key."""
+    """Ask what the company asks, judge a ranking and keep its question, try a draft, begin an index, make a key."""
     for person, questions in ASKED.items():
         for question in questions:
             ask(page, question, "" if person == "admin" else person)
@@ -99,12 +108,19 @@ def live_a_little(page):
         expect(page.locator(f"#judge-{rank}-{grade}")).to_have_attribute("aria-pressed", "true")
     page.get_by_text("Save as a case").click()
     page.locator(".case-form").get_by_role("button", name="Save").click()
+    page.locator(".notice.is-good").wait_for()
     page.goto("/presets/corecube/")
     page.locator("[name='blend.freshness']").fill("0.2")
     page.locator(".tunable-save button").click()
+    page.locator(".changes").wait_for()
+    page.goto("/models/")
+    page.get_by_label("Model", exact=True).select_option("bge-small-en-v1.5-fp32")
+    page.get_by_role("button", name="Begin an index").click()
+    page.locator("[data-index]").nth(1).wait_for()
     page.goto("/keys/new/")
     page.get_by_label("Name", exact=True).fill("Nightly report")
     page.get_by_role("button", name="Create key").click()
+    page.locator("[data-secret]").wait_for()
 
 
 def places(page):
@@ -119,6 +135,7 @@ def places(page):
         query=query,
         nonsense="xylophone",
         person="jun",
+        without="without=handbook&without=meetings&without=website",
         title="failover",
         document=first(f"/?q={query}", ".hit-open"),
         hidden=first("/?q=salary+bands", ".hit-open"),
@@ -129,6 +146,7 @@ def places(page):
         compartment=first("/access/compartments/", "main a[href^='/access/compartments/']:not([href*=new])"),
         user=first("/access/users/", "main a[href^='/access/users/']:not([href*=new])"),
         group=first("/access/groups/", "main a[href^='/access/groups/']:not([href*=new])"),
+        index=first("/models/", "main a[href$='/drop/']", -3),
         key=first("/access/keys/", "main a[href*=revoke]", -3),
     )
 
@@ -155,13 +173,19 @@ def _wait_until_drawn(page):
         chart.scroll_into_view_if_needed()
         expect(chart).to_have_class(re.compile("is-drawn"))
     page.evaluate("window.scrollTo(0, 0)")
-    page.evaluate(_MASK_PATHS, [str(ROOT), "/srv/corecube"])
+    page.evaluate(_MASK, NAMES)
     page.wait_for_timeout(200)
 
 
 def _save(picture, path):
+    """Save a picture in few colours: the commonest as they are, and those that cover the rest."""
     image = Image.open(BytesIO(picture)).convert("RGB")
-    image.quantize(_COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+    counted = sorted(image.getcolors(image.width * image.height), reverse=True)
+    common = [channel for _, colour in counted[:_COMMONEST] for channel in colour]
+    covering = image.quantize(_COLOURS, method=Image.Quantize.MAXCOVERAGE).getpalette()[: 3 * _COLOURS]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*common, *covering])
+    image.quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main():
@@ -174,6 +198,7 @@ def main():
         running(Path(folder)) as (address, name, password),
         sync_playwright() as playwright,
     ):
+        NAMES.insert(0, [folder, "/srv/corecube/var"])
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = chromium.new_context(base_url=address).new_page()
         for outside, path in OUTSIDE.items():

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from corecube.models import ApiKey
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Document, SearchRecord
+from retrieval.models import Document, EmbeddingIndex, SearchRecord
 from retrieval.preset_versions import save_draft
 from retrieval.presets import preset_named
 from tests.browser.pages import ERRORS, OUTSIDE, PAGES, PLAIN_PAGES, Places
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
     "audit_export",
+    "build_index",
     "change_active",
     "change_admin",
     "change_case",
@@ -32,14 +33,17 @@ NO_PAGES = {
     "connection_sight",
     "delete_question_set",
     "discard_draft",
+    "dismiss_guide",
     "export_judgments",
     "import_judgments",
     "judge",
     "measure_set",
     "new_connection_sight",
     "new_link",
+    "overview_jobs",
     "retry_job",
     "save_as_case",
+    "start_index",
     "switch_connection",
     "sync_connection",
     "upload",
@@ -82,6 +86,7 @@ def places(world):
         query="rollback+staging",
         nonsense="quokka+bandicoot",
         person="bob",
+        without="without=runbooks",
         title="rolling",
         document=str(Document.objects.get(external_id="rollback.md").pk),
         hidden=str(Document.objects.get(external_id="breach.md").pk),
@@ -92,8 +97,17 @@ def places(world):
         compartment="engineering",
         user=str(world.bob.pk),
         group=str(Group.objects.get().pk),
+        index=str(_other_index().pk),
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
     )
+
+
+def _other_index():
+    """Keep an index beside the one that is searched."""
+    index = EmbeddingIndex.objects.get()
+    index.pk, index.model, index.status = None, "another-model", EmbeddingIndex.Status.BUILDING
+    index.save()
+    return index
 
 
 def _asked_and_judged(world):

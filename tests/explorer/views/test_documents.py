@@ -50,6 +50,15 @@ def test_without_a_session_there_is_only_the_sign_in_page(client, address):
     assert client.get(address("Rolling back")).status_code == 302
 
 
+def test_a_chunks_salience_is_shown_once_it_is_known(browse, address, world):
+    chunks = Chunk.objects.filter(document__title="Rolling back")
+    chunks.update(salience=0.126)
+    page = browse("bob").get(address("Rolling back")).content.decode()
+    assert page.count("salience 0.13") == chunks.count()
+    chunks.update(salience=None)
+    assert "salience" not in browse("bob").get(address("Rolling back")).content.decode()
+
+
 def test_what_a_language_model_wrote_is_shown_as_such_and_escaped(browse, address, world):
     Chunk.objects.filter(document__title="Rolling back").update(
         context_line="<b>Of the release.</b>", questions=["Who drains <i>it</i>?"]

@@ -47,12 +47,18 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/connections/{slug}",
         "/api/v1/connections/{slug}/check",
         "/api/v1/connections/{slug}/dry-run",
+        "/api/v1/feedback",
+        "/api/v1/judgments",
         "/api/v1/jobs",
         "/api/v1/jobs/{job_id}",
         "/api/v1/jobs/{job_id}/cancel",
         "/api/v1/jobs/{job_id}/retry",
         "/api/v1/lifeline",
         "/api/v1/indexes",
+        "/api/v1/indexes/rollback",
+        "/api/v1/indexes/{number}/build",
+        "/api/v1/indexes/{number}/drop",
+        "/api/v1/indexes/{number}/switch",
     }
     assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100
     assert "401" in described["paths"]["/api/v1/search"]["post"]["responses"]
