@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueError
 
@@ -53,11 +52,6 @@ def messages_waiting() -> int | None:
     except (QueueError, OSError) as error:
         logger.warning("queue.unavailable error=%s", type(error).__name__)
         return None
-
-
-def living() -> QuerySet[Worker]:
-    """Return the workers that gave a sign of life lately."""
-    return Worker.objects.filter(seen_at__gte=alive_since())
 
 
 def lost(workers: Sequence[Worker]) -> list[Worker]:

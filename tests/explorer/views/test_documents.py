@@ -25,6 +25,13 @@ def test_a_document_shows_its_chunks_in_order(browse, address):
     )
 
 
+def test_who_opened_a_document_is_remembered(browse, address, world):
+    browse("bob").get(address("Rolling back"))
+    browse("bob").get(address("Breach of March"))
+    read = AuditEvent.objects.get(action="document.read")
+    assert (read.actor, read.subject) == (world.bob, str(Document.objects.get(title="Rolling back").pk))
+
+
 @pytest.mark.parametrize("name", ["bob", "charlie"])
 def test_a_document_outside_the_scope_does_not_exist(browse, address, name):
     hidden = browse(name).get(address("Breach of March"))

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from retrieval.ingest.workers import give_sign, living, lost, messages_waiting, take_leave
+from retrieval.ingest.workers import give_sign, lost, messages_waiting, take_leave
 from retrieval.models import Worker
 
 pytestmark = pytest.mark.django_db
@@ -18,14 +18,13 @@ def test_a_worker_has_one_row_however_often_it_speaks():
     again = Worker.objects.get()
     assert again.started_at == first.started_at
     assert again.seen_at >= first.seen_at
-    assert list(living()) == [again]
+    assert not lost([again])
 
 
 def test_one_that_fell_silent_is_lost_and_then_forgotten(settings):
     now = timezone.now()
     give_sign(host="vm", pid=7)
     Worker.objects.update(seen_at=now - timedelta(seconds=settings.CORECUBE_LOST_SECONDS + 1))
-    assert not living().exists()
     assert [worker.pid for worker in lost(list(Worker.objects.all()))] == [7]
     Worker.objects.update(seen_at=now - timedelta(hours=2))
     give_sign(host="vm", pid=8)
@@ -40,4 +39,6 @@ def test_one_that_ends_takes_its_row_with_it():
 
 
 def test_a_queue_that_answers_is_counted():
-    assert messages_waiting() == 0
+    waiting = messages_waiting()
+    assert waiting is not None
+    assert waiting >= 0
