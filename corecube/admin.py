@@ -1,10 +1,12 @@
 """Django admin for the governance tables: the long tail beside the console."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
 
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
@@ -14,8 +16,71 @@ from corecube.connectors import CONNECTORS, checked_config
 from corecube.errors import ConfigError
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
 
+#: Longest subject that the audit log keeps.
+_LONGEST_SUBJECT: Final = 200
+
 admin.site.site_header = admin.site.site_title = "CoreCube administration"
-admin.site.register(User, UserAdmin)
+admin.site.unregister(Group)
+
+
+class Audited(admin.ModelAdmin):
+    """Writes what is changed here to the audit log as well: which fields, and never their values."""
+
+    #: The first word of its events.
+    noun: ClassVar[str]
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401 -- Django's signature
+        """Log that a row was added."""
+        self._audit("created", request, obj)
+        return super().log_addition(request, obj, message)
+
+    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> Any:  # noqa: ANN401 -- Django's signature
+        """Log that a row was changed; nothing where it was saved as it was."""
+        if message:
+            self._audit("changed", request, obj, changed=list(_changes(message)))
+        return super().log_change(request, obj, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:  # noqa: ANN401 -- Django's signature
+        """Log that rows are about to be deleted."""
+        for obj in queryset:
+            self._audit("deleted", request, obj)
+        return super().log_deletions(request, queryset)
+
+    def _audit(self, verb: str, request: HttpRequest, obj: object, **details: object) -> None:
+        actor = request.user if isinstance(request.user, User) else None
+        subject = getattr(obj, "slug", "") or str(obj)
+        audit.record(f"{self.noun}.{verb}", actor=actor, subject=subject[:_LONGEST_SUBJECT], **details)
+
+
+def _changes(message: list[dict[str, dict[str, Any]]]) -> Iterator[str]:
+    """Yield what was changed, in words: "name", "added grant group finance on ledger", without the values."""
+    for part in message:
+        for verb, told in part.items():
+            row = f"{verb} {told['name']} {told['object']}" if "name" in told else ""
+            fields = ", ".join(field.lower() for field in told.get("fields", ()))
+            yield from [": ".join(filter(None, (row, fields)))] if row else fields.split(", ")
+
+
+@admin.register(User)
+class AuditedUserAdmin(Audited, UserAdmin):
+    """Users, with their permissions in here.
+
+    Who is an admin, and who may sign in, is changed in the console alone: it keeps the last admin, and ends sessions.
+    """
+
+    noun = "user"
+    readonly_fields = (*UserAdmin.readonly_fields, "is_active", "is_staff", "is_superuser", "last_login", "date_joined")
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:  # noqa: ARG002 -- Django's signature
+        """Return False."""
+        return False
+
+
+@admin.register(Group)
+class AuditedGroupAdmin(Audited, GroupAdmin):
+    """Groups, with their permissions in here."""
+
+    noun = "group"
 
 
 class GrantInline(admin.TabularInline):
@@ -26,9 +91,10 @@ class GrantInline(admin.TabularInline):
 
 
 @admin.register(Compartment)
-class CompartmentAdmin(admin.ModelAdmin):
+class CompartmentAdmin(Audited):
     """Compartments with their grants."""
 
+    noun = "compartment"
     list_display = ("name", "slug", "description")
     search_fields = ("name", "slug")
     prepopulated_fields = {"slug": ("name",)}
@@ -36,9 +102,10 @@ class CompartmentAdmin(admin.ModelAdmin):
 
 
 @admin.register(Grant)
-class GrantAdmin(admin.ModelAdmin):
+class GrantAdmin(Audited):
     """Who may see which compartment, up to where."""
 
+    noun = "grant"
     list_display = ("holder", "compartment", "clearance")
     list_filter = ("compartment", "clearance", "group")
     list_select_related = ("user", "group", "compartment")
@@ -80,9 +147,10 @@ class ConnectionForm(forms.ModelForm):
 
 
 @admin.register(Connection)
-class ConnectionAdmin(admin.ModelAdmin):
+class ConnectionAdmin(Audited):
     """Sources and where they stand."""
 
+    noun = "connection"
     form = ConnectionForm
     list_display = ("name", "kind", "compartment", "sensitivity", "trust", "enabled", "last_synced_at")
     list_filter = ("kind", "compartment", "sensitivity", "enabled")
@@ -90,18 +158,12 @@ class ConnectionAdmin(admin.ModelAdmin):
     prepopulated_fields = {"slug": ("name",)}
     readonly_fields = ("last_synced_at",)
 
-    def save_model(self, request: HttpRequest, obj: Connection, form: Any, change: bool) -> None:  # noqa: ANN401, FBT001 -- Django's signature
-        """Save the connection and log which settings were changed."""
-        super().save_model(request, obj, form, change)
-        actor = request.user if isinstance(request.user, User) else None
-        verb = "changed" if change else "created"
-        audit.record(f"connection.{verb}", actor=actor, subject=obj.slug, changed=list(form.changed_data))
-
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):
+class ApiKeyAdmin(Audited):
     """API keys. They are made in the console, which shows a secret once and passes it through no cookie."""
 
+    noun = "key"
     list_display = ("name", "prefix", "user", "created_at", "expires_at", "revoked_at", "last_used_at")
     list_select_related = ("user",)
     readonly_fields = ("user", "prefix", "created_at", "last_used_at")

@@ -111,7 +111,7 @@ class LogFilter:
         if self.surface:
             wanted &= Q(surface=self.surface)
         if self.text:
-            wanted &= Q(query__icontains=self.text)
+            wanted &= Q(query__in_any_case=self.text)
         for name in self.flags:
             wanted &= self.flag(name)
         return wanted

@@ -56,7 +56,7 @@ GROUPS: Final = (
         "Sources",
         (
             Entry("Connections", "explorer:connections", "connections", "connections"),
-            Entry("Documents", "explorer:documents", "documents", "documents"),
+            Entry("Documents", "explorer:documents", "documents", "documents", admins_only=False),
             Entry("Jobs", "explorer:jobs", "jobs", "jobs"),
         ),
     ),
@@ -84,9 +84,13 @@ GROUPS: Final = (
 
 
 def navigation(request: HttpRequest) -> dict[str, object]:
-    """Return the rail's groups for templates."""
-    is_admin = bool(getattr(request.user, "is_admin", False)) if hasattr(request, "user") else False
-    return {"navigation": tuple(_visible(is_admin=is_admin))}
+    """Return the rail's groups for templates; only a page with a rail asks who is signed in."""
+
+    def groups() -> tuple[Group, ...]:
+        user = getattr(request, "user", None)
+        return tuple(_visible(is_admin=bool(getattr(user, "is_admin", False))))
+
+    return {"navigation": groups}
 
 
 def _visible(*, is_admin: bool) -> Iterator[Group]:

@@ -44,7 +44,7 @@ def wake_workers() -> None:
 
 
 def tick() -> None:
-    """Queue the syncs that are due, forget old searches and conversations, and wake a worker when there is something to do."""
+    """Queue the syncs that are due, forget old searches and conversations, and wake a worker when there is work."""
     queue_due()
     forget_old_searches()
     forget_old_conversations()

@@ -34,5 +34,10 @@ class Chart:
 
     @property
     def figure(self) -> dict[str, Any]:
-        """What the page hands to the script."""
+        """What the page hands to the script, as JSON."""
         return {"data": list(self.data), "layout": dict(self.layout), "height": self.height}
+
+
+def plain(text: str) -> str:
+    """Return a text that a figure shows letter by letter; Plotly reads tags, links and styles in what it is given."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")

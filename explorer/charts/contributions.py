@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from explorer import wording
-from explorer.charts.chart import Chart
+from explorer.charts.chart import Chart, plain
 from retrieval.services import SearchOutcome
 from retrieval.types import Hit
 
@@ -59,7 +59,7 @@ def _trace(signal: str, hits: list[Hit], legs: frozenset[str]) -> dict[str, Any]
         "x": [hit.contributions.get(signal) for hit in hits],
         "y": list(range(1, len(hits) + 1)),
         "customdata": [
-            [hit.chunk.title, "not returned by the leg" if _is_absent(hit, signal, legs) else ""] for hit in hits
+            [plain(hit.chunk.title), "not returned by the leg" if _is_absent(hit, signal, legs) else ""] for hit in hits
         ],
         "hovertemplate": "%{customdata[0]}<br>%{fullData.name} %{x:+.3f} %{customdata[1]}<extra></extra>",
         "marker": {
@@ -84,7 +84,7 @@ def _layout(hits: list[Hit]) -> dict[str, Any]:
         "yaxis": {
             "autorange": "reversed",
             "tickvals": list(range(1, len(hits) + 1)),
-            "ticktext": [name(rank, hit) for rank, hit in enumerate(hits, start=1)],
+            "ticktext": [plain(name(rank, hit)) for rank, hit in enumerate(hits, start=1)],
             "showgrid": False,
             "zeroline": False,
         },

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from explorer.charts.chart import Chart
+from explorer.charts.chart import Chart, plain
 from retrieval.comparison import Direction, Move
 from retrieval.types import ChunkId
 
@@ -70,7 +70,7 @@ def _trace(
         ends = [(place, rank) for place, rank in enumerate((move.left, move.right)) if rank is not None]
         x += [*(place for place, _ in ends), None]
         y += [*(rank for _, rank in ends), None]
-        text += [titles.get(move.item, _unseen())] * (len(ends) + 1)
+        text += [plain(titles.get(move.item, _unseen()))] * (len(ends) + 1)
     if not x:
         return None
     is_single = direction in {Direction.LEFT, Direction.RIGHT}

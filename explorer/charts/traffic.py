@@ -49,7 +49,7 @@ def volume_chart(found: Traffic) -> Chart:
             _bars(found, "with hits", [it.figures.searches - it.figures.empty for it in found.bins], "accent"),
             _bars(found, "no hits", [it.figures.empty for it in found.bins], "bad"),
         ],
-        layout=_layout("") | {"barmode": "stack", "bargap": 0.25},
+        layout=_layout("") | {"legend": {"traceorder": "normal"}, "barmode": "stack", "bargap": 0.25},
         headers=("From", "With hits", "No hits", "Refused", "Degraded"),
         rows=tuple((moment(it.begins, found), *map(str, _counts(it))) for it in found.bins),
         height=_HEIGHT,

@@ -59,6 +59,8 @@ class IndexRow:
     since: str
     problem: str
     is_building: bool
+    #: Nobody builds it just now, as far as is known.
+    is_stopped: bool
 
     @property
     def is_active(self) -> bool:
@@ -120,8 +122,8 @@ def _reranker_facts(reranker: Reranker, candidates: int) -> Iterator[Fact]:
         yield from _manifest_facts(reranker.manifest)
 
 
-def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime) -> IndexRow:
-    """Return an index as its list shows it."""
+def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime, alive: datetime) -> IndexRow:
+    """Return an index as its list shows it; a builder not heard of since `alive` is taken for lost."""
     is_building = row.status == _Status.BUILDING and bool(made.missing)
     complete = row.status == _Status.BUILDING and not made.missing
     return IndexRow(
@@ -140,6 +142,7 @@ def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: date
         since=wording.ago(row.switched_at or row.created_at, now),
         problem=row.problem,
         is_building=is_building,
+        is_stopped=bool(made.missing) and (bool(row.problem) or (row.heartbeat_at or row.created_at) < alive),
     )
 
 

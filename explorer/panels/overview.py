@@ -57,8 +57,8 @@ def search_figures(total: Figures, since: str) -> tuple[Figure, ...]:
     """Return the figures of the searches; `since` is the query log's word for how far they reach back."""
     return (
         Figure("Searches", f"{total.searches:,}", _log(since)),
-        Figure("Half took less than", _ms(total.p50)),
-        Figure("95 of 100 took less than", _ms(total.p95)),
+        Figure("Median", _ms(total.p50)),
+        Figure("95 of 100 under", _ms(total.p95)),
         *(
             Figure(label, f"{total.share(count):.1f} %" if total.searches else "–", _log(since, flag))  # noqa: RUF001 -- a dash for nothing
             for label, count, flag in (

@@ -1,13 +1,23 @@
 """What templates need beyond Django's own tags: figures with separators, and addresses of passages."""
 
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django import template
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
+from explorer.panels.bars import BarPart
 from retrieval.types import ChunkId
 
 register = template.Library()
+
+#: Addresses kept at hand: a page names the same documents over and over, and to make one takes a while.
+_MOST_ADDRESSES: Final = 4096
 
 
 @register.filter
@@ -20,5 +30,27 @@ def thousands(number: int) -> str:
 def document_url(chunk_id: ChunkId, run_as: str) -> str:
     """Return the address of a chunk in its document, read as `run_as` where that is someone else."""
     query = f"?{urlencode({'as': run_as})}" if run_as else ""
-    path = reverse("explorer:document", args=[chunk_id.document_id])
-    return f"{path}{query}#chunk-{chunk_id.ordinal}"
+    return f"{_document_path(chunk_id.document_id)}{query}#chunk-{chunk_id.ordinal}"
+
+
+@lru_cache(maxsize=_MOST_ADDRESSES)
+def _document_path(document_id: UUID) -> str:
+    return reverse("explorer:document", args=[document_id])
+
+
+@register.filter
+def bar_parts(parts: Iterable[BarPart]) -> SafeString:
+    """Return the pieces of a bar."""
+    pieces = ((part.signal, " is-absent" if part.absent else "", part.x, part.width) for part in parts)
+    return format_html_join("", '<rect class="fill-stage fill-{}{}" x="{}" width="{}" height="6"/>', pieces)
+
+
+@register.filter
+def table_rows(rows: Iterable[Sequence[str]]) -> SafeString:
+    """Return the rows of a table's body; the first cell of each names its row."""
+    return format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in rows))
+
+
+def _cells(row: Sequence[str]) -> SafeString:
+    cells = format_html_join("", "<td>{}</td>", ((cell,) for cell in row[1:]))
+    return format_html('<th scope="row">{}</th>{}', row[0], cells)

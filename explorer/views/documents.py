@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
+from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import NotFoundError, NotPermittedError
 from corecube.http import HtmxHttpRequest
@@ -86,7 +87,8 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
     found = Document.objects.in_scope(scope).filter(pk=document_id).first()
     if found is None:
         raise Http404
+    audit.record("document.read", actor=viewer, subject=str(found.pk))
     chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
     panel = document_panel(found, chunks, scope=scope, now=timezone.now())
-    context = {"document": panel, "section": "explorer", "run_as": "" if principal.user == viewer else principal.user}
+    context = {"document": panel, "section": "documents", "run_as": "" if principal.user == viewer else principal.user}
     return render(request, "explorer/document.html", context)

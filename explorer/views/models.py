@@ -21,6 +21,7 @@ from retrieval.configuration import configuration_of
 from retrieval.encoders.local import local_models
 from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
 from retrieval.ingest import indexes as services
+from retrieval.ingest.heartbeat import alive_since
 from retrieval.models import EmbeddingIndex
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
@@ -114,7 +115,7 @@ def _other(number: int) -> EmbeddingIndex:
 
 def _confirm(request: HtmxHttpRequest, row: EmbeddingIndex, *, action: str) -> HttpResponse:
     active = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
-    context = {"section": "models", "row": _row(row), "active": active, "action": action}
+    context = {"section": "models", "row": _row(row, hnsw_bytes([row])[row.pk]), "active": active, "action": action}
     return render(request, "explorer/index_confirm.html", context)
 
 
@@ -125,9 +126,9 @@ def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResp
 
 
 def _indexes() -> dict[str, Any]:
-    rows, now = kept_indexes(), timezone.now()
+    rows = kept_indexes()
     sizes = hnsw_bytes(rows)
-    shown = [index_row(row, progress(row), hnsw_bytes=sizes[row.pk], now=now) for row in rows]
+    shown = [_row(row, sizes[row.pk]) for row in rows]
     return {
         "indexes": shown,
         "is_open": any(row.is_building for row in shown),
@@ -136,8 +137,8 @@ def _indexes() -> dict[str, Any]:
     }
 
 
-def _row(row: EmbeddingIndex) -> IndexRow:
-    return index_row(row, progress(row), hnsw_bytes=hnsw_bytes([row])[row.pk], now=timezone.now())
+def _row(row: EmbeddingIndex, size_of_hnsw: int) -> IndexRow:
+    return index_row(row, progress(row), hnsw_bytes=size_of_hnsw, now=timezone.now(), alive=alive_since())
 
 
 def _cards() -> list[ModelCard]:

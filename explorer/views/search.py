@@ -20,6 +20,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.answers import AnswerPanel, answer_panel
+from explorer.draft import draft_changes
 from explorer.examples import examples_for
 from explorer.labels import chunk_labels
 from explorer.lanes import lanes_of
@@ -173,7 +174,8 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)
     announcement = (where.announcement if where else "") or panels.announcement
     judging = judging_context(outcome, principal.actor or principal.user)
-    return {"panels": panels, "lanes": lanes, "where": where, "announcement": announcement, **judging}
+    around_panels = {"lanes": lanes, "where": where, "draft_changes": draft_changes(outcome)}
+    return {"panels": panels, "announcement": announcement, **around_panels, **judging}
 
 
 def _answer(outcome: SearchOutcome, principal: Principal, *, run_as: str) -> AnswerPanel:

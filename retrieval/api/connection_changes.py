@@ -76,6 +76,10 @@ def patch_connection(request: HttpRequest, slug: str, body: ConnectionChange) ->
     _require_manageable(principal, connection)
     if {"config", "secrets"} & body.model_fields_set and not body.save_anyway:
         require_checked(connection, body.secrets)
+        # The check took its time: whatever else was changed meanwhile stays.
+        connection = managed_connection(principal, slug)
+        _apply(connection, body)
+        _require_manageable(principal, connection)
     change_connection(connection, body.secrets, actor=principal.user)
     return ConnectionDetail.of(connection)
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 
+from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.api import principal_of
 from corecube.connectors.push import Pushed
@@ -33,10 +34,12 @@ def read_document(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> schemas.DocumentOut:
     """Return a document and its chunks from `offset` on. One outside the scope does not exist."""
-    scope = scope_for(principal_of(request))
+    principal = principal_of(request)
+    scope = scope_for(principal)
     document = Document.objects.in_scope(scope).filter(pk=document_id).first()
     if document is None:
         raise NotFoundError("No document with that id is visible to you.")
+    audit.record("document.read", actor=principal.user, subject=str(document.pk), key=str(principal.key or ""))
     absolute = request.build_absolute_uri
     chunks = document.chunks.filter(connection_id__in=scope.connection_ids)
     return schemas.DocumentOut(

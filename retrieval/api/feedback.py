@@ -8,12 +8,14 @@ from ninja import Router, Status
 from corecube.access import Principal, scope_for
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError
+from corecube.scope import AccessScope
 from retrieval.api.judgment_schemas import FeedbackIn
 from retrieval.api.schemas import REFUSALS
 from retrieval.errors import UnknownPassageError, UnknownTraceError
 from retrieval.judging import THUMB_GRADES, PassageId, judge, passages_in
 from retrieval.models import SearchRecord
-from retrieval.stored_trace import chunk_id_of
+from retrieval.stored_trace import chunk_id_of, ranking_of
+from retrieval.types import ChunkId
 
 router = Router(tags=["judgments"])
 
@@ -49,14 +51,16 @@ def _judge_citation(principal: Principal, record: SearchRecord, number: int, rat
     if not record.query:
         raise InvalidRequestError("The text of the question was not kept, so that no passage can be judged for it.")
     scope = scope_for(principal)
-    document_id, ordinal = chunk_id_of(chunks[number])
+    passage = _passage(record, chunk_id_of(chunks[number]), scope)
+    judge(record.query, passage, grade=THUMB_GRADES[rating], by=principal.user, scope=scope)
+
+
+def _passage(record: SearchRecord, chunk_id: ChunkId, scope: AccessScope) -> PassageId:
+    """Return the passage as it was read: the text of then. Records without its hash have that of the chunk now."""
+    document_id, ordinal = chunk_id
+    if read := dict(ranking_of(record.trace)).get(chunk_id):
+        return PassageId(document_id, read)
     chunk = passages_in(scope, [document_id]).filter(ordinal=ordinal).first()
     if chunk is None:
         raise UnknownPassageError
-    judge(
-        record.query,
-        PassageId(document_id, chunk.content_hash),
-        grade=THUMB_GRADES[rating],
-        by=principal.user,
-        scope=scope,
-    )
+    return PassageId(document_id, chunk.content_hash)

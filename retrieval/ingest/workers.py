@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from amqp.exceptions import ChannelError
-from django.db.models import QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError as QueueError
 
@@ -43,21 +41,17 @@ def take_leave() -> None:
 
 def messages_waiting() -> int | None:
     """Return how many messages wait for a worker; None when the queue does not answer."""
+    queue = app.connection_for_read(transport_options=_HASTE)
     try:
-        with app.connection_for_read(transport_options=_HASTE) as queue:
+        with queue:
             channel: Any = queue.default_channel
             return int(channel.queue_declare(app.conf.task_default_queue, passive=True).message_count)
-    except ChannelError:
+    except queue.channel_errors:
         # Nobody has sent anything yet.
         return 0
     except (QueueError, OSError) as error:
         logger.warning("queue.unavailable error=%s", type(error).__name__)
         return None
-
-
-def living() -> QuerySet[Worker]:
-    """Return the workers that gave a sign of life lately."""
-    return Worker.objects.filter(seen_at__gte=alive_since())
 
 
 def lost(workers: Sequence[Worker]) -> list[Worker]:

@@ -76,7 +76,7 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
     why = _preferred(kept, loss.hit, loss.state.scope)
     if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
         return f"has the same text as {name}{why}", "Of one and the same text only one place is kept."
-    least = math.floor(likeness * _HUNDREDTHS + 1) / _HUNDREDTHS
+    least = _hundredth_above(likeness)
     remedy = at_least(loss.config, "dedupe.least_similarity", least, "would have kept both")
     return f"lost to its near-duplicate {name} at {likeness:.2f}{why}", remedy
 
@@ -137,6 +137,14 @@ def _preferred(kept: Hit | None, lost: Hit | None, scope: AccessScope) -> str:
 
 def _rounded_down(value: float, parts: int) -> float:
     return math.floor(value * parts) / parts
+
+
+def _hundredth_above(value: float) -> float:
+    """Return the least hundredth that is above a value; 0.58 x 100 is less than 58 in floating point."""
+    least = math.floor(value * _HUNDREDTHS) / _HUNDREDTHS
+    while least <= value:
+        least = round(least + 1 / _HUNDREDTHS, 2)
+    return least
 
 
 _EXPLAINED: Final[Mapping[DropReason, Callable[[Loss], tuple[str, str]]]] = {

@@ -2,13 +2,29 @@
 
 import uuid
 from collections.abc import Mapping
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from django.conf import settings
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Func, Q
+from django.db.models.lookups import Contains
+from django.db.models.sql.compiler import SQLCompiler
 
 from corecube.models import User
+
+
+@models.TextField.register_lookup
+class InAnyCase(Contains):
+    """Holds a text, whatever its case: as `icontains`, of whose form the planner cannot tell how many rows match."""
+
+    lookup_name = "in_any_case"
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+        """Return the condition."""
+        held, held_parameters = self.process_lhs(compiler, connection)
+        text, parameters = self.process_rhs(compiler, connection)
+        return f"{held} ILIKE {text}", [*held_parameters, *parameters]
 
 
 class CurrentTransaction(Func):

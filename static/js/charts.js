@@ -118,7 +118,7 @@
       if (!chart.isConnected) {
         return;
       }
-      const figure = JSON.parse(document.getElementById(chart.dataset.chart).textContent);
+      const figure = JSON.parse(document.getElementById(chart.dataset.chart).content.textContent);
       const { colour, end } = palette(chart);
       const layout = fitted(coloured(withDefaults(figure, plot), colour), plot.clientWidth);
       const data = coloured(figure.data, colour);

@@ -90,6 +90,7 @@ def test_revoking_a_key_is_logged_once_and_its_user_stays(admin, people):
     key, _ = ApiKey.issue(user=people["bob"], name="robot")
     change = f"/admin/corecube/apikey/{key.pk}/change/"
     fields = {"user": people["alice"].pk, "name": "android", "presets": "[]", "max_sensitivity": ""}
+    fields["initial-presets"] = "[]"
     admin.post(change, fields)
     revoked = {**fields, "revoked_at_0": "2026-01-02", "revoked_at_1": "03:04:05"}
     for _ in range(2):
@@ -97,7 +98,12 @@ def test_revoking_a_key_is_logged_once_and_its_user_stays(admin, people):
     key.refresh_from_db()
     assert key.user == people["bob"]
     logged = AuditEvent.objects.order_by("id").values_list("action", "actor__username", "subject", "details")
-    assert list(logged) == [("key.revoked", "alice", f"android ({key.prefix}…)", {"user": "bob"})]
+    android = f"android ({key.prefix}…)"
+    assert list(logged) == [
+        ("key.changed", "alice", android, {"changed": ["name"]}),
+        ("key.revoked", "alice", android, {"user": "bob"}),
+        ("key.changed", "alice", android, {"changed": ["revoked at"]}),
+    ]
 
 
 def test_secrets_follow_a_connection_to_no_other_host_and_no_other_kind(admin):
@@ -113,3 +119,37 @@ def test_secrets_follow_a_connection_to_no_other_host_and_no_other_kind(admin):
     assert "stay with their host" in admin.post(path, moved).content.decode()
     it.refresh_from_db()
     assert it.kind == "push"
+
+
+def test_what_is_changed_here_stands_in_the_audit_log(admin, people):
+    compartment = Compartment.objects.create(slug="c", name="C")
+    bob = people["bob"]
+    admin.post("/admin/corecube/grant/add/", {"user": bob.pk, "compartment": compartment.pk, "clearance": 1})
+    grant = Grant.objects.get()
+    changed = {"user": bob.pk, "compartment": compartment.pk, "clearance": 3}
+    admin.post(f"/admin/corecube/grant/{grant.pk}/change/", changed)
+    admin.post(f"/admin/corecube/grant/{grant.pk}/delete/", {"post": "yes"})
+    admin.post("/admin/auth/group/add/", {"name": "finance"})
+    password = {"password1": "wisteria-47-lane", "password2": "wisteria-47-lane", "usable_password": "true"}
+    admin.post(f"/admin/corecube/user/{bob.pk}/password/", password)
+    chosen = {"action": "delete_selected", "_selected_action": [compartment.pk], "post": "yes"}
+    admin.post("/admin/corecube/compartment/", chosen)
+    logged = list(AuditEvent.objects.filter(actor=people["alice"]).order_by("id").values_list("action", "subject"))
+    assert logged == [
+        ("grant.created", "user bob may see C up to Internal"),
+        ("grant.changed", "user bob may see C up to Restricted"),
+        ("grant.deleted", "user bob may see C up to Restricted"),
+        ("group.created", "finance"),
+        ("user.changed", "bob"),
+        ("compartment.deleted", "c"),
+    ]
+    assert AuditEvent.objects.get(action="grant.changed").details == {"changed": ["clearance"]}
+    assert "wisteria" not in str(list(AuditEvent.objects.values_list("details", flat=True)))
+
+
+def test_who_is_an_admin_is_not_changed_here(admin, people):
+    alice = people["alice"]
+    admin.post(f"/admin/corecube/user/{alice.pk}/change/", {"username": "alice", "is_staff": "", "is_active": ""})
+    assert admin.post(f"/admin/corecube/user/{alice.pk}/delete/", {"post": "yes"}).status_code == 403
+    alice.refresh_from_db()
+    assert alice.is_admin

@@ -20,7 +20,7 @@ def test_only_the_one_file_of_the_package_is_served():
         assert finders.find(other) is None
 
 
-def test_browsers_keep_it_for_good_and_get_it_packed():
+def test_browsers_keep_it_for_good_and_get_it_packed(db):
     response = Client().get(f"/static/{plotly.NAME}", headers={"Accept-Encoding": "gzip"})
     assert response.status_code == 200
     assert "immutable" in response.headers["Cache-Control"]
@@ -31,7 +31,7 @@ def test_browsers_keep_it_for_good_and_get_it_packed():
     assert gzip.decompress(content) == plotly.packaged_script().read_bytes()
 
 
-def test_other_files_are_asked_for_again():
+def test_other_files_are_asked_for_again(db):
     response = Client().get("/static/js/charts.js")
     response.close()
     assert "immutable" not in response.headers["Cache-Control"]

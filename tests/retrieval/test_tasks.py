@@ -16,8 +16,9 @@ import pytest
 from django.conf import settings
 
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
-_WAIT_SECONDS = 90
-_PAGES = 1000
+#: A busy machine is slow, and that is no failure.
+_WAIT_SECONDS = 240
+_PAGES = 700
 
 
 @pytest.fixture(scope="module")
@@ -154,11 +155,12 @@ def wait_for_more(environment):
         "stored = Document.objects.filter(connection=s.connection)\nbefore = stored.count()\n"
         f"until = time.monotonic() + {_WAIT_SECONDS}\n"
         "while stored.count() == before and time.monotonic() < until: time.sleep(0.05)\n"
-        "print(before < stored.count() < 1000)"
+        f"print(before < stored.count() < {_PAGES})"
     )
     assert manage(environment, "shell", "--verbosity", "0", "-c", script).split() == ["True"]
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("stop", [signal.SIGQUIT, signal.SIGKILL])
 def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, tmp_path, stop):
     word = f"ibis{stop}"
@@ -204,6 +206,7 @@ def kill_postgres(environment):
 
 
 @pytest.mark.redis
+@pytest.mark.timeout(900)
 def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_have_been(
     installation, redis_url, tmp_path
 ):

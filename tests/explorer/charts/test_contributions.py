@@ -64,3 +64,12 @@ def test_a_long_title_is_cut(finished, make_outcome):
     assert chart.rows[0][0] == "1  A title that goes on for lo…"
     # The whole of it is said where the bar is pointed at.
     assert chart.data[0]["customdata"][0][0].endswith("has room")
+
+
+def test_a_title_is_text_and_never_markup(finished, make_outcome):
+    hit = finished.hits[0]
+    told = replace(hit, facts=replace(hit.chunk, title="<a href='x'>R&D</a>"))
+    chart = contributions(make_outcome(hits=(told,), rankings=finished.state.rankings))
+    assert chart.layout["yaxis"]["ticktext"] == ["1  &lt;a href='x'>R&amp;D&lt;/a>"]
+    assert chart.data[0]["customdata"][0][0] == "&lt;a href='x'>R&amp;D&lt;/a>"
+    assert chart.rows[0][0] == "1  <a href='x'>R&D</a>"

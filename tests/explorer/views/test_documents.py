@@ -25,6 +25,13 @@ def test_a_document_shows_its_chunks_in_order(browse, address):
     )
 
 
+def test_who_opened_a_document_is_remembered(browse, address, world):
+    browse("bob").get(address("Rolling back"))
+    browse("bob").get(address("Breach of March"))
+    read = AuditEvent.objects.get(action="document.read")
+    assert (read.actor, read.subject) == (world.bob, str(Document.objects.get(title="Rolling back").pk))
+
+
 @pytest.mark.parametrize("name", ["bob", "charlie"])
 def test_a_document_outside_the_scope_does_not_exist(browse, address, name):
     hidden = browse(name).get(address("Breach of March"))
@@ -48,6 +55,15 @@ def test_nobody_else_reads_as_someone_else(browse, address):
 
 def test_without_a_session_there_is_only_the_sign_in_page(client, address):
     assert client.get(address("Rolling back")).status_code == 302
+
+
+def test_a_chunks_salience_is_shown_once_it_is_known(browse, address, world):
+    chunks = Chunk.objects.filter(document__title="Rolling back")
+    chunks.update(salience=0.126)
+    page = browse("bob").get(address("Rolling back")).content.decode()
+    assert page.count("salience 0.13") == chunks.count()
+    chunks.update(salience=None)
+    assert "salience" not in browse("bob").get(address("Rolling back")).content.decode()
 
 
 def test_what_a_language_model_wrote_is_shown_as_such_and_escaped(browse, address, world):

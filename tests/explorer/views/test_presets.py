@@ -182,6 +182,18 @@ def test_bad_numbers_do_not_make_the_page_forget_which_draft_was_seen(browse, dr
     assert 'name="replaces" value="older"' in page(response)
 
 
+def test_a_search_with_the_draft_says_what_differs_and_leads_to_a_comparison(browse, versions, world):
+    alice = browse("alice")
+    response = alice.get("/", {"q": "rollback", "draft": "1"})
+    assert [(row.name, row.before, row.after) for row in response.context["draft_changes"]] == [
+        ("blend.dense", "0.8", "0.9")
+    ]
+    assert "1 number differs from what is live" in page(response)
+    assert "/compare/?q=rollback&amp;a=corecube:live:hybrid&amp;b=corecube:draft:hybrid" in page(response)
+    assert 'id="draft-diff"' not in page(alice.get("/", {"q": "rollback"}))
+    assert "blend.dense" not in page(browse("bob").get("/", {"q": "rollback", "draft": "1"}))
+
+
 def test_promoting_shows_what_changes_and_then_does_it(browse, draft, people):
     alice = browse("alice")
     shown = alice.get("/presets/corecube/promote/3/")

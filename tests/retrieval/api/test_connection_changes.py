@@ -4,6 +4,8 @@ import logging
 
 import pytest
 
+from corecube import connections
+from corecube.connectors.check import check_source
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection
 from corecube.secrets import seal, unseal
 from retrieval import tasks
@@ -181,3 +183,15 @@ def test_one_item_of_a_job_is_tried_again(world, post):
     assert post(job, {"items": ["nowhere"]}, world.key("alice")).status_code == 422
     assert post(job, {"items": ["b"]}, world.key("alice")).json()["seen"] == 1
     assert sync.items.get().external_id == "a"
+
+
+def test_what_was_changed_while_a_source_is_checked_stays(world, send, monkeypatch):
+    def slow(connection, secrets):
+        Connection.objects.filter(pk=connection.pk).update(sensitivity=3)
+        return check_source(connection, secrets)
+
+    monkeypatch.setattr(connections, "check_source", slow)
+    changed = send("patch", "/runbooks", {"config": {"include": ["*.md"]}}, world.key("alice"))
+    assert (changed.status_code, changed.json()["sensitivity"]) == (200, "restricted")
+    world.runbooks.refresh_from_db()
+    assert (world.runbooks.sensitivity, world.runbooks.config["include"]) == (3, ["*.md"])

@@ -3,7 +3,8 @@ import uuid
 import pytest
 
 from corecube.models import ApiKey
-from retrieval.models import Judgment, SearchRecord
+from retrieval.models import Chunk, Judgment, SearchRecord
+from retrieval.stored_trace import chunk_id_of
 
 
 @pytest.fixture
@@ -72,3 +73,17 @@ def test_a_passage_that_was_not_cited_and_a_text_that_was_not_kept_are_refused(a
 )
 def test_what_is_no_rating_is_refused(world, post, body):
     assert post("/api/v1/feedback", body, world.key("bob")).status_code == 422
+
+
+def test_a_thumb_is_for_the_text_that_was_read(asked, post, world):
+    secret, trace = asked
+    rate = {"trace_id": trace, "rating": 1, "citation": 1}
+    passage = SearchRecord.objects.get().trace["passages"][0]["chunk"]
+    document_id, ordinal = chunk_id_of(passage)
+    chunk = Chunk.objects.filter(document_id=document_id, ordinal=ordinal)
+    read = chunk.get().content_hash
+    chunk.update(content_hash="0" * len(read))
+    assert post("/api/v1/feedback", rate, secret).status_code == 404
+    chunk.update(content_hash=read, ordinal=ordinal + 7)
+    assert post("/api/v1/feedback", rate, secret).status_code == 204
+    assert Judgment.objects.get().content_hash == read

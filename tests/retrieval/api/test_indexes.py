@@ -1,10 +1,12 @@
-"""GET /api/v1/indexes."""
+"""/api/v1/indexes."""
 
 import pytest
 
-from corecube.models import ApiKey
+from corecube.models import ApiKey, AuditEvent
+from retrieval import index_tasks, runtime
 from retrieval.index import embedding_index
-from retrieval.models import Chunk
+from retrieval.ingest import indexes, reindex
+from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.testing import HashEncoder
 
 
@@ -41,3 +43,76 @@ def test_a_narrowed_key_of_an_admin_sees_nothing(world, get):
 
 def test_nobody_sees_nothing(world, get):
     assert get("/api/v1/indexes").status_code == 401
+
+
+class Choice:
+    source = "local:other"
+
+    def load(self):
+        return Other(dim=32)
+
+
+@pytest.fixture
+def models(world, monkeypatch):
+    found = {"hash": HashEncoder(), "other": Other(dim=32)}
+    monkeypatch.setattr(runtime, "encoder_of", lambda row: found[row.model])
+
+
+@pytest.fixture
+def queued(monkeypatch):
+    found = []
+    for name in ("build", "clear"):
+        task = getattr(index_tasks, name)
+        monkeypatch.setattr(task, "delay", lambda *args, name=name: found.append((name, *args)))
+    return found
+
+
+def test_an_admin_changes_the_model_and_goes_back(
+    world, post, models, monkeypatch, queued, django_capture_on_commit_callbacks
+):
+    secret, old = world.key("alice"), embedding_index.active_row()
+    monkeypatch.setattr(indexes, "chosen", lambda **_: Choice())
+    with django_capture_on_commit_callbacks(execute=True):
+        begun = post("/api/v1/indexes", {"model": "other", "mode": "chunk_first"}, secret)
+    number = begun.json()["id"]
+    assert (begun.status_code, begun.json()["status"], queued) == (202, "building", [("build", number)])
+    assert post(f"/api/v1/indexes/{number}/switch", {}, secret).status_code == 409
+    reindex.build_index(EmbeddingIndex.objects.get(pk=number))
+    assert post(f"/api/v1/indexes/{number}/switch", {}, secret).json()["status"] == "active"
+    assert post("/api/v1/indexes/rollback", {}, secret).json()["id"] == old.pk
+    with django_capture_on_commit_callbacks(execute=True):
+        assert post(f"/api/v1/indexes/{number}/drop", {}, secret).status_code == 204
+    assert queued[-1] == ("clear",)
+    assert embedding_index.kept_indexes() == [old]
+    actions = AuditEvent.objects.filter(action__startswith="index.").order_by("pk").values_list("action", flat=True)
+    assert list(actions) == ["index.started", "index.switched", "index.switched", "index.dropped"]
+
+
+def test_a_building_that_stopped_is_queued_again(world, post, queued, django_capture_on_commit_callbacks):
+    row = embedding_index.start_index(Other(dim=32), source="local:other", mode="chunk_first")
+    with django_capture_on_commit_callbacks(execute=True):
+        assert post(f"/api/v1/indexes/{row.pk}/build", {}, world.key("alice")).status_code == 202
+    assert queued == [("build", row.pk)]
+    EmbeddingIndex.objects.filter(pk=row.pk).update(ready_at="2026-01-01T00:00Z")
+    assert post(f"/api/v1/indexes/{row.pk}/build", {}, world.key("alice")).status_code == 409
+
+
+def test_the_active_index_cannot_be_dropped(world, post):
+    row = embedding_index.active_row()
+    assert post(f"/api/v1/indexes/{row.pk}/drop", {}, world.key("alice")).status_code == 409
+    assert post("/api/v1/indexes/rollback", {}, world.key("alice")).status_code == 409
+    assert post("/api/v1/indexes/999/switch", {}, world.key("alice")).status_code == 404
+
+
+@pytest.mark.parametrize(("body", "status"), [({"model": "../etc"}, 422), ({"next": True}, 422), ({"mode": "x"}, 422)])
+def test_what_cannot_be_built_is_refused(world, post, body, status):
+    assert post("/api/v1/indexes", body, world.key("alice")).status_code == status
+    assert EmbeddingIndex.objects.count() == 1
+
+
+@pytest.mark.parametrize("name", ["bob", "charlie"])
+@pytest.mark.parametrize("path", ["", "/rollback", "/1/build", "/1/switch", "/1/drop"])
+def test_others_change_nothing(world, post, name, path):
+    assert post(f"/api/v1/indexes{path}", {}, world.key(name)).status_code == 403
+    assert post(f"/api/v1/indexes{path}", {}).status_code == 401
+    assert EmbeddingIndex.objects.count() == 1

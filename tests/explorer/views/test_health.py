@@ -1,0 +1,53 @@
+"""Health, for admins."""
+
+import pytest
+
+from retrieval import runtime
+from retrieval.encoders.reranker import UnavailableReranker
+from retrieval.ingest.workers import give_sign
+
+
+def page(response):
+    return response.content.decode()
+
+
+def test_an_admin_sees_every_part_the_versions_and_the_settings(browse, settings):
+    give_sign()
+    response = browse("alice").get("/health/")
+    assert [row.key for row in response.context["rows"]] == [
+        "database",
+        "model",
+        "index",
+        "reranker",
+        "workers",
+        "queue",
+        "disk",
+    ]
+    assert {row.tone for row in response.context["rows"] if row.key != "disk"} == {"good"}
+    assert set(response.context["versions"]) >= {"CoreCube", "PostgreSQL", "pgvector", "django", "onnxruntime"}
+    assert 'data-setting="CORECUBE_LEG_THREADS"' in page(response)
+    # The test's own folder is set from outside.
+    assert "environment <span" in page(response) or "CORECUBE_VAR_DIR" in page(response)
+    assert settings.SECRET_KEY not in page(response)
+
+
+def test_what_is_wrong_is_told_with_its_reason(browse, monkeypatch):
+    monkeypatch.setattr(runtime, "reranker", lambda: UnavailableReranker("small", "It is not on this machine."))
+    text = page(browse("alice").get("/health/"))
+    assert 'data-part="reranker" data-tone="warn"' in text
+    assert "It is not on this machine." in text
+
+
+@pytest.mark.parametrize("name", ["bob", "charlie"])
+def test_for_others_it_does_not_exist(browse, name):
+    response = browse(name).get("/health/")
+    assert response.status_code == 404
+    assert "PostgreSQL" not in page(response)
+    assert "/health/" not in page(browse(name).get("/"))
+
+
+def test_a_page_costs_a_fixed_number_of_statements(browse, django_assert_max_num_queries):
+    alice = browse("alice")
+    alice.get("/health/")
+    with django_assert_max_num_queries(12):
+        alice.get("/health/")
