@@ -14,9 +14,9 @@ from retrieval.encoders.catalog import (
 from retrieval.encoders.pooling import POOLINGS
 from retrieval.errors import EncoderError
 
-FILES = {
+FILES = dict.fromkeys(
     file for model in KNOWN_MODELS.values() for recipe in model.recipes for file in (recipe.model, recipe.tokenizer)
-}
+)
 
 
 def test_the_default_model_is_known():
