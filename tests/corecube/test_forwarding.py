@@ -85,7 +85,7 @@ def test_a_token_made_without_any_library_is_as_good(key, secret, people):
         {"nbf": int(time.time()) + 3600},
         {"jti": 7},
     ],
-    ids=str,
+    ids=" ".join,
 )
 def test_everything_else_is_refused_in_the_same_words(key, secret, changes):
     with pytest.raises(UserTokenError) as caught:

@@ -44,7 +44,7 @@ class TestTokens:
             {"sub": "sub-\0"},
             {"sub": "somebody-else"},
         ],
-        ids=str,
+        ids=" ".join,
     )
     def test_one_that_is_not_for_this_sign_in(self, browser, provider, change):
         provider.change_token(lambda claims: {k: v for k, v in {**claims, **change}.items() if v is not None})
