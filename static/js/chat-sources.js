@@ -1,9 +1,9 @@
 // Sources of an answer: a chip shows its passage's card, and opens the passage beside the thread; copying an answer.
 
-const GAP = 6;
 const EDGE = 8;
 
 const card = document.querySelector("[data-cite-card]");
+const dock = document.querySelector("[data-composer]");
 const sheet = document.querySelector("[data-passage]");
 const narrow = window.matchMedia("(max-width: 60rem)");
 const announcement = document.querySelector("[data-announcement]");
@@ -11,14 +11,16 @@ const announcement = document.querySelector("[data-announcement]");
 const chipOf = (target) => (target instanceof Element ? target.closest("[data-cite]") : null);
 const sourceOf = (chip) => document.getElementById(chip.hash.slice(1));
 
-// The card.
+// The card: while it is shown it stands behind its chip.
+
+const home = card.parentElement;
 
 const place = (chip) => {
-  const box = chip.getBoundingClientRect();
-  const left = Math.min(Math.max(box.left - EDGE, EDGE), window.innerWidth - card.offsetWidth - EDGE);
-  const above = box.top - card.offsetHeight - GAP;
-  card.style.left = `${left}px`;
-  card.style.top = `${above > EDGE ? above : box.bottom + GAP}px`;
+  card.classList.remove("is-above", "is-before");
+  chip.after(card);
+  const box = card.getBoundingClientRect();
+  card.classList.toggle("is-before", box.right > window.innerWidth - EDGE);
+  card.classList.toggle("is-above", box.bottom > dock.getBoundingClientRect().top - EDGE);
 };
 
 const showCard = (chip) => {
@@ -43,6 +45,7 @@ const showCard = (chip) => {
 
 const hideCard = () => {
   card.hidden = true;
+  home.append(card);
   document.querySelector(`[aria-describedby="${card.id}"]`)?.removeAttribute("aria-describedby");
 };
 
@@ -60,19 +63,6 @@ document.addEventListener("focusin", (event) => {
   }
 });
 document.addEventListener("focusout", (event) => chipOf(event.target) && hideCard());
-// What has scrolled away from under the pointer keeps no card.
-window.addEventListener(
-  "scroll",
-  () => {
-    const chip = document.querySelector(`[aria-describedby="${card.id}"]`);
-    if (chip?.matches(":hover, :focus-visible")) {
-      place(chip);
-    } else if (chip) {
-      hideCard();
-    }
-  },
-  { passive: true },
-);
 
 // The passage.
 
@@ -206,7 +196,7 @@ document.addEventListener(
 
 const textOf = (exchange) => {
   const copy = exchange.querySelector("[data-text]").cloneNode(true);
-  for (const sign of copy.querySelectorAll(".doubt-sign")) {
+  for (const sign of copy.querySelectorAll(".doubt-sign, [data-cite-card]")) {
     sign.remove();
   }
   for (const chip of copy.querySelectorAll(".cite")) {

@@ -5,6 +5,7 @@ import { Draft } from "./chat-draft.js";
 import { eventsOf } from "./chat-events.js";
 
 const NEAR_THE_END = 120;
+const MOST_ROWS = 8;
 const FRAGMENT = { "HX-Request": "true" };
 const BROKEN = "The connection broke off.";
 
@@ -40,9 +41,12 @@ const settle = () => {
 
 // Where the style sheet cannot let the field grow with its text.
 const grow = () => {
-  if (!CSS.supports("field-sizing", "content")) {
-    question.style.height = "auto";
-    question.style.height = `${question.scrollHeight}px`;
+  if (CSS.supports("field-sizing", "content")) {
+    return;
+  }
+  question.rows = 1;
+  while (question.scrollHeight > question.clientHeight && question.rows < MOST_ROWS) {
+    question.rows += 1;
   }
 };
 
@@ -266,12 +270,6 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.defaultPrevented) {
     stopWriting();
   }
-});
-
-// The composer stands on the keyboard of a phone, which covers the page instead of shrinking it.
-window.visualViewport?.addEventListener("resize", () => {
-  const covered = window.innerHeight - window.visualViewport.height - window.visualViewport.offsetTop;
-  document.documentElement.style.setProperty("--keyboard", `${Math.max(covered, 0)}px`);
 });
 
 // Going back to an address that was pushed is another page.

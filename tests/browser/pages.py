@@ -60,6 +60,7 @@ PAGES = {
     "keys-own": "/keys/",
     "key-new": "/keys/new/",
     "key-revoke": "/keys/{key}/revoke/",
+    "key-forwarding": "/access/keys/{key}/forwarding/",
     "audit": "/access/audit/",
     "presets": "/presets/",
     "preset": "/presets/corecube/",
@@ -67,6 +68,11 @@ PAGES = {
     "models": "/models/",
     "index-switch": "/models/indexes/{index}/switch/",
     "index-drop": "/models/indexes/{index}/drop/",
+    "language-models": "/language-models/",
+    "language-model-new": "/language-models/new/",
+    "language-model": "/language-models/{language_model}/",
+    "language-model-delete": "/language-models/{language_model}/delete/",
+    "usage": "/language-models/usage/",
     "health": "/health/",
     "password": "/password/",
     "not-found": "/no-such-page/",
@@ -107,6 +113,7 @@ class Places:
     key: str
     index: str
     conversation: str
+    language_model: str
 
     def addresses(self, pages):
         """Return the addresses of pages by their names."""

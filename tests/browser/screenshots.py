@@ -149,7 +149,19 @@ def places(page):
         index=first("/models/", "main a[href$='/drop/']", -3),
         key=first("/access/keys/", "main a[href*=revoke]", -3),
         conversation=chatted(page),
+        language_model=described_model(page),
     )
+
+
+def described_model(page):
+    """Describe a language model that nobody asks, and return its slug."""
+    page.goto("/language-models/new/")
+    for field, text in (("name", "Local model"), ("base_url", "http://localhost:11434/v1"), ("model", "llama")):
+        page.locator(f"[name={field}]").fill(text)
+    page.locator("[name=is_enabled]").uncheck()
+    page.locator("#save").click()
+    page.wait_for_url("**/language-models/**")
+    return "local-model"
 
 
 def chatted(page):

@@ -1,12 +1,10 @@
 """Every page: no serious finding of axe, no sideways scrolling, and all of it within reach of the keyboard."""
 
-from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import Group
-from django.db import connection
 from django.test import Client
 from django.urls import get_resolver, resolve
 from lxml import html
@@ -14,7 +12,7 @@ from playwright.sync_api import expect
 
 from corecube.models import ApiKey
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Document, EmbeddingIndex, SearchRecord
+from retrieval.models import Chunk, Conversation, Document, EmbeddingIndex, LanguageModel, Message, SearchRecord
 from retrieval.preset_versions import save_draft
 from retrieval.presets import preset_named
 from tests.browser.pages import ERRORS, OUTSIDE, PAGES, PLAIN_PAGES, Places
@@ -22,6 +20,10 @@ from tests.browser.pages import ERRORS, OUTSIDE, PAGES, PLAIN_PAGES, Places
 pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
+    "remove_rule",
+    "set_rule",
+    "remove_claim",
+    "add_claim",
     "audit_export",
     "build_index",
     "change_active",
@@ -113,6 +115,14 @@ def places(world):
         index=str(_other_index().pk),
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
+        language_model=_language_model().slug,
+    )
+
+
+def _language_model():
+    """Describe a language model that nobody asks."""
+    return LanguageModel.objects.create(
+        slug="local-model", name="Local model", base_url="http://localhost:11434/v1", model="llama", is_enabled=False
     )
 
 
@@ -138,18 +148,19 @@ def _asked_and_judged(world):
 
 
 def _chatted(world):
-    """Return a conversation of Alice's, had in a thread in which no browser's event loop runs."""
+    """Return a conversation of Alice's, its answer put in its place: no event loop writes one beside the browser's."""
     client = Client()
     client.force_login(world.alice)
-
-    def ask():
-        try:
-            return client.post("/chat/", {"q": "How do I roll back staging?"}).url.split("/")[2]
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as threads:
-        return threads.submit(ask).result()
+    client.post("/chat/", {"q": "How do I roll back staging?"}, headers={"HX-Request": "true"})
+    chunk = Chunk.objects.get(document__external_id="rollback.md", ordinal=0)
+    passage = {"number": 1, "document": str(chunk.document_id), "ordinal": 0, "content_hash": chunk.content_hash}
+    Message.objects.filter(role=Message.Role.ASSISTANT).update(
+        state=Message.State.DONE,
+        text="Run **deployctl rollback** [1].\n\n- Mars is told [1].",
+        passages=[{**passage, "connection": chunk.connection_id, "score": 0.9, "cited": True}],
+        unsupported=[{"start": 35, "end": 52, "reason": "name", "explanation": "A name of it stands nowhere."}],
+    )
+    return str(Conversation.objects.get().pk)
 
 
 def findings(page, options):
