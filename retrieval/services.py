@@ -23,6 +23,7 @@ from retrieval.query import read_query
 from retrieval.resources import Resources
 from retrieval.sanitise import storable
 from retrieval.tracing import trace_json
+from retrieval.turns import search_turn
 from retrieval.types import Note, Passage, Ranking, SearchState, Span
 
 logger = logging.getLogger(__name__)
@@ -101,6 +102,12 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
     UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, or StageError.
     """
     text = checked_query(request.text)
+    with search_turn():
+        return _searched(request, text, principal, resources)
+
+
+def _searched(request: SearchRequest, text: str, principal: Principal, resources: Resources | None) -> SearchOutcome:
+    """Search for a text that was checked; time counts from here."""
     preset = preset_named(request.preset)
     if not principal.may_use(preset.name):
         raise NotPermittedError("This API key may not use that preset.")
