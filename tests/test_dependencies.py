@@ -18,7 +18,7 @@ DECLARED = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
 TORCH = [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"]["torch"]]
 DEVELOPMENT = [Requirement(line) for line in PYPROJECT["dependency-groups"]["dev"]]
 #: They come with django, with django-ninja and with celery, whose interfaces they are part of.
-COME_ALONG = {"asgiref", "kombu", "pydantic", "pydantic-core"}
+COME_ALONG = {"anyio", "asgiref", "kombu", "mcp-types", "pydantic", "pydantic-core"}
 
 
 def locked(name):

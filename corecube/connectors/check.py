@@ -31,9 +31,10 @@ def check_source(
     if connection.kind == "push":
         # It asks the database, which this thread has a connection to, and nothing that could keep it waiting.
         return tuple(connector.preflight())
-    if not _slots.acquire(blocking=False):
+    slots = _slots
+    if not slots.acquire(blocking=False):
         return (Capability.failed("reach", "Other checks are still at work. Try again in a minute."),)
-    trial = _Trial(connector)
+    trial = _Trial(connector, slots)
     Thread(target=trial.run, name="check", daemon=True).start()
     return trial.result(seconds)
 
@@ -41,8 +42,9 @@ def check_source(
 class _Trial:
     """A preflight in a thread of its own, which ends by the connector's own limits when nobody waits any more."""
 
-    def __init__(self, connector: ProbedConnector) -> None:
+    def __init__(self, connector: ProbedConnector, slots: BoundedSemaphore) -> None:
         self._connector = connector
+        self._slots = slots
         self._found: list[Capability] = []
         self._lock = Lock()
         self._done = Event()
@@ -58,7 +60,7 @@ class _Trial:
             self._add(Capability.failed(self._next(), f"It could not be tried ({type(error).__name__})."))
         finally:
             self._done.set()
-            _slots.release()
+            self._slots.release()
 
     def result(self, seconds: float) -> tuple[Capability, ...]:
         """Return what was found after so many seconds at most."""

@@ -61,7 +61,7 @@ def answer(bob):
 def test_everybody_has_the_page_and_it_is_the_first_of_the_rail(browse, who):
     response = browse(who).get("/chat/")
     assert response.status_code == 200
-    assert response.context["navigation"][0].entries[0].label == "Chat"
+    assert response.context["navigation"]()[0].entries[0].label == "Chat"
 
 
 def test_a_stranger_signs_in_first(world):

@@ -205,7 +205,9 @@ def test_search_vectors_are_those_of_ingestion(story):
 
 
 def test_the_indexes_are_those_of_an_installation_and_the_vector_index(story):
-    assert story.content["indexes"] == story.migrated_indexes | {"retrieval_embedding_hnsw_1"}
+    # Vector indexes that other tests made in their database are no migration's.
+    migrated = {name for name in story.migrated_indexes if "_hnsw_" not in name}
+    assert story.content["indexes"] == migrated | {"retrieval_embedding_hnsw_1"}
 
 
 def test_queries_are_the_same_each_time_and_their_vectors_known(story):
