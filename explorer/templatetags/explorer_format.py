@@ -12,6 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from explorer.panels.bars import BarPart
+from explorer.panels.lane_cards import Place
+from explorer.snippets import Segment
 from retrieval.types import ChunkId
 
 register = template.Library()
@@ -43,6 +45,25 @@ def bar_parts(parts: Iterable[BarPart]) -> SafeString:
     """Return the pieces of a bar."""
     pieces = ((part.signal, " is-absent" if part.absent else "", part.x, part.width) for part in parts)
     return format_html_join("", '<rect class="fill-stage fill-{}{}" x="{}" width="{}" height="6"/>', pieces)
+
+
+@register.filter
+def marked(segments: Iterable[Segment]) -> SafeString:
+    """Return text with what matches the query marked."""
+    pieces = (format_html("<mark>{}</mark>", it.text) if it.matched else it.text for it in segments)
+    return format_html_join("", "{}", ((piece,) for piece in pieces))
+
+
+@register.filter
+def lane_places(places: Iterable[Place]) -> SafeString:
+    """Return where other lanes have a card's chunk."""
+    return format_html_join("", '<span class="lane-place{}">{}{} {}{}</span>', map(_place_parts, places))
+
+
+def _place_parts(place: Place) -> tuple[str, SafeString, str, SafeString | str, str]:
+    said = format_html('<span class="visually-hidden">{}, </span>', place.direction or "not there")
+    arrow = format_html('<span aria-hidden="true">{}</span>', place.arrow) if place.arrow else ""
+    return (f" is-{place.direction}" if place.direction else "", said, place.lane, arrow, place.text)
 
 
 @register.filter
