@@ -1,7 +1,7 @@
 """Django admin for the governance tables: the long tail beside the console."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -15,9 +15,6 @@ from corecube.connections import secrets_destination, secrets_with
 from corecube.connectors import CONNECTORS, checked_config
 from corecube.errors import ConfigError
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, User
-
-#: Longest subject that the audit log keeps.
-_LONGEST_SUBJECT: Final = 200
 
 admin.site.site_header = admin.site.site_title = "CoreCube administration"
 admin.site.unregister(Group)
@@ -49,7 +46,7 @@ class Audited(admin.ModelAdmin):
     def _audit(self, verb: str, request: HttpRequest, obj: object, **details: object) -> None:
         actor = request.user if isinstance(request.user, User) else None
         subject = getattr(obj, "slug", "") or str(obj)
-        audit.record(f"{self.noun}.{verb}", actor=actor, subject=subject[:_LONGEST_SUBJECT], **details)
+        audit.record(f"{self.noun}.{verb}", actor=actor, subject=subject, **details)
 
 
 def _changes(message: list[dict[str, dict[str, Any]]]) -> Iterator[str]:

@@ -12,9 +12,6 @@ from corecube.models import AuditEvent, Compartment, Grant, User
 from corecube.reach import ReachChange, reach_change, reach_of
 from corecube.scope import Sensitivity
 
-#: Longest subject that the audit log keeps.
-_LONGEST_SUBJECT = 200
-
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -107,7 +104,7 @@ def _record(
     return audit.record(
         "grant.changed",
         actor=actor,
-        subject=f"{holder.label} on {compartment.slug}"[:_LONGEST_SUBJECT],
+        subject=f"{holder.label} on {compartment.slug}",
         compartment=compartment.slug,
         holder={"kind": holder.kind, "id": holder.id},
         before=level_name(before),

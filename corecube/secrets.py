@@ -64,11 +64,6 @@ def unseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> dict[str, str]:
     return opened
 
 
-def reseal(token: str, purpose: Purpose = Purpose.CONNECTION) -> str:
-    """Return the same secrets sealed with the current key; raise ConfigError when they cannot be opened."""
-    return seal(unseal(token, purpose), purpose)
-
-
 def _keys(purpose: Purpose) -> MultiFernet:
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return MultiFernet([_fernet(force_bytes(key), _INFO[purpose]) for key in keys])

@@ -1,5 +1,7 @@
 """Models and embedding indexes, for admins."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
@@ -65,12 +67,8 @@ def start_index(request: HtmxHttpRequest) -> HttpResponse:
 def build_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     """Let a worker go on with a building that stopped."""
     row = get_object_or_404(EmbeddingIndex, pk=number)
-    try:
-        services.build_again(row, actor=viewer_of(request))
-        messages.success(request, f"A worker goes on with index {number}.")
-    except CoreCubeError as error:
-        messages.error(request, str(error))
-    return redirect("explorer:models")
+    build = partial(services.build_again, row, actor=viewer_of(request))
+    return _done(request, build, said=f"A worker goes on with index {number}.")
 
 
 @require_http_methods(["GET", "POST"])
@@ -81,12 +79,8 @@ def switch_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     row = _other(number)
     if request.method == "GET":
         return _confirm(request, row, action="switch")
-    try:
-        services.switch_to(row, actor=viewer_of(request))
-        messages.success(request, f"Searches use index {number} with {row.model} from now on.")
-    except CoreCubeError as error:
-        messages.error(request, str(error))
-    return redirect("explorer:models")
+    switch = partial(services.switch_to, row, actor=viewer_of(request))
+    return _done(request, switch, said=f"Searches use index {number} with {row.model} from now on.")
 
 
 @require_http_methods(["GET", "POST"])
@@ -97,9 +91,15 @@ def drop_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
     row = _other(number)
     if request.method == "GET":
         return _confirm(request, row, action="drop")
+    drop = partial(services.drop, row, actor=viewer_of(request), queue=True)
+    return _done(request, drop, said=f"Index {number} is deleted.")
+
+
+def _done(request: HtmxHttpRequest, deed: Callable[[], object], *, said: str) -> HttpResponse:
+    """Do it, say that it was done or why it cannot be, and go back to the models."""
     try:
-        services.drop(row, actor=viewer_of(request), queue=True)
-        messages.success(request, f"Index {number} is deleted.")
+        deed()
+        messages.success(request, said)
     except CoreCubeError as error:
         messages.error(request, str(error))
     return redirect("explorer:models")
