@@ -286,6 +286,8 @@ CORECUBE_KEEP_SEARCHES_DAYS = env_int("CORECUBE_KEEP_SEARCHES_DAYS", 90, low=0, 
 CORECUBE_KEEP_CONVERSATIONS_DAYS = env_int("CORECUBE_KEEP_CONVERSATIONS_DAYS", 365, low=0, high=36_500)
 #: A sync that would delete more than this share of a connection's documents stops and asks, in percent.
 CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
+#: Hours after which a scheduled sync looks at the whole of a source that tells what changed; 0 does so every time.
+CORECUBE_FULL_SYNC_HOURS = env_int("CORECUBE_FULL_SYNC_HOURS", 24, low=0, high=8_760)
 #: What parsing one file may cost: seconds, and MiB of address space (0 for any).
 CORECUBE_PARSE_SECONDS = env_int("CORECUBE_PARSE_SECONDS", 120, low=1, high=3600)
 CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high=2**20)
@@ -293,6 +295,8 @@ CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high
 CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 #: Query vectors that each process keeps in memory; 0 keeps none.
 CORECUBE_QUERY_CACHE = env_int("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
+#: Vectors of sentences that each process keeps in memory; 0 keeps none.
+CORECUBE_SENTENCE_CACHE = env_int("CORECUBE_SENTENCE_CACHE", 10_000, low=0, high=1_000_000)
 #: Threads that search legs run on beside the request's own; 0 runs the legs one after the other.
 CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", 4, low=0, high=64)
 #: Threads that answers are quoted and checked on; searches have others.

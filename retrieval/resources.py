@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.encoders import Encoder
+from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
@@ -26,13 +27,15 @@ class Resources:
     reranker: Reranker | None = None
     #: Vectors of queries asked before; None where none are kept.
     query_cache: QueryCache | None = None
+    #: Vectors of sentences of passages; None where none are kept.
+    kept_sentences: KeptVectors | None = None
     #: Answerability models that were fitted on this installation's own questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
 
     @property
-    def sentence_encoder(self) -> Encoder | None:
+    def sentence_encoder(self) -> SentenceEncoder | None:
         """What embeds the sentences of passages within a search; None where that would ask a service each time."""
-        return None if isinstance(self.encoder, RemoteEncoder) else self.encoder
+        return None if isinstance(self.encoder, RemoteEncoder) else SentenceEncoder(self.encoder, self.kept_sentences)
 
     @property
     def count_tokens(self) -> Callable[[str], int]:

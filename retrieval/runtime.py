@@ -12,7 +12,9 @@ from django.db import connection
 from retrieval import embedders
 from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder
+from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.encoders.query_cache import QueryCache
+from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.errors import ModelMissingError
 from retrieval.index.embedding_index import active_row, is_made_by, same_model
@@ -88,7 +90,24 @@ def _leg_executor(threads: int) -> Executor:
 
 @cache
 def _query_cache(entries: int) -> QueryCache | None:
-    return QueryCache(entries) if entries else None
+    return QueryCache(KeptVectors(entries)) if entries else None
+
+
+@cache
+def _kept_sentences(entries: int) -> KeptVectors | None:
+    return KeptVectors(entries) if entries else None
+
+
+def sentence_encoder() -> SentenceEncoder | None:
+    """Return what encodes the sentences that an answer is made of or checked against.
+
+    None where the model is at a service: asking it for every sentence would keep the reader waiting, and without
+    vectors the words decide. Raises as `encoder` does.
+    """
+    found = encoder()
+    if isinstance(found, RemoteEncoder):
+        return None
+    return SentenceEncoder(found, _kept_sentences(settings.CORECUBE_SENTENCE_CACHE))
 
 
 def reranker() -> Reranker | None:
@@ -127,6 +146,7 @@ def resources(model: Encoder | None = None) -> Resources:
     A search that is to be measured hands its model in: then no vector is kept from an earlier query.
     """
     query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
+    kept_sentences = None if model else _kept_sentences(settings.CORECUBE_SENTENCE_CACHE)
     model, index = (model, active_index(model)) if model else _searched()
     return Resources(
         encoder=model,
@@ -135,5 +155,6 @@ def resources(model: Encoder | None = None) -> Resources:
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
         reranker=reranker(),
         query_cache=query_cache,
+        kept_sentences=kept_sentences,
         calibrations=active_models(model),
     )

@@ -1,14 +1,10 @@
 """Vectors of queries that were asked before, kept in memory."""
 
-import hashlib
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 
+from retrieval.encoders.kept_vectors import KeptVectors, text_key
 from retrieval.encoders.protocol import Encoder
 from retrieval.types import Vector
-
-_Key = tuple[str, str, str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,36 +17,21 @@ class CachedVector:
 
 @dataclass(frozen=True, slots=True)
 class QueryCache:
-    """The vectors of the latest queries, at most `entries` of them; safe to use from several threads.
+    """The vectors of the latest queries; safe to use from several threads.
 
     Each principal has entries of its own, so that no one can tell from an answer's speed what someone else asked.
     Texts are kept as hashes.
     """
 
-    #: 1.5 KB each with the default model.
-    entries: int
-    _vectors: OrderedDict[_Key, Vector] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
+    kept: KeptVectors
 
     def encode(self, text: str, *, encoder: Encoder, principal: str) -> CachedVector:
         """Return the encoder's vector of a query, kept from the last time this principal asked it or new.
 
         Raises EncoderError if the model fails.
         """
-        key = (principal, encoder.name, encoder.weights, hashlib.sha256(text.encode()).digest())
-        with self._lock:
-            known = self._vectors.get(key)
-            if known is not None:
-                self._vectors.move_to_end(key)
-                return CachedVector(known, was_known=True)
-        # Not under the lock: while one thread encodes, others may find what they look for.
-        vector = encoder.encode_query(text).copy()
-        vector.flags.writeable = False
-        with self._lock:
-            self._vectors[key] = vector
-            while len(self._vectors) > self.entries:
-                self._vectors.popitem(last=False)
-        return CachedVector(vector, was_known=False)
-
-    def __len__(self) -> int:
-        return len(self._vectors)
+        key = (principal, *text_key(encoder, text))
+        known = self.kept.get(key)
+        if known is not None:
+            return CachedVector(known, was_known=True)
+        return CachedVector(self.kept.keep(key, encoder.encode_query(text)), was_known=False)

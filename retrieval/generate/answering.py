@@ -13,6 +13,7 @@ from corecube.access import Principal
 from corecube.errors import CoreCubeError
 from retrieval import runtime
 from retrieval.encoders import Encoder
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.events import AnswerEvent, Done, Failed
 from retrieval.generate.providers import route_for
 from retrieval.generate.types import Notice, Provider, Route, Task, Turn
@@ -32,8 +33,10 @@ class Answering:
     outcome: SearchOutcome
     principal: Principal
     route: Route
-    #: Counts tokens where a service does not say, and compares sentences.
+    #: Counts tokens where a service does not say.
     encoder: Encoder
+    #: Compares sentences; None where words alone must do.
+    sentences: SentenceEncoder | None
     #: All of what was asked; the search may have read less, or more where it was made to stand alone.
     question: str
     history: tuple[Turn, ...] = ()
@@ -45,6 +48,7 @@ class Answering:
             question=self.question,
             passages=self.outcome.passages,
             terms=self.outcome.state.terms,
+            vector=self.outcome.state.vector,
             history=self.history,
         )
 
@@ -61,6 +65,7 @@ def prepare(
         principal=principal,
         route=_route(outcome, principal),
         encoder=runtime.encoder(),
+        sentences=runtime.sentence_encoder(),
         question=question or outcome.state.query.text,
         history=history,
     )
@@ -114,7 +119,7 @@ async def answer_events(answering: Answering) -> AsyncGenerator[AnswerEvent, Non
         yield notice
     notices = list(answering.route.notices)
     for provider, following in _in_turn(answering.route.providers):
-        writing = Writing(answering.task, provider, answering.encoder, tuple(notices))
+        writing = Writing(answering.task, provider, answering.encoder, answering.sentences, tuple(notices))
         try:
             async with aclosing(writing.events()) as events:
                 async for event in events:

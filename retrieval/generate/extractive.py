@@ -6,15 +6,23 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from retrieval.encoders.protocol import Encoder
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.citations import escape_markers, find_citations
 from retrieval.generate.prompt import REFUSAL
 from retrieval.generate.quotes import quotes_of, render
-from retrieval.generate.selection import Candidate, answers, candidates, choose, with_similarity
+from retrieval.generate.selection import (
+    Candidate,
+    answers,
+    candidates,
+    choose,
+    embedded_text,
+    most_promising,
+    with_similarity,
+)
 from retrieval.generate.threads import AnswerThreads
 from retrieval.generate.types import Answer, Notice, Piece, Task
 from retrieval.generate.words import TermFinder
-from retrieval.types import Passage, QueryTerms
+from retrieval.types import Passage
 
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
 _MOST_NEAR_MISSES: Final = 3
@@ -23,26 +31,29 @@ _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
 def extract_answer(
-    question: str,
-    passages: tuple[Passage, ...],
-    *,
-    terms: QueryTerms,
-    stem: Callable[[str], str],
-    encoder: Encoder | None = None,
+    task: Task, *, stem: Callable[[str], str], encoder: SentenceEncoder | None = None, is_crowded: bool = False
 ) -> Answer:
     """Return one to four quotations that answer the question, or an honest refusal that names the nearest passages.
 
     Units are scored by the idf of the question's terms that they hold and, with an encoder, by their cosine to the
-    question; at most 12 are encoded. `stem` must be the stemmer that made `terms`. Raises EncoderError.
+    question; at most 12 are encoded. In a crowd the cosine counts only where all their vectors are kept; otherwise the
+    answer was hurried. `stem` must be the stemmer that made the task's terms. Raises EncoderError.
     """
-    finder = TermFinder(terms.terms, stem)
-    found: Sequence[Candidate] = candidates(passages, finder)
+    finder = TermFinder(task.terms.terms, stem)
+    found: Sequence[Candidate] = candidates(task.passages, finder)
+    hurried = False
     if encoder is not None and found:
-        found = with_similarity(found, question=encoder.encode_query(question), encode=encoder.encode_documents)
+        best = most_promising(found)
+        texts = [embedded_text(candidate) for candidate in best]
+        hurried = is_crowded and not encoder.holds(texts)
+        if not hurried:
+            question = encoder.encoder.encode_query(task.question) if task.vector is None else task.vector
+            found = with_similarity(best, encoder.encode_documents(texts) @ question)
     chosen = choose(found)
     refused = not answers(chosen, finder)
-    text = _refusing(passages) if refused else _quoting(chosen, found)
-    return Answer(text, find_citations(text, len(passages)), extractive=True, refused=refused)
+    text = _refusing(task.passages) if refused else _quoting(chosen, found)
+    citations = find_citations(text, len(task.passages))
+    return Answer(text, citations, extractive=True, refused=refused, hurried=hurried)
 
 
 def _quoting(chosen: Sequence[Candidate], found: Sequence[Candidate]) -> str:
@@ -69,8 +80,8 @@ class ExtractiveProvider:
     """Answers with quotations; needs no language model."""
 
     stem: Callable[[str], str]
-    encoder: Encoder | None = None
-    #: Where it works; None for the event loop's own threads. In a crowd the words decide alone.
+    encoder: SentenceEncoder | None = None
+    #: Where it works; None for the event loop's own threads.
     threads: AnswerThreads | None = None
 
     name: ClassVar[str] = "extractive"
@@ -79,19 +90,15 @@ class ExtractiveProvider:
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
         """Yield the answer line by line. Closed before its turn has come, it does no work at all."""
-        is_hurried, answer = await asyncio.get_running_loop().run_in_executor(self.threads, self._answer, task)
-        if is_hurried:
+        answer = await asyncio.get_running_loop().run_in_executor(self.threads, self._answer, task)
+        if answer.hurried:
             yield Piece(notice=_HURRIED)
         for line in _LINE.findall(answer.text):
             yield Piece(line)
 
-    def _answer(self, task: Task) -> tuple[bool, Answer]:
-        """Return the answer, and whether it had to do without vectors because so many others wait."""
-        is_hurried = self.encoder is not None and self.threads is not None and self.threads.is_crowded
-        encoder = None if is_hurried else self.encoder
-        return is_hurried, extract_answer(
-            task.question, task.passages, terms=task.terms, stem=self.stem, encoder=encoder
-        )
+    def _answer(self, task: Task) -> Answer:
+        is_crowded = self.threads is not None and self.threads.is_crowded
+        return extract_answer(task, stem=self.stem, encoder=self.encoder, is_crowded=is_crowded)
 
     def refuses(self, text: str) -> bool:
         """Return whether an answer is the refusal."""

@@ -8,8 +8,6 @@ from django.conf import settings
 
 from corecube.access import Principal
 from retrieval import runtime
-from retrieval.encoders import Encoder
-from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.generate.extractive import ExtractiveProvider
 from retrieval.generate.routes import route
 from retrieval.generate.threads import AnswerThreads
@@ -29,15 +27,7 @@ def route_for(principal: Principal, passages: Sequence[Passage], record: uuid.UU
 def extractive_provider() -> ExtractiveProvider:
     """Return the provider that only quotes; raise ModelMissingError."""
     stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
-    return ExtractiveProvider(stem, local(runtime.encoder()), answer_threads())
-
-
-def local(encoder: Encoder) -> Encoder | None:
-    """Return an encoder that works here, None for a service.
-
-    Asking a service for every sentence would keep the reader waiting; without vectors the words decide.
-    """
-    return None if isinstance(encoder, RemoteEncoder) else encoder
+    return ExtractiveProvider(stem, runtime.sentence_encoder(), answer_threads())
 
 
 def answer_threads() -> AnswerThreads:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from retrieval.generate.types import EncodeTexts
 from retrieval.generate.units import Unit, UnitKind, split_units
 from retrieval.generate.words import TermFinder
 from retrieval.types import Passage, Vector
@@ -91,16 +90,17 @@ def _coverage(
     return (finder.weight(own) + nearby) / total if total else 0.0
 
 
-def with_similarity(found: Sequence[Candidate], *, question: Vector, encode: EncodeTexts) -> tuple[Candidate, ...]:
-    """Return the most promising candidates, at most 12, with their cosine to the question."""
-    promising = sorted(found, key=lambda it: -it.score)[:_MOST_ENCODED]
-    if not promising:
-        return ()
-    cosines = encode([_embedded_text(it) for it in promising]) @ question
-    return tuple(replace(it, similarity=float(cosine)) for it, cosine in zip(promising, cosines, strict=True))
+def most_promising(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return the candidates whose words say most, at most 12, best first."""
+    return tuple(sorted(found, key=lambda it: -it.score)[:_MOST_ENCODED])
 
 
-def _embedded_text(candidate: Candidate) -> str:
+def with_similarity(found: Sequence[Candidate], cosines: Vector) -> tuple[Candidate, ...]:
+    """Return the candidates with their cosine to the question, shape (len(found),)."""
+    return tuple(replace(it, similarity=float(cosine)) for it, cosine in zip(found, cosines, strict=True))
+
+
+def embedded_text(candidate: Candidate) -> str:
     """Return a unit under the line that chunks are embedded with, which gives "Ask a week ahead." its subject."""
     chunk, unit = candidate.passage.hit.chunk, candidate.unit
     place = " > ".join(filter(None, (chunk.title, *chunk.heading_path, unit.heading)))

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.types import Passage, QueryTerms
+from retrieval.types import Passage, QueryTerms, Vector
 
 #: A message to a language model: its role and its content.
 Message = Mapping[str, str]
@@ -34,6 +34,8 @@ class Answer:
     extractive: bool
     #: Whether it says that the sources do not answer the question.
     refused: bool = False
+    #: Whether its sentences were chosen by their words alone, because so many others waited.
+    hurried: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Task:
     #: The numbered context.
     passages: tuple[Passage, ...]
     terms: QueryTerms
+    #: The question's unit vector as it was searched with, by the model that compares sentences; None where it has none.
+    vector: Vector | None = None
     #: What was said before, oldest first.
     history: tuple[Turn, ...] = ()
 

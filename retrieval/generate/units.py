@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -17,6 +18,8 @@ _SENTENCE_END: Final = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*\s+|[。！？�
 _ABBREVIATION: Final = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|(?i:e\.g|i\.e|etc|cf|vs|approx|ca|nos?|figs?|eq|sec|pp?|vol|mr|mrs|ms|dr|prof|st|inc|ltd|co))\.$"
 )
+#: A passage that answers one question is found again by the next, and is read by several parts of a search.
+_KEPT_TEXTS: Final = 1_000
 _SHORT_LINE: Final = 40
 _LONGEST_HEADING: Final = 120
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
@@ -54,6 +57,7 @@ class Unit:
         return self.kind is not UnitKind.SENTENCE or self.text.rstrip(_CLOSING).endswith(_FULL_STOPS)
 
 
+@lru_cache(maxsize=_KEPT_TEXTS)
 def split_units(text: str) -> tuple[Unit, ...]:
     """Return the units of a chunk's text in reading order; headings are not units but stand with what is under them."""
     blocks = [block.strip("\n") for block in _BLANK_LINE.split(text) if block.strip()]

@@ -12,12 +12,13 @@ from django.conf import settings
 
 from corecube.errors import UnavailableError
 from retrieval.encoders import Encoder
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.errors import EncoderError
 from retrieval.generate.draft import Draft
 from retrieval.generate.events import AnswerEvent, Cited, Done, Text, Unsupported
 from retrieval.generate.faithfulness import Checker, unsupported
 from retrieval.generate.prompt import Fitted, fitted
-from retrieval.generate.providers import answer_threads, local
+from retrieval.generate.providers import answer_threads
 from retrieval.generate.types import Citation, Notice, Provider, Task, TokenUsage
 from retrieval.generate.words import stemmer
 
@@ -35,12 +36,20 @@ class NoAnswerError(UnavailableError):
 class Writing:
     """One provider at work on an answer."""
 
-    def __init__(self, task: Task, provider: Provider, encoder: Encoder, notices: tuple[Notice, ...] = ()) -> None:
+    def __init__(
+        self,
+        task: Task,
+        provider: Provider,
+        encoder: Encoder,
+        sentences: SentenceEncoder | None,
+        notices: tuple[Notice, ...] = (),
+    ) -> None:
         #: Whether anybody has seen a word of it.
         self.has_sent = False
         self._task = task
         self._provider = provider
         self._encoder = encoder
+        self._sentences = sentences
         self._notices = notices
         self._draft = Draft(len(task.passages))
         self._usage: TokenUsage | None = None
@@ -109,9 +118,8 @@ class Writing:
         stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
         checker = Checker.of(self._task.passages, stem=stem, question=self._task.question)
         check = partial(unsupported, self._draft.text, self._draft.citations, checker)
-        encoder = local(self._encoder)
         try:
-            return check(encode=encoder.encode_documents if encoder else None)
+            return check(encode=self._sentences.encode_documents if self._sentences else None)
         except EncoderError:
             logger.exception("answer.checked_without_vectors provider=%s", self._provider.name)
             return check()

@@ -14,7 +14,7 @@ from retrieval.answerability.signals import (
 )
 from retrieval.answerability.verdict import judge, nothing
 from retrieval.config import AnswerabilityConfig
-from retrieval.encoders import Encoder
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.errors import EncoderError
 from retrieval.types import Note, Passage, SearchState
 
@@ -31,7 +31,7 @@ class JudgeAnswerability:
     config: AnswerabilityConfig
     text_search_config: str
     #: None where embedding sentences takes too long for a search: the model is at a service.
-    encoder: Encoder | None
+    encoder: SentenceEncoder | None
     #: None where the installation has not fitted one of its own.
     calibrated: AnswerabilityModel | None = None
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from corecube.access import Principal
 from corecube.models import User
 from explorer.answers import Citable, Doubt, answer_html, answer_panel, marked_html
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.answering import Answering
 from retrieval.generate.types import Route
 from retrieval.testing import HashEncoder, ScriptedProvider
@@ -134,6 +135,7 @@ def test_the_answer_is_written_from_the_searchs_own_passages(finished):
         principal=Principal(User(username="alice")),
         route=Route((provider,)),
         encoder=HashEncoder(),
+        sentences=SentenceEncoder(HashEncoder()),
         question="how to roll back staging",
     )
     panel = answer_panel(answering, address=lambda chunk_id: f"/d/{chunk_id.ordinal}")

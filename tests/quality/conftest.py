@@ -12,8 +12,10 @@ from django.test import override_settings
 from corecube.access import Principal, user_named
 from retrieval import runtime
 from retrieval.encoders import load_encoder
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.extractive import extract_answer
 from retrieval.generate.rewrite import Rewriting, Said, stand_alone
+from retrieval.generate.types import Task
 from retrieval.generate.words import stemmer
 from retrieval.models import Document
 from retrieval.samples import Company, add_samples
@@ -86,7 +88,8 @@ def _follow_up(conversation, encoder):
 def _said(question, outcome, encoder):
     """Return a turn as the chat remembers it: with the titles of what its answer cites."""
     stem, terms = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG), outcome.state.terms
-    answer = extract_answer(question, outcome.passages, terms=terms, stem=stem, encoder=encoder)
+    task = Task(question=question, passages=outcome.passages, terms=terms)
+    answer = extract_answer(task, stem=stem, encoder=SentenceEncoder(encoder))
     titles = [outcome.passages[citation.number - 1].hit.chunk.title for citation in answer.citations]
     return Said(question, tuple(dict.fromkeys(titles)))
 

@@ -11,6 +11,7 @@ from corecube.access import Principal
 from corecube.errors import UnavailableError
 from retrieval.api.completion import Chat
 from retrieval.api.stream import event_stream
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.answering import Answering
 from retrieval.generate.types import Route, TokenUsage
 from retrieval.services import SearchRequest, search
@@ -25,6 +26,7 @@ def chat_of(world, provider):
         principal=principal,
         route=Route((provider,)),
         encoder=HashEncoder(),
+        sentences=SentenceEncoder(HashEncoder()),
         question="rollback",
     )
     return Chat(answering=answering, absolute=lambda path: f"http://x{path}", created=1)

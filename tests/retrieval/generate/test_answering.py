@@ -12,6 +12,7 @@ from corecube.access import Principal
 from corecube.errors import UnavailableError
 from corecube.models import User
 from retrieval.config import PresetConfig
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.answering import Answering, answer_events, answered, note, prepare
 from retrieval.generate.events import Cited, Done, Failed, Text
 from retrieval.generate.prompt import REFUSAL
@@ -32,13 +33,14 @@ def answering():
     """Return a function that makes what is needed to let providers answer from two passages."""
 
     def make(*providers, passages=(QUEUE, STAGING), notices=(), **more):
-        state = SimpleNamespace(terms=QueryTerms(), passages=passages)
+        state = SimpleNamespace(vector=None, terms=QueryTerms(), passages=passages)
         preset = Preset("corecube", "Hybrid.", PresetConfig(), lambda *_: None)
         return Answering(
             outcome=SearchOutcome(uuid.UUID(int=1), preset, "v", state),
             principal=Principal(User(username="alice")),
             route=Route(providers, notices),
             encoder=HashEncoder(),
+            sentences=SentenceEncoder(HashEncoder()),
             question="How long does draining take?",
             **more,
         )

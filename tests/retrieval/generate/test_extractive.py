@@ -2,11 +2,13 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.generate.extractive import ExtractiveProvider, extract_answer
 from retrieval.generate.threads import AnswerThreads
 from retrieval.generate.types import Task
@@ -25,7 +27,8 @@ def read(stream):
 
 
 def answer_to(question, passages, terms, encoder=None):
-    return extract_answer(question, tuple(passages), terms=terms, stem=STEM, encoder=encoder)
+    task = Task(question=question, passages=tuple(passages), terms=terms)
+    return extract_answer(task, stem=STEM, encoder=encoder and SentenceEncoder(encoder))
 
 
 @pytest.fixture
@@ -162,7 +165,7 @@ def test_the_provider_yields_the_whole_answer_in_pieces(leave, terms):
 def test_in_a_crowd_the_words_decide_alone_and_it_says_so(leave, terms):
     task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
     threads, gate = AnswerThreads(1), threading.Event()
-    provider = ExtractiveProvider(stem=STEM, encoder=HashEncoder(), threads=threads)
+    provider = ExtractiveProvider(stem=STEM, encoder=SentenceEncoder(HashEncoder()), threads=threads)
 
     async def all_at_once():
         first = threads.submit(gate.wait)
@@ -181,6 +184,23 @@ def test_in_a_crowd_the_words_decide_alone_and_it_says_so(leave, terms):
     assert not threads.is_crowded
 
 
+def test_in_a_crowd_vectors_that_are_kept_count_as_ever(leave, terms):
+    task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
+    kept = SentenceEncoder(HashEncoder(), KeptVectors(100))
+    assert extract_answer(task, stem=STEM, encoder=kept, is_crowded=True).hurried
+    alone = extract_answer(task, stem=STEM, encoder=kept)
+    assert extract_answer(task, stem=STEM, encoder=kept, is_crowded=True) == alone
+    assert not alone.hurried
+
+
+def test_the_vector_that_was_searched_with_is_the_question(leave, terms):
+    task = Task(question="paid leave", passages=leave, terms=terms(paid=3.0, leav=1.0))
+    searched = replace(task, question="?", vector=HashEncoder().encode_query("paid leave"))
+    encoder = SentenceEncoder(HashEncoder())
+    answers = [extract_answer(it, stem=STEM, encoder=encoder) for it in (task, searched)]
+    assert answers[0] == answers[1]
+
+
 def test_closed_before_its_turn_it_does_no_work(leave, terms):
     class Counting(HashEncoder):
         queries = 0
@@ -194,7 +214,7 @@ def test_closed_before_its_turn_it_does_no_work(leave, terms):
 
     async def leave_early():
         threads.submit(gate.wait)
-        reading = asyncio.create_task(gather(ExtractiveProvider(STEM, encoder, threads).stream(task)))
+        reading = asyncio.create_task(gather(ExtractiveProvider(STEM, SentenceEncoder(encoder), threads).stream(task)))
         await asyncio.sleep(0.01)
         reading.cancel()
         await asyncio.wait({reading})

@@ -9,6 +9,7 @@ from retrieval.generate.citations import find_citations
 from retrieval.generate.claims import Claim
 from retrieval.generate.extractive import extract_answer
 from retrieval.generate.faithfulness import ENOUGH_COSINE, Checker, unsupported
+from retrieval.generate.types import Task
 from retrieval.generate.words import stemmer
 from retrieval.types import QueryTerms, Term
 from tests.passages import made
@@ -111,7 +112,7 @@ def test_without_passages_everything_is_open():
 
 def test_quotations_of_the_extractive_answerer_always_stand():
     terms = QueryTerms((Term("rollback", 1, 4.0), Term("cost", 1, 2.0)))
-    answer = extract_answer("What did the rollback cost?", PASSAGES, terms=terms, stem=STEM)
+    answer = extract_answer(Task(question="What did the rollback cost?", passages=PASSAGES, terms=terms), stem=STEM)
     opening, _, quotes = answer.text.partition("\n\n")
     assert "extractive" in opening
     assert quotes
