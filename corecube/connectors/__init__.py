@@ -8,7 +8,15 @@ from django.utils.module_loading import import_string
 
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.state import state_folder
-from corecube.connectors.types import Capability, Connector, ItemError, ItemProblem, ProbedConnector, SourceItem
+from corecube.connectors.types import (
+    Capability,
+    Connector,
+    IncrementalConnector,
+    ItemError,
+    ItemProblem,
+    ProbedConnector,
+    SourceItem,
+)
 from corecube.connectors.upload import upload_folder
 from corecube.errors import ConfigError
 from corecube.models import Connection
@@ -37,6 +45,11 @@ def connector_for(connection: Connection, secrets: Mapping[str, str] | None = No
     setup = setup_of(connection, secrets)
     connector: ProbedConnector = import_string(CONNECTORS[connection.kind]).from_setup(setup)
     return connector
+
+
+def tells_changes(kind: str) -> bool:
+    """Return whether connectors of a kind can tell what changed without listing everything."""
+    return kind in CONNECTORS and issubclass(import_string(CONNECTORS[kind]), IncrementalConnector)
 
 
 def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -> SourceSetup:
@@ -69,4 +82,5 @@ __all__ = [
     "checked_config",
     "connector_for",
     "setup_of",
+    "tells_changes",
 ]

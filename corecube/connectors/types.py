@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from corecube.errors import ConfigError, CoreCubeError
 
@@ -50,6 +50,13 @@ class ItemProblem:
     message: str
     #: Whether it hides what lies below it as well: a folder that cannot be listed.
     covers_subtree: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ItemGone:
+    """Something that changed, and that a listing of everything would not show, or not any more."""
+
+    external_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +120,13 @@ class ProbedConnector(Connector, Protocol):
         ...
 
 
+@runtime_checkable
 class IncrementalConnector(ProbedConnector, Protocol):
     """A connector that can tell what changed without listing everything."""
 
-    def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem]:
-        """Yield at least the items that were made or changed since then; deletions only `items` shows."""
+    def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem | ItemGone]:
+        """Yield at least the items that were made or changed since then; deletions only `items` shows.
+
+        The moment is by this machine's clock; the connector allows for a source whose clock differs.
+        """
         ...

@@ -26,6 +26,13 @@ _TONES: Final[Mapping[str, str]] = {
     Sync.Status.CANCELLED: "",
     STALLED: "bad",
 }
+_LOOKS: Final[Mapping[str, str]] = {
+    Sync.Kind.FULL: "Looks at everything in the source.",
+    Sync.Kind.CHANGES: "Looks only at what changed in the source since the sync before; what was deleted there goes"
+    " with the next look at everything.",
+    Sync.Kind.RETRY: "Takes up only what failed before.",
+    Sync.Kind.DRY_RUN: "Looks at everything in the source, and stores nothing of it.",
+}
 _WAITS: Final[Mapping[Reason, str]] = {
     Reason.DISABLED: "Waits until the connection is enabled.",
     Reason.SAME_CONNECTION: "Waits for the other sync of this connection; one runs at a time.",
@@ -41,8 +48,10 @@ class SyncRow:
     #: Slug and name of its connection.
     slug: str
     connection_name: str
-    #: Empty for an ordinary sync, else "retry" or "dry run".
+    #: Empty for an ordinary sync, else "changes", "retry" or "dry run".
     kind: str
+    #: How much of its source it looks at, as a sentence.
+    looks: str
     #: queued, running, stalled, done ...
     status: str
     #: What a running one is at: "listing", "3 parsing, 40 embedding, 200 queued".
@@ -100,6 +109,7 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
         slug=sync.connection.slug,
         connection_name=sync.connection.name,
         kind="" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
+        looks=_LOOKS[sync.kind],
         status=job.state,
         tone=_TONES[job.state],
         stage=_stage(job),

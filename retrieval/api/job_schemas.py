@@ -15,7 +15,9 @@ class JobOut(BaseModel):
 
     id: UUID
     connection: str = Field(description="The connection's slug.")
-    kind: str = Field(description="full, retry (only what failed before) or dry_run (stores nothing).")
+    kind: str = Field(
+        description="full, changes (only what changed), retry (only what failed) or dry_run (stores nothing)."
+    )
     state: str = Field(description="queued, running, stalled, done, failed, stopped or cancelled.")
     stage: str = Field(description="While it runs: listing, working or settling.")
     items: dict[str, int] = Field(description="While it runs: items by queued, parsing, embedding, storing, failed.")

@@ -1,10 +1,13 @@
-"""Listing a source: an item is known by its version or becomes one that workers take in, and the rest is gone."""
+"""Listing a source: an item is known by its version or becomes one that workers take in, and the rest is gone.
+
+Of a source that tells what changed only that may be listed; then nothing is gone.
+"""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID, uuid5
 
 from django.db import transaction
@@ -12,6 +15,9 @@ from django.db.models import F, Sum
 from django.utils import timezone
 
 from corecube.connectors import ItemError, ItemProblem, SourceItem
+from corecube.connectors.types import IncrementalConnector, ItemGone
+from retrieval.ingest.changes import changes_since, settings_mark
+from retrieval.ingest.claims import TRANSIENT
 from retrieval.ingest.prepare import fingerprint, version_mark
 from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, reload
 from retrieval.models import Document, Sync, SyncItem
@@ -23,6 +29,7 @@ logger = logging.getLogger(__name__)
 #: Entries of a source that one transaction takes note of.
 _PAGE: Final = 500
 _STATE = SyncItem.State
+_Entry = TypeVar("_Entry")
 #: Items that a dry run names of those that it would add, of those that it would change and of those that are gone.
 FIRST_NAMES: Final = 10
 #: Counts that a listing, begun anew, makes anew.
@@ -41,19 +48,63 @@ class Listing:
     _hidden: list[str] = field(default_factory=list)
 
     def run(self) -> None:
-        """List the source to its end. Raises what the connector raises, and SyncEndedError."""
-        job = self.job
-        job.source.connector.check()
-        self._forget_counts()
-        entries = iter(job.source.connector.items())
-        while page := list(islice(entries, _PAGE)):
-            with transaction.atomic():
-                self._note(page)
-            reload(job.sync)
-            self.progress(job.sync)
-        self._note_missing()
+        """List the source to its end, or its changes. Raises what the connector raises, and SyncEndedError."""
+        self.job.source.connector.check()
+        if not self._list_changes():
+            self._list_all()
         self._update(listed_at=timezone.now(), stage=Sync.Stage.WORKING)
-        reload(job.sync)
+        reload(self.job.sync)
+
+    def _list_changes(self) -> bool:
+        """List what changed, where that is enough; return False when all is to be listed after all."""
+        sync, connector = self.job.sync, self.job.source.connector
+        since = changes_since(sync.connection) if sync.kind == Sync.Kind.CHANGES else None
+        if since is None or not isinstance(connector, IncrementalConnector):
+            return False
+        self._forget_counts()
+        for page in _pages(connector.changed_since(since)):
+            # What hangs on such a document may not be shown any more either, and only a look at everything tells.
+            if self._are_stored(it.external_id for it in page if isinstance(it, ItemGone)):
+                return False
+            self._note_page([it for it in page if not isinstance(it, ItemGone)])
+        self._take_up_failed()
+        return True
+
+    def _list_all(self) -> None:
+        sync = self.job.sync
+        kind = Sync.Kind.FULL if sync.kind == Sync.Kind.CHANGES else sync.kind
+        self._update(kind=kind, settings_mark=settings_mark(self.job.target.connection))
+        self._seen.clear()
+        self._forget_counts()
+        reload(sync)
+        for page in _pages(self.job.source.connector.items()):
+            self._note_page(page)
+        self._note_missing()
+
+    def _note_page(self, page: Sequence[SourceItem | ItemProblem]) -> None:
+        with transaction.atomic():
+            self._note(page)
+        reload(self.job.sync)
+        self.progress(self.job.sync)
+
+    def _are_stored(self, external_ids: Iterable[str]) -> bool:
+        """Return whether any of these is stored."""
+        connection = self.job.target.connection
+        ids = [document_id(connection.pk, external_id) for external_id in external_ids]
+        return Document.objects.filter(pk__in=ids).exists()
+
+    def _take_up_failed(self) -> None:
+        """Try again what earlier syncs could not take in for a reason that may have passed."""
+        sync = self.job.sync
+        failed = SyncItem.objects.filter(
+            sync__connection=sync.connection_id, state=_STATE.FAILED, reason__in=TRANSIENT
+        ).exclude(item={})
+        noted = sync.items.values("document_id")
+        with transaction.atomic():
+            count = failed.exclude(document_id__in=noted).update(
+                sync=sync, state=_STATE.QUEUED, attempts=0, reason="", message="", next_try_at=None
+            )
+            self._update(seen=F("seen") + count)
 
     def _forget_counts(self) -> None:
         """Count only what an earlier pass led to: items that are done or failed already."""
@@ -89,6 +140,9 @@ class Listing:
     def _store(self, seen: int, problems: list[SyncItem], items: dict[UUID, SourceItem]) -> None:
         sync = self.job.sync
         ids = [*items, *(problem.document_id for problem in problems)]
+        if sync.kind == Sync.Kind.CHANGES:
+            # A full sync forgets what failed before it all at once, when it ends.
+            SyncItem.objects.filter(document_id__in=ids, state=_STATE.FAILED).exclude(sync=sync).delete()
         noted = set(sync.items.filter(document_id__in=ids).values_list("document_id", flat=True))
         fresh = {identity: item for identity, item in items.items() if identity not in noted}
         unchanged, counts = self._sort(fresh)
@@ -191,6 +245,7 @@ class Listing:
             raise SyncEndedError
 
 
-def _pages(rows: Iterator[tuple[UUID, str]]) -> Iterator[list[tuple[UUID, str]]]:
-    while page := list(islice(rows, _PAGE)):
+def _pages(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
+    rest = iter(entries)
+    while page := list(islice(rest, _PAGE)):
         yield page

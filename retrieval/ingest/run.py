@@ -21,7 +21,7 @@ from retrieval.models import Sync
 #: What changes while a sync runs.
 _PROGRESS_FIELDS: Final = (
     *("status", "stage", "message", "listed_at", "started_at", "finished_at", "heartbeat_at", "is_private"),
-    *("seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds"),
+    *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds"),
 )
 
 Progress = Callable[[Sync], None]
@@ -60,11 +60,16 @@ def job_of(sync: Sync, source: Source | None = None) -> Job:
         connection=connection,
         encoder=encoder,
         index=ensure_index(encoder),
-        text_search_config=connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
+        text_search_config=text_search_config_of(connection),
         # One moment for the whole sync, whichever worker stores a document.
         synced_at=sync.started_at or timezone.now(),
     )
     return Job(sync, source, target, limits_of(connection))
+
+
+def text_search_config_of(connection: Connection) -> str:
+    """Return PostgreSQL's name for the language that a connection's documents are read in."""
+    return connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG
 
 
 def limits_of(connection: Connection) -> ChunkLimits:

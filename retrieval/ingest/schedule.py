@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from corecube.models import Connection
+from retrieval.ingest.changes import changes_since
 from retrieval.models import Sync, SyncItem
 
 #: Share of the interval by which a start moves, so that connections do not all start together.
@@ -23,7 +24,7 @@ def queue_due(draw: Callable[[], float] = random.random) -> list[Sync]:
     """Queue a sync of each connection that is due, and return them.
 
     However many processes call this, each time that a connection is due counts once. While a sync of the connection
-    waits or runs, the turn is passed over.
+    waits or runs, the turn is passed over. Where changes are enough, only they will be listed.
     """
     now = timezone.now()
     queued = []
@@ -35,7 +36,8 @@ def queue_due(draw: Callable[[], float] = random.random) -> list[Sync]:
                 next_sync_at=next_start(now, connection.sync_every_minutes or 1, draw)
             )
             if not connection.syncs.filter(status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING)).exists():
-                queued.append(Sync.objects.create(connection=connection))
+                kind = Sync.Kind.FULL if changes_since(connection) is None else Sync.Kind.CHANGES
+                queued.append(Sync.objects.create(connection=connection, kind=kind))
     return queued
 
 

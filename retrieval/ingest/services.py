@@ -8,6 +8,7 @@ from django.db.models import F, Sum
 from django.utils import timezone
 
 from corecube import audit
+from corecube.changing import changing
 from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
@@ -25,7 +26,7 @@ def queue_sync(
     """
     require_enabled(connection)
     kind = Sync.Kind.DRY_RUN if dry_run else Sync.Kind.FULL
-    with transaction.atomic():
+    with changing():
         sync, created = Sync.objects.get_or_create(
             connection=connection, status=Sync.Status.QUEUED, kind=kind, allow_deletions=allow_deletions
         )
@@ -49,7 +50,7 @@ def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str
     InvalidRequestError when nothing is left that could be tried again: what could not even be listed needs a full sync.
     """
     require_enabled(sync.connection)
-    with transaction.atomic():
+    with changing():
         failed = sync.items.filter(state=SyncItem.State.FAILED).exclude(item={})
         if external_ids is not None:
             failed = failed.filter(external_id__in=external_ids)
@@ -105,10 +106,11 @@ def delete_connection(connection: Connection, *, actor: User | None) -> tuple[in
     """Delete a connection with all that it owns, in one transaction; return how many documents and chunks went.
 
     What a sync is storing just then goes too, and the sync ends. Files that the connection keeps go once that is done.
+    Raises NotFoundError for one that is gone already.
     """
-    with transaction.atomic():
+    with changing():
         # In the order of every deletion: the connection first, which a sync that is storing holds.
-        Connection.objects.select_for_update().filter(pk=connection.pk).first()
+        Connection.objects.select_for_update().get(pk=connection.pk)
         documents, chunks = stored_counts(connection)
         slug, kind = connection.slug, connection.kind
         connection.delete()

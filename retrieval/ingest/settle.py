@@ -43,7 +43,7 @@ def settle(sync: Sync) -> None:
     _delete_gone(sync)
     tidy(sync.connection)
     end(sync, Sync.Status.DONE)
-    if sync.kind == Sync.Kind.FULL:
+    if sync.kind != Sync.Kind.RETRY:
         Connection.objects.filter(pk=sync.connection_id).update(last_synced_at=sync.started_at)
     enrich_soon(sync.connection)
 
@@ -84,7 +84,7 @@ def tidy(connection: Connection) -> None:
 
 
 def _list_problems(sync: Sync) -> None:
-    """Replace the connection's list of problems by this sync's; one that tried again settles only what it tried."""
+    """Replace the connection's list of problems by this sync's; but for a full one only of what it tried."""
     failed = sync.items.filter(state=_STATE.FAILED).values_list("external_id", "reason", "message")
     problems = [
         SyncProblem(connection=sync.connection, external_id=external_id, reason=reason, message=message)
@@ -92,7 +92,7 @@ def _list_problems(sync: Sync) -> None:
     ]
     with transaction.atomic():
         listed = SyncProblem.objects.filter(connection=sync.connection)
-        if sync.kind == Sync.Kind.RETRY:
+        if sync.kind != Sync.Kind.FULL:
             listed = listed.filter(external_id__in=sync.items.values("external_id"))
         listed.delete()
         SyncProblem.objects.bulk_create(problems, ignore_conflicts=True)

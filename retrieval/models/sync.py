@@ -23,9 +23,13 @@ class Sync(models.Model):
         CANCELLED = "cancelled"
 
     class Kind(models.TextChoices):
-        """FULL lists the source, RETRY takes up what failed in an earlier sync, DRY_RUN only counts."""
+        """FULL lists the source, CHANGES only what changed in it; RETRY takes up what failed, DRY_RUN only counts.
+
+        A sync that is to list changes becomes a FULL one where they are not enough.
+        """
 
         FULL = "full"
+        CHANGES = "changes"
         RETRY = "retry"
         DRY_RUN = "dry_run"
 
@@ -50,6 +54,8 @@ class Sync(models.Model):
     finished_at = models.DateTimeField(null=True)
     #: When its source was listed to the end.
     listed_at = models.DateTimeField(null=True)
+    #: A digest of the connection's settings that it listed the whole source with.
+    settings_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
     #: When a process last said that it works on it.
     heartbeat_at = models.DateTimeField(null=True)
     #: When workers were last told of it.

@@ -16,11 +16,12 @@ from corecube.connectors.confluence.answers import Content, ContentWithBody
 from corecube.connectors.confluence.api import ConfluenceApi, credentials
 from corecube.connectors.globs import Globs
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
-from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem, require
+from corecube.connectors.types import Capability, ItemError, ItemGone, ItemProblem, SourceItem, require
 from corecube.connectors.urls import checked_url
 from corecube.errors import ConfigError, UnavailableError
 
-#: CQL compares times in the time zone of the user, which the site does not tell.
+#: CQL compares whole minutes in the time zone of the user, which the site does not tell: up to 12 hours behind UTC.
+#: The rest is for clocks that differ and for a search index that lags.
 _TIME_ZONES: Final = timedelta(days=1)
 _TEXTS: Final = frozenset({"page", "blogpost"})
 _IDS_AT_ONCE: Final = 50
@@ -114,15 +115,15 @@ class ConfluenceConnector:
         with _as_source_error():
             self._require_spaces(self.api)
         for key in self.config.spaces:
-            yield from self._found(key)
+            yield from self._found(key)[0]
 
-    def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem]:
-        """Yield what was changed since a moment; an attachment counts when it was changed itself."""
+    def changed_since(self, moment: datetime) -> Iterator[SourceItem | ItemProblem | ItemGone]:
+        """Yield what was edited since a moment, to the site's knowledge; an attachment counts by itself."""
         since = f'lastmodified >= "{(moment.astimezone(UTC) - _TIME_ZONES):%Y-%m-%d %H:%M}"'
         with _as_source_error():
             self._require_spaces(self.api)
         for key in self.config.spaces:
-            yield from self._found(key, f" and {since}")
+            yield from self._changed(key, f" and {since}")
 
     def read(self, item: SourceItem) -> bytes:
         """Return a page as HTML, or an attachment's bytes; raise ItemError."""
@@ -139,14 +140,21 @@ class ConfluenceConnector:
             return Capability.failed("authenticate", "The site does not know the token.")
         return Capability.passed("authenticate", "The token is known.")
 
-    def _found(self, key: str, only: str = "") -> list[SourceItem | ItemProblem]:
-        """Return a space's contents, those that fit a further CQL condition; raise ConfigError, UnavailableError."""
+    def _changed(self, key: str, since: str) -> Iterator[SourceItem | ItemProblem | ItemGone]:
+        """Yield a space's changes; how many contents are left out of all is not to be told from them."""
+        entries, ids = self._found(key, since)
+        shown = {it.external_id for it in entries}
+        yield from (it for it in entries if it.external_id != _left_out(key))
+        yield from (ItemGone(number) for number in ids if number not in shown)
+
+    def _found(self, key: str, only: str = "") -> tuple[list[SourceItem | ItemProblem], list[str]]:
+        """Return what a space shows, narrowed by CQL, and all ids found; raise ConfigError, UnavailableError."""
         with _as_source_error():
             texts = [text for text in self.api.search(f"{self._texts(key)}{only}") if text.type in _TEXTS]
             files = list(self.api.search(f"{_files(key)}{only}")) if self.config.attachments else []
             holders = self._holders(files, texts)
             self._restricted.update({text.id: text.is_restricted for text in (*texts, *holders)})
-            return list(self._space(key, texts, files, holders))
+            return list(self._space(key, texts, files, holders)), [it.id for it in (*texts, *files)]
 
     def _require_spaces(self, api: ConfluenceApi) -> None:
         """Raise ConfigError for a space that is not visible: an empty listing of it would look like deletions."""
@@ -184,7 +192,7 @@ class ConfluenceConnector:
                 yield self._file(key, file, holder)
         if hidden:
             message = f"{hidden} pages and attachments are left out: the site shows them to some people only."
-            yield ItemProblem(f"restricted/{key}", "restricted", message)
+            yield ItemProblem(_left_out(key), "restricted", message)
 
     @property
     def _hides_restricted(self) -> bool:
@@ -240,6 +248,11 @@ def _is_key(key: str) -> bool:
 
 def _files(key: str) -> str:
     return f'space = "{key}" and type = "attachment"'
+
+
+def _left_out(key: str) -> str:
+    """Return what a space's problem of restricted contents is called."""
+    return f"restricted/{key}"
 
 
 def _titles(content: Content) -> tuple[str, ...]:

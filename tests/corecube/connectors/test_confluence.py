@@ -5,7 +5,7 @@ import json
 import logging
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.confluence import ConfluenceConnector
 from corecube.connectors.setup import SourceSetup
+from corecube.connectors.types import ItemGone
 from corecube.errors import ConfigError, UnavailableError
 
 TOKEN = "s3cr3t-token"
@@ -29,6 +30,8 @@ class Confluence:
     bodies: dict = field(default_factory=dict)
     files: dict = field(default_factory=dict)
     restricted_elsewhere: set = field(default_factory=set)
+    #: How far the user's time zone is ahead of UTC.
+    zone: timedelta = timedelta(0)
 
     @property
     def context(self):
@@ -114,7 +117,7 @@ class Confluence:
         return {**self.contents[number], "body": body}
 
     def search(self, asked):
-        found = [it for it in self.contents.values() if fits(it, asked["cql"])]
+        found = [it for it in self.contents.values() if fits(it, asked["cql"], self.zone)]
         position = "cursor" if self.cloud else "start"
         start, size = int(asked.get(position, 0)), min(2, int(asked["limit"]))
         links = {"base": f"https://site.example{self.context}", "context": self.context, "self": "x"}
@@ -139,14 +142,14 @@ def expanded(content, asked):
     return {name: value for name, value in content.items() if name not in optional - wanted}
 
 
-def fits(content, cql):
+def fits(content, cql, zone):
     rest = cql
     for pattern, test in (
         (r'space = "([^"]+)"', lambda found: content["space"]["key"] == found[1]),
         (r'type in \("page", "blogpost"\)', lambda _: content["type"] in {"page", "blogpost"}),
         (r'type = "(\w+)"', lambda found: content["type"] == found[1]),
         (r"id in \(([\d, ]+)\)", lambda found: content["id"] in found[1].split(", ")),
-        (r'lastmodified >= "(\d{4}-\d\d-\d\d \d\d:\d\d)"', lambda found: content["version"]["when"] >= found[1]),
+        (r'lastmodified >= "(\d{4}-\d\d-\d\d \d\d:\d\d)"', lambda found: local(content, zone) >= found[1]),
     ):
         if found := re.search(pattern, rest):
             rest = rest.replace(found[0], "")
@@ -154,6 +157,11 @@ def fits(content, cql):
                 return False
     assert rest.replace(" and ", "").strip() == "", f"CQL that the server does not know: {cql}"
     return True
+
+
+def local(content, zone):
+    """Return the minute of a content's last change as CQL compares it."""
+    return f"{datetime.fromisoformat(content['version']['when']) + zone:%Y-%m-%d %H:%M}"
 
 
 @pytest.fixture(params=EDITIONS)
@@ -298,7 +306,26 @@ def test_what_changed_since_a_moment_is_found_with_the_restrictions_of_what_did_
     wiki.attach("att5", "of-old.pdf", b"x", page=2, version=late)
     wiki.attach("att6", "of-closed.pdf", b"x", page=1, version=late)
     wiki.restricted_elsewhere.add("1")
-    assert ids(connector().changed_since(datetime(2026, 5, 2, 9, tzinfo=UTC))) == ["4", "att5"]
+    found = list(connector().changed_since(datetime(2026, 5, 2, 9, tzinfo=UTC)))
+    assert ids(found) == ["4", "att5"]
+    assert [it.external_id for it in found if isinstance(it, ItemGone)] == ["3", "att6"]
+    # How many are left out of the whole space is not told by its changes.
+    assert problems(found) == {}
+
+
+def test_a_changed_page_that_no_pattern_wants_any_more_is_gone(wiki, connector):
+    wiki.add(1, "Draft of the plan", version={"when": "2026-05-02T10:00:00.000Z"})
+    found = connector(exclude=["/ENG/Draft*"]).changed_since(datetime(2026, 5, 2, 9, tzinfo=UTC))
+    assert list(found) == [ItemGone("1")]
+
+
+@pytest.mark.parametrize("hours", [-12, 0, 14])
+def test_a_change_is_found_in_every_time_zone_to_the_minute_and_with_a_clock_that_is_late(wiki, connector, hours):
+    wiki.zone = timedelta(hours=hours)
+    wiki.add(1, "Old", version={"when": "2026-04-29T10:00:00.000Z"})
+    wiki.add(2, "By a late clock", version={"when": "2026-05-02T08:50:00.000Z"})
+    wiki.add(3, "Just then", version={"when": "2026-05-02T09:00:05.000Z"})
+    assert ids(connector().changed_since(datetime(2026, 5, 2, 9, 0, 4, tzinfo=UTC))) == ["2", "3"]
 
 
 def test_a_large_attachment_is_a_problem_and_is_not_fetched(wiki, connector):
