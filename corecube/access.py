@@ -28,7 +28,9 @@ class Principal:
 
     @property
     def label(self) -> str:
-        """The principal as people read it."""
+        """The principal as people read it; somebody's own requests and an admin's as them have different ones."""
+        if self.actor is not None:
+            return f"{self.user.username} by {self.actor.username}"
         return f"{self.user.username} via key {self.key.prefix}…" if self.key else self.user.username
 
     @property

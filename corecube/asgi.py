@@ -6,10 +6,11 @@ from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
 from corecube import garbage
+from corecube.arrivals import arrivals
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 
-application = get_asgi_application()
+application = arrivals.counted(get_asgi_application())
 # Load all code now, not with the first request.
 _ = get_resolver().url_patterns
 garbage.settle()

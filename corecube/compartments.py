@@ -1,17 +1,19 @@
 """Making, changing and deleting compartments."""
 
 from dataclasses import dataclass
+from typing import Final
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
 from corecube import audit
+from corecube.changing import changing
 from corecube.errors import ConflictError, InvalidRequestError
 from corecube.models import ApiKey, Compartment, User
 
 _SLUG_LENGTH = 50
+_TAKEN: Final = "There is a compartment with this name, or one much like it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +27,25 @@ class Consequences:
     keys: int
 
 
-@transaction.atomic
+@changing(_TAKEN)
 def create_compartment(*, name: str, description: str, actor: User) -> Compartment:
     """Add a compartment that nobody may see yet. Raises InvalidRequestError for a name that gives no new slug."""
     slug = slugify(name)[:_SLUG_LENGTH].strip("-_")
     if not slug:
         raise InvalidRequestError("The name needs a letter or a digit.")
     if Compartment.objects.filter(slug=slug).exists():
-        raise InvalidRequestError("There is a compartment with this name, or one much like it.")
+        raise InvalidRequestError(_TAKEN)
     made = Compartment.objects.create(slug=slug, name=name, description=description)
     audit.record("compartment.created", actor=actor, subject=slug, name=name)
     return made
 
 
-@transaction.atomic
+@changing()
 def change_compartment(compartment: Compartment, *, name: str, description: str, actor: User) -> None:
     """Rename and describe a compartment. Its slug stays, so that no address and no program loses it."""
     if (compartment.name, compartment.description) == (name, description):
         return
+    Compartment.objects.select_for_update().get(pk=compartment.pk)
     before = compartment.name
     compartment.name, compartment.description = name, description
     compartment.save(update_fields=["name", "description"])
@@ -58,7 +61,7 @@ def consequences(compartment: Compartment) -> Consequences:
     )
 
 
-@transaction.atomic
+@changing()
 def delete_compartment(compartment: Compartment, *, actor: User) -> Consequences:
     """Delete a compartment with its grants, and revoke the keys narrowed to it; return what went.
 

@@ -5,15 +5,15 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.utils import timezone
 
 from corecube import audit
+from corecube.changing import changing
 from corecube.connectors.check import check_source
 from corecube.connectors.kinds import KINDS, Secret
 from corecube.connectors.problems import config_problems, normal_config
 from corecube.connectors.types import Capability
-from corecube.errors import ConfigError, InvalidRequestError
+from corecube.errors import ConfigError, ConflictError, InvalidRequestError
 from corecube.models import Connection, User
 from corecube.scope import Sensitivity, TrustLevel
 from corecube.secrets import seal, unseal
@@ -25,6 +25,7 @@ CHANGEABLE: Final = (
     *("name", "slug", "config", "compartment_id", "sensitivity", "trust", "source_type", "half_life_days"),
     *("freshness_basis", "language", "chunk_profile", "enrichment", "sync_every_minutes", "enabled"),
 )
+_TAKEN: Final = "Another connection has this slug."
 _SIGN_IN_AGAIN: Final = "Enter it again: the connection now goes to another host."
 
 
@@ -110,11 +111,11 @@ def require_checked(connection: Connection, secrets: Mapping[str, str]) -> None:
 
 
 def create_connection(connection: Connection, secrets: Mapping[str, str], *, actor: User | None) -> Connection:
-    """Store a new connection with its secrets and return it; raise InvalidConnectionError."""
+    """Store a new connection with its secrets and return it; raise InvalidConnectionError, ConflictError."""
     _require_right(connection, secrets)
     connection.sealed_secrets = seal(secrets_with(connection, secrets))
     connection.config = normal_config(connection.kind, connection.config)
-    with transaction.atomic():
+    with changing(_TAKEN):
         connection.save()
         audit.record(
             "connection.created",
@@ -127,22 +128,26 @@ def create_connection(connection: Connection, secrets: Mapping[str, str], *, act
     return connection
 
 
-def change_connection(connection: Connection, secrets: Mapping[str, str], *, actor: User | None) -> list[str]:
+def change_connection(
+    connection: Connection, secrets: Mapping[str, str], *, actor: User | None, was: Connection | None = None
+) -> list[str]:
     """Store what was changed in a connection that was read before, and return the names of what did change.
 
-    Of `secrets` an empty one is removed, and one that is not named stays. Raises InvalidConnectionError.
+    Of `secrets` an empty one is removed, and one that is not named stays. Raises InvalidConnectionError, NotFoundError
+    when it is gone, and ConflictError when it is no longer as it `was`.
     """
     _require_right(connection, secrets)
     connection.config = normal_config(connection.kind, connection.config)
-    with transaction.atomic():
+    with changing(_TAKEN):
         before = Connection.objects.select_related("compartment").select_for_update(of=("self",)).get(pk=connection.pk)
+        if was is not None and _changes(was, before):
+            raise ConflictError
         changed = [*_changes(before, connection), *(f"secrets.{name}" for name in sorted(secrets))]
         if not changed:
             return []
-        if secrets:
-            connection.sealed_secrets = seal(secrets_with(before, secrets))
-        if before.sync_every_minutes != connection.sync_every_minutes:
-            connection.next_sync_at = _first_start(connection)
+        connection.sealed_secrets = seal(secrets_with(before, secrets)) if secrets else before.sealed_secrets
+        is_rescheduled = before.sync_every_minutes != connection.sync_every_minutes
+        connection.next_sync_at = _first_start(connection) if is_rescheduled else before.next_sync_at
         connection.save(update_fields=[*CHANGEABLE, "sealed_secrets", "next_sync_at"])
         audit.record("connection.changed", actor=actor, subject=connection.slug, **_told(before, connection, changed))
     return changed
@@ -150,7 +155,7 @@ def change_connection(connection: Connection, secrets: Mapping[str, str], *, act
 
 def switch_connection(connection: Connection, *, enabled: bool, actor: User | None) -> None:
     """Enable or disable a connection; a disabled one is neither synced nor searched."""
-    with transaction.atomic():
+    with changing():
         if Connection.objects.filter(pk=connection.pk).exclude(enabled=enabled).update(enabled=enabled):
             verb = "enabled" if enabled else "disabled"
             audit.record(f"connection.{verb}", actor=actor, subject=connection.slug)

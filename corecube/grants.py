@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from django.contrib.auth.models import Group
-from django.db import transaction
 from django.db.models import QuerySet
 
 from corecube import audit
+from corecube.changing import changing
 from corecube.errors import ConflictError
 from corecube.models import AuditEvent, Compartment, Grant, User
 from corecube.reach import ReachChange, reach_change, reach_of
@@ -56,7 +56,7 @@ class GrantChange:
     event: AuditEvent | None
 
 
-@transaction.atomic
+@changing()
 def set_clearance(
     *,
     holder: Holder,
@@ -67,7 +67,8 @@ def set_clearance(
 ) -> GrantChange:
     """Give a holder this clearance on a compartment, or take its grant away for None.
 
-    `was` is the clearance that the change was made from. Raises ConflictError when it is another one by now.
+    `was` is the clearance that the change was made from. Raises ConflictError when it is another one by now, or the
+    holder is gone, NotFoundError when the compartment is.
     """
     # Two changes in one compartment come one after the other, also where there is no grant to lock yet.
     Compartment.objects.select_for_update().get(pk=compartment.pk)

@@ -1,14 +1,18 @@
 """Groups: making, renaming and deleting them, and who is in them."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from django.contrib.auth.models import Group
 from django.db import transaction
 
 from corecube import audit
+from corecube.changing import changing
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.reach import ReachChange, reach_change, reach_of
+
+_TAKEN: Final = "There is a group with this name."
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,7 @@ class GroupConsequences:
     reach: ReachChange
 
 
-@transaction.atomic
+@changing(_TAKEN)
 def create_group(*, name: str, actor: User) -> Group:
     """Add an empty group without grants; raise InvalidRequestError for a name that there is."""
     _require_new(name)
@@ -29,18 +33,19 @@ def create_group(*, name: str, actor: User) -> Group:
     return group
 
 
-@transaction.atomic
+@changing(_TAKEN)
 def rename_group(group: Group, *, name: str, actor: User) -> None:
     """Rename a group; raise InvalidRequestError for a name that another one has."""
     if group.name == name:
         return
+    Group.objects.select_for_update().get(pk=group.pk)
     _require_new(name)
     before, group.name = group.name, name
     group.save(update_fields=["name"])
     audit.record("group.renamed", actor=actor, subject=name, before=before)
 
 
-@transaction.atomic
+@changing()
 def set_membership(group: Group, user: User, *, is_member: bool, actor: User) -> ReachChange:
     """Put a user into a group or take them out; return what they came to see or lost sight of."""
     same = User.objects.filter(pk=user.pk)
@@ -65,7 +70,7 @@ def deletion_of(group: Group) -> GroupConsequences:
     return found
 
 
-@transaction.atomic
+@changing()
 def delete_group(group: Group, *, actor: User) -> GroupConsequences:
     """Delete a group with its grants; return what went."""
     name = group.name
@@ -83,4 +88,4 @@ def _delete(group: Group) -> GroupConsequences:
 
 def _require_new(name: str) -> None:
     if Group.objects.filter(name__iexact=name).exists():
-        raise InvalidRequestError("There is a group with this name.")
+        raise InvalidRequestError(_TAKEN)

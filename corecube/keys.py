@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from django.db import transaction
 from django.utils import timezone
 
 from corecube import audit
 from corecube.access import Principal, scope_for
+from corecube.changing import changing
 from corecube.errors import NotPermittedError
 from corecube.models import ApiKey, Compartment, Connection, User
 
@@ -36,7 +36,7 @@ class KeyTerms:
     requests_per_minute: int | None = None
 
 
-@transaction.atomic
+@changing()
 def issue_key(*, user: User, terms: KeyTerms, actor: User) -> tuple[ApiKey, str]:
     """Save a new key and return it with its secret, which is stored nowhere and can be shown only now.
 
@@ -70,7 +70,7 @@ def _require_own(user: User, terms: KeyTerms, actor: User) -> None:
         raise NotPermittedError("A key can only be narrowed to what its user may see.")
 
 
-@transaction.atomic
+@changing()
 def revoke_key(key: ApiKey, *, actor: User) -> None:
     """Stop a key for good. One that is revoked already stays as it is.
 

@@ -5,39 +5,43 @@ from collections.abc import Collection
 from django.contrib.auth.models import Group
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.sessions.models import Session
-from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from corecube import audit
+from corecube.changing import changing
 from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.models import User
 from corecube.reach import ReachChange, reach_change, reach_of
 
 
-@transaction.atomic
+@changing("Somebody has this username already.")
 def create_user(
     *, username: str, first_name: str = "", last_name: str = "", password: str | None = None, actor: User
 ) -> User:
-    """Add a user who may see nothing yet. Without a password they cannot sign in until they have set one."""
+    """Add a user who may see nothing yet. Without a password they cannot sign in until they have set one.
+
+    Raises ConflictError for a username that somebody has.
+    """
     user = User.objects.create_user(username, password=password, first_name=first_name, last_name=last_name)
     audit.record("user.created", actor=actor, subject=username, has_password=password is not None)
     return user
 
 
-@transaction.atomic
+@changing()
 def rename_user(user: User, *, first_name: str, last_name: str, actor: User) -> None:
     """Change the name that a user goes by; the username stays."""
     if (user.first_name, user.last_name) == (first_name, last_name):
         return
+    User.objects.select_for_update().get(pk=user.pk)
     user.first_name, user.last_name = first_name, last_name
     user.save(update_fields=["first_name", "last_name"])
     audit.record("user.renamed", actor=actor, subject=user.username)
 
 
-@transaction.atomic
+@changing()
 def set_active(user: User, *, is_active: bool, actor: User) -> None:
     """Let a user in again, or shut them out: signed out everywhere at once, and their API keys stop.
 
@@ -53,7 +57,7 @@ def set_active(user: User, *, is_active: bool, actor: User) -> None:
     audit.record("user.activated" if is_active else "user.deactivated", actor=actor, subject=found.username)
 
 
-@transaction.atomic
+@changing()
 def set_admin(user: User, *, is_admin: bool, actor: User) -> None:
     """Open the console and the administration to a user, or close them.
 
@@ -69,7 +73,7 @@ def set_admin(user: User, *, is_admin: bool, actor: User) -> None:
     audit.record("user.admin_given" if is_admin else "user.admin_taken", actor=actor, subject=found.username)
 
 
-@transaction.atomic
+@changing()
 def set_groups(user: User, *, groups: Collection[Group], actor: User) -> ReachChange:
     """Put a user into exactly these groups; return what they came to see and lost sight of."""
     same = User.objects.filter(pk=user.pk)
@@ -89,7 +93,7 @@ def set_groups(user: User, *, groups: Collection[Group], actor: User) -> ReachCh
     return reach_change(seen, reach_of(same))
 
 
-@transaction.atomic
+@changing()
 def password_link(user: User, *, actor: User) -> str:
     """Return the path at which a user can set a password, once, for as long as PASSWORD_RESET_TIMEOUT says.
 

@@ -14,6 +14,7 @@ from corecube.keys import KeyTerms, seen_compartments
 from corecube.models import Compartment, Connection, User
 from corecube.models.access import MOST_REQUESTS_PER_MINUTE
 from corecube.models.levels import SENSITIVITY_CHOICES
+from explorer.edit_form import EditForm
 from retrieval.presets import PRESETS
 
 _INPUT: Final = {"class": "input"}
@@ -26,7 +27,7 @@ def _text(label: str, *, length: int, help_text: str = "", required: bool = True
     return forms.CharField(label=label, max_length=length, help_text=help_text, required=required, widget=widget)
 
 
-class CompartmentForm(forms.Form):
+class CompartmentForm(EditForm, forms.Form):
     """A compartment's name and what it is for."""
 
     name = _text("Name", length=120)
@@ -39,7 +40,7 @@ class CompartmentForm(forms.Form):
     )
 
 
-class NamesForm(forms.Form):
+class NamesForm(EditForm, forms.Form):
     """What a user goes by."""
 
     first_name = _text("First name", length=150, required=False)
@@ -85,7 +86,7 @@ class NewUserForm(NamesForm):
         return values
 
 
-class GroupsForm(forms.Form):
+class GroupsForm(EditForm, forms.Form):
     """The groups that a user is in."""
 
     groups = forms.ModelMultipleChoiceField(
@@ -93,7 +94,7 @@ class GroupsForm(forms.Form):
     )
 
 
-class GroupForm(forms.Form):
+class GroupForm(EditForm, forms.Form):
     """A group's name."""
 
     name = _text("Name", length=150)

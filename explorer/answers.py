@@ -39,6 +39,13 @@ class AnswerPanel:
     provider: str
     #: It says that the sources do not answer the question.
     refused: bool = False
+    #: What its reader should know of how it came to be.
+    notices: tuple[str, ...] = ()
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader is told when it arrives."""
+        return "The sources do not answer the question." if self.refused else "The answer is there."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,8 @@ def answer_panel(answering: Answering, *, address: Callable[[ChunkId], str]) -> 
     }
     done = answered(answering)
     note(answering, done)
-    return AnswerPanel(answer_html(done.text, passages), done.provider, done.refused)
+    notices = tuple(it.text for it in done.notices)
+    return AnswerPanel(answer_html(done.text, passages), done.provider, done.refused, notices)
 
 
 def answer_html(text: str, passages: Mapping[int, Citable]) -> SafeString:

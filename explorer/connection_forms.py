@@ -12,6 +12,7 @@ from corecube.connectors.kinds import Kind, Secret, kind_named
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from explorer.config_words import config_label
+from explorer.edit_form import EditForm
 from explorer.schema_fields import FigureField, field_of
 
 _CONFIG: Final = "config_"
@@ -33,7 +34,7 @@ _GROUPS: Final = (
 )
 
 
-class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class ConnectionForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
     """A connection of one kind, new or stored. What is filled in for a secret is never shown again."""
 
     slug = forms.SlugField(

@@ -8,6 +8,7 @@ from django.forms import BoundField
 from django.utils.text import slugify
 
 from corecube.models import Compartment, User
+from explorer.edit_form import EditForm
 from retrieval.language_models import LOCKED, fallback_choices, key_length, problems_of
 from retrieval.models import LanguageModel
 
@@ -49,7 +50,7 @@ _HELP: Final = {
 }
 
 
-class LanguageModelForm(forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
+class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
     """A language model, new or stored. What is filled in for the key is never shown again."""
 
     slug = forms.SlugField(

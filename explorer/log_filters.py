@@ -99,8 +99,13 @@ class LogFilter:
         """Return one flag's condition."""
         return Q(milliseconds__gt=self.slow_ms) if name == "slow" else FLAGS[name]
 
+    @property
+    def holds_text(self) -> Q:
+        """The condition of the text, for which every search has to be read; empty without one."""
+        return Q(query__in_any_case=self.text) if self.text else Q()
+
     def condition(self, now: datetime) -> Q:
-        """Return all conditions together."""
+        """Return all conditions together, but for the text."""
         wanted = Q()
         if self.since:
             wanted &= Q(at__gte=now - SINCE[self.since])
@@ -110,8 +115,6 @@ class LogFilter:
             wanted &= Q(preset=self.preset)
         if self.surface:
             wanted &= Q(surface=self.surface)
-        if self.text:
-            wanted &= Q(query__in_any_case=self.text)
         for name in self.flags:
             wanted &= self.flag(name)
         return wanted

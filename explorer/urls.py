@@ -4,6 +4,7 @@ from django.urls import path, re_path
 
 from explorer import access_urls, chat_urls, engine_urls
 from explorer.views import (
+    answer,
     compare,
     connection_edit,
     connections,
@@ -19,6 +20,7 @@ from explorer.views import (
 app_name = "explorer"
 urlpatterns = [
     path("", search.search, name="search"),
+    path("answer/<uuid:record_id>/", answer.answer, name="answer"),
     # chat/
     *chat_urls.urlpatterns,
     # compare/

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
 
 from corecube import audit
+from corecube.changing import changing
 from corecube.errors import ConfigError, ConflictError, InvalidRequestError, NotFoundError
 from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
@@ -27,6 +27,7 @@ CHANGEABLE: Final = (
     *("context_tokens", "max_answer_tokens", "temperature", "prompt_price", "completion_price", "fallback_id"),
     *("is_enabled", "is_default"),
 )
+_TAKEN: Final = "Somebody else has just taken its slug, or made another model the default."
 _KEY_AGAIN: Final = "Enter it again or remove it: the model is now at another host."
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -115,10 +116,10 @@ def require_right(model: LanguageModel, key: str | None) -> None:
 
 
 def create_model(model: LanguageModel, key: str, *, actor: User) -> LanguageModel:
-    """Store a new model with its key, empty for none, and return it; raise InvalidModelError."""
+    """Store a new model with its key, empty for none, and return it; raise InvalidModelError, ConflictError."""
     require_right(model, key)
     model.sealed_key = _sealed(key)
-    with transaction.atomic():
+    with changing(_TAKEN):
         _make_room(model)
         model.save()
         audit.record("language_model.created", actor=actor, subject=model.slug, has_key=bool(key), **_told(model))
@@ -128,10 +129,10 @@ def create_model(model: LanguageModel, key: str, *, actor: User) -> LanguageMode
 def change_model(model: LanguageModel, key: str | None, *, actor: User) -> list[str]:
     """Store what was changed in a model that was read before, and return the names of what did change.
 
-    An empty `key` removes it, None keeps it. Raises InvalidModelError.
+    An empty `key` removes it, None keeps it. Raises InvalidModelError, ConflictError, NotFoundError when it is gone.
     """
     require_right(model, key)
-    with transaction.atomic():
+    with changing(_TAKEN):
         before = LanguageModel.objects.select_for_update().get(pk=model.pk)
         changed = [*sorted(_changes(before, model)), *(["api_key"] if key is not None else [])]
         if not changed:
@@ -148,7 +149,7 @@ def delete_model(model: LanguageModel, *, actor: User) -> None:
     """Delete a model; what it used stays. Raises RuledModelError, and LockedModelError for the environment's."""
     if model.is_locked and is_named():
         raise LockedModelError
-    with transaction.atomic():
+    with changing():
         if model.rules.exists():
             raise RuledModelError
         model.delete()
@@ -157,7 +158,7 @@ def delete_model(model: LanguageModel, *, actor: User) -> None:
 
 def set_rule(owner: User | Compartment, model: LanguageModel | None, *, actor: User) -> RoutingRule:
     """Let a model answer a user, or alone read a compartment's passages; None for no model at all."""
-    with transaction.atomic():
+    with changing():
         rule, _ = RoutingRule.objects.update_or_create(defaults={"language_model": model}, **_owner(owner))
         audit.record("routing.changed", actor=actor, subject=model.slug if model else "", **_said(owner))
     return rule
@@ -165,7 +166,7 @@ def set_rule(owner: User | Compartment, model: LanguageModel | None, *, actor: U
 
 def remove_rule(owner: User | Compartment, *, actor: User) -> bool:
     """Take a rule away, and return whether there was one."""
-    with transaction.atomic():
+    with changing():
         removed, _ = RoutingRule.objects.filter(**_owner(owner)).delete()
         if removed:
             audit.record("routing.removed", actor=actor, **_said(owner))

@@ -57,6 +57,11 @@ def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
     return tuple((chunk_id_of(chunk), content_hash) for chunk, content_hash in trace.get("ranking", ()))
 
 
+def passages_of(trace: Mapping[str, Any]) -> dict[ChunkId, int]:
+    """Return the chunks that were packed, in order, with the tokens that each passage took."""
+    return {chunk_id_of(passage["chunk"]): passage["tokens"] for passage in trace.get("passages", ())}
+
+
 def _drops(span: Mapping[str, Any]) -> Iterator[Drop]:
     for chunk, reason, detail in span["drops"]:
         if reason in _REASONS:

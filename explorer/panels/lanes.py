@@ -4,7 +4,7 @@ Rows have a fixed height, so that the lines are numbers in a drawing and no scri
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -92,7 +92,9 @@ def drop_words(outcome: SearchOutcome) -> dict[ChunkId, str]:
 def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
     """Return the lanes of some rankings, in their order."""
     ranks = {source.key: _ranks(source) for source in sources}
-    lanes = [_lane(source, sources, ranks, facts) for source in sources]
+    # A chunk stands in several lanes, and to choose its snippet takes a while.
+    faces = {chunk_id: _face(hit, facts) for chunk_id, hit in facts.read.items()}
+    lanes = [_lane(source, sources, ranks, facts.reasons, faces) for source in sources]
     height = max((len(lane.cards) for lane in lanes), default=0) * _ROW
     gaps = [Gap(tuple(_lines(left, right, ranks)), _WIDTH, height) for left, right in pairwise(sources)]
     return LanesPanel(
@@ -108,15 +110,23 @@ def _ranks(source: Source) -> Ranks:
     return {hit.chunk_id: rank for rank, hit in enumerate(source.hits, start=1)}
 
 
-def _lane(source: Source, sources: Sequence[Source], ranks: Mapping[str, Ranks], facts: Facts) -> Lane:
+def _lane(
+    source: Source,
+    sources: Sequence[Source],
+    ranks: Mapping[str, Ranks],
+    reasons: Mapping[ChunkId, str],
+    faces: Mapping[ChunkId, Card],
+) -> Lane:
     """Return one lane, its cards told where the lanes are that it is compared with: a leg with the result."""
     others = [it for it in sources if it.key != source.key and (it.is_result or source.is_result)]
     cards: list[Card] = []
     for rank, hit in enumerate(source.hits[:MOST_CARDS], start=1):
         places = tuple(_place(source, rank, other, ranks[other.key].get(hit.chunk_id)) for other in others)
-        if not source.is_result and hit.chunk_id in facts.reasons:
-            places = tuple(it if it.direction else Place(it.lane, facts.reasons[hit.chunk_id]) for it in places)
-        cards.append(_card(rank, hit, facts, places, is_last=rank == source.returned))
+        if not source.is_result and hit.chunk_id in reasons:
+            places = tuple(it if it.direction else Place(it.lane, reasons[hit.chunk_id]) for it in places)
+        face = faces.get(hit.chunk_id, Card(0, None, ""))
+        score, is_last = f"{hit.score:.3f}", rank == source.returned
+        cards.append(replace(face, rank=rank, score=score, places=places, is_last=is_last))
     returned = None if source.returned is None else min(source.returned, len(source.hits))
     return Lane(source.key, source.label, tuple(cards), len(source.hits), source.is_result, returned)
 
@@ -129,25 +139,20 @@ def _place(source: Source, rank: int, other: Source, there: int | None) -> Place
     return Place(other.label, str(there), move.direction, _ARROWS[move.direction])
 
 
-def _card(rank: int, hit: Hit, facts: Facts, places: tuple[Place, ...], *, is_last: bool) -> Card:
-    read = facts.read.get(hit.chunk_id)
-    score = f"{hit.score:.3f}"
-    if read is None:
-        return Card(rank, None, score, places=places, is_last=is_last)
-    chunk = read.chunk
+def _face(hit: Hit, facts: Facts) -> Card:
+    """Return what every card of a chunk shows; its place and score differ by lane."""
+    chunk = hit.chunk
     connection = facts.scope.inclusion(chunk.connection_id).connection
     stem = facts.stem_in(connection.language)
     return Card(
-        rank=rank,
+        rank=0,
         chunk_id=hit.chunk_id,
-        score=score,
-        title=highlight(chunk.title, [match.lexeme for match in read.matches], stem=stem),
+        score="",
+        title=highlight(chunk.title, [match.lexeme for match in hit.matches], stem=stem),
         trail=chunk.heading_path,
-        snippet=snippet(chunk.text, read.matches, stem=stem, characters=_SNIPPET),
+        snippet=snippet(chunk.text, hit.matches, stem=stem, characters=_SNIPPET),
         source=connection.name,
         hue=hue_of(connection.id),
-        places=places,
-        is_last=is_last,
     )
 
 

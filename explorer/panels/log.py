@@ -1,12 +1,12 @@
 """The query log: a row a search, and how many there are of each kind."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from explorer import wording
 from explorer.log_filters import LogFilter, Place
@@ -19,6 +19,8 @@ from retrieval.types import Verdict
 #: Searches on one page, and as many as are counted: beyond that the number only says that there are more.
 PAGE_SIZE: Final = 50
 MOST_COUNTED: Final = 1000
+#: Searches that are read for a text on one page, at most.
+MOST_READ: Final = 20_000
 FLAG_LABELS: Final[Mapping[str, str]] = {
     "refused": "Refused",
     "unsure": "Low confidence",
@@ -105,6 +107,17 @@ class LogPage:
     #: What to ask for to read on in either direction; empty at an end.
     older: str
     newer: str
+    #: How many searches were looked through for a text, where that is not all there are; else 0.
+    read: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The ids of records that match, in the order that they were read in."""
+
+    ids: Sequence[UUID]
+    #: The last one that was looked through for a text; None when there are no more.
+    end: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,26 +126,43 @@ class LogMatches:
 
     records: QuerySet[SearchRecord]
     counts: Mapping[str, LogCount]
-    #: The ids of the newest, where they had to be read for the counts.
-    newest: Sequence[UUID] | None = None
+    #: What the query of each has to hold beside.
+    text: Q = field(default_factory=Q)
+    #: The newest, where they had to be read for the counts.
+    newest: _Found | None = None
 
 
 def log_matches(records: QuerySet[SearchRecord], wanted: LogFilter, now: datetime) -> LogMatches:
     """Return the records that the filter leaves, with their counts.
 
-    Looking for text reads record by record and is done once; then each number is of the newest thousand that match.
+    Looking for text reads record by record. It is done once and goes through the newest only; then each number is of
+    the newest thousand that match among them.
     """
     found = records.filter(wanted.condition(now))
     names = (*FLAGS, "slow")
     if not wanted.text:
         flags = {name: found.filter(wanted.flag(name)) for name in names}
         return LogMatches(found, {name: _counted(matching) for name, matching in {"all": found, **flags}.items()})
-    newest = list(found.order_by("-at", "-id").values_list("pk", flat=True)[: MOST_COUNTED + 1])
-    more, newest = len(newest) > MOST_COUNTED, newest[:MOST_COUNTED]
-    counted = records.filter(pk__in=newest)
+    newest = _find(found, wanted.holds_text, MOST_COUNTED + 1)
+    more = len(newest.ids) > MOST_COUNTED or newest.end is not None
+    counted = records.filter(pk__in=newest.ids[:MOST_COUNTED])
     flagged = counted.aggregate(**{name: Count("pk", filter=wanted.flag(name)) for name in names})
-    counts = {name: LogCount(number, more) for name, number in {"all": len(newest), **flagged}.items()}
-    return LogMatches(found if more else counted, counts, newest)
+    counts = {
+        name: LogCount(number, more) for name, number in {"all": min(len(newest.ids), MOST_COUNTED), **flagged}.items()
+    }
+    return LogMatches(found, counts, wanted.holds_text, newest) if more else LogMatches(counted, counts, newest=newest)
+
+
+def _find(records: QuerySet[SearchRecord], text: Q, most: int, *, newest_first: bool = True) -> _Found:
+    """Return the first records that hold the text; traces are large, and only those of a page are looked into."""
+    records = records.order_by("-at", "-id") if newest_first else records.order_by("at", "id")
+    if not text:
+        return _Found(list(records.values_list("pk", flat=True)[:most]))
+    edge = [Place(at, key) for at, key in records.values_list("at", "pk")[MOST_READ - 1 : MOST_READ + 1]]
+    last, beyond = edge if len(edge) > 1 else (None, None)
+    if beyond:
+        records = records.filter(beyond.newer if newest_first else beyond.older)
+    return _Found(list(records.filter(text).values_list("pk", flat=True)[:most]), last)
 
 
 def _counted(records: QuerySet[SearchRecord]) -> LogCount:
@@ -150,21 +180,22 @@ def log_flags(wanted: LogFilter, counts: Mapping[str, LogCount]) -> Iterator[Log
 
 def log_page(matches: LogMatches, *, before: Place | None, after: Place | None, now: datetime) -> LogPage:
     """Return a page of records: those older than `before`, or those newer than `after`, or else the newest."""
-    records = matches.records
+    records, most = matches.records, PAGE_SIZE + 1
     if before is None and after is not None:
-        ids = _ids(records.filter(after.newer).order_by("at", "id"))
-        return _page(ids[:PAGE_SIZE][::-1], has_newer=len(ids) > PAGE_SIZE, has_older=bool(ids), now=now)
+        found = _find(records.filter(after.newer), matches.text, most, newest_first=False)
+        return _page(found.ids[:PAGE_SIZE][::-1], newer=_rest(found), older=bool(found.ids), now=now)
     if before is None and matches.newest is not None:
-        ids = list(matches.newest[: PAGE_SIZE + 1])
+        found = matches.newest
     else:
-        ids = _ids((records.filter(before.older) if before else records).order_by("-at", "-id"))
-    is_later = before is not None and bool(ids)
-    return _page(ids[:PAGE_SIZE], has_newer=is_later, has_older=len(ids) > PAGE_SIZE, now=now)
+        older = records.filter(before.older) if before else records
+        found = _find(older, matches.text, most)
+    is_later = before is not None and bool(found.ids)
+    return _page(found.ids[:PAGE_SIZE], newer=is_later, older=_rest(found), now=now)
 
 
-def _ids(records: QuerySet[SearchRecord]) -> list[UUID]:
-    """Return the ids of a page and of one record more; traces are large, and only the page's own are looked into."""
-    return list(records.values_list("pk", flat=True)[: PAGE_SIZE + 1])
+def _rest(found: _Found) -> Place | bool:
+    """Return whether there are records after those of a page; where that was not looked through, from which place."""
+    return True if len(found.ids) > PAGE_SIZE else found.end or False
 
 
 def with_facts(records: QuerySet[SearchRecord]) -> QuerySet[SearchRecord]:
@@ -173,15 +204,23 @@ def with_facts(records: QuerySet[SearchRecord]) -> QuerySet[SearchRecord]:
     return found.annotate(version=F("trace__version"), is_draft=F("trace__is_draft"), mode=F("trace__mode"))
 
 
-def _page(ids: list[UUID], *, has_newer: bool, has_older: bool, now: datetime) -> LogPage:
+def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now: datetime) -> LogPage:
     found = {record.pk: record for record in with_facts(SearchRecord.objects.filter(pk__in=ids)).defer("trace")}
     # One may have been deleted in between.
     records = [found[it] for it in ids if it in found]
     return LogPage(
         rows=tuple(log_row(record, now) for record in records),
-        older=str(Place(records[-1].at, records[-1].pk)) if has_older and records else "",
-        newer=str(Place(records[0].at, records[0].pk)) if has_newer and records else "",
+        older=_place(records[-1:], rest=older),
+        newer=_place(records[:1], rest=newer),
+        read=MOST_READ if isinstance(newer, Place) or isinstance(older, Place) else 0,
     )
+
+
+def _place(edge: list[SearchRecord], *, rest: Place | bool) -> str:
+    """Return the place to read on from: the given one, or the page's own edge; empty at an end."""
+    if isinstance(rest, Place):
+        return str(rest)
+    return str(Place(edge[0].at, edge[0].pk)) if rest and edge else ""
 
 
 def log_row(record: SearchRecord, now: datetime) -> LogRow:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from explorer import wording
-from explorer.answers import AnswerPanel
 from explorer.charts.chart import Chart
 from explorer.charts.contributions import contributions
 from explorer.charts.scores import score_charts
@@ -42,7 +41,6 @@ class ResultPanels:
     contributions: Chart | None
     scores: tuple[Chart, ...]
     waterfall: Chart | None
-    answer: AnswerPanel | None
     #: None when the time was up before it was judged.
     answerability: AnswerabilityPanel | None
 
@@ -53,9 +51,7 @@ class ResultPanels:
         return f"{found} in {self.funnel.milliseconds} milliseconds."
 
 
-def result_panels(
-    outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemIn, answer: AnswerPanel | None
-) -> ResultPanels:
+def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemIn) -> ResultPanels:
     """Return the panels of a search.
 
     `labels` names the chunks that its reader may see, `stem_in` gives the stemmer of a connection's language.
@@ -76,6 +72,5 @@ def result_panels(
         contributions=contributions(outcome),
         scores=score_charts(outcome),
         waterfall=waterfall(outcome.trace, deadline_ms=outcome.config.deadline_ms),
-        answer=answer,
         answerability=answerability_panel(outcome),
     )

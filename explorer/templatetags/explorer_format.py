@@ -12,7 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from explorer.panels.bars import BarPart
-from explorer.panels.lane_cards import Place
+from explorer.panels.drops import DropRow
+from explorer.panels.lane_cards import Card, Place
 from explorer.snippets import Segment
 from retrieval.types import ChunkId
 
@@ -41,10 +42,16 @@ def _document_path(document_id: UUID) -> str:
 
 
 @register.filter
-def bar_parts(parts: Iterable[BarPart]) -> SafeString:
-    """Return the pieces of a bar."""
+def score_bar(parts: Iterable[BarPart]) -> SafeString:
+    """Return a bar of its pieces."""
     pieces = ((part.signal, " is-absent" if part.absent else "", part.x, part.width) for part in parts)
-    return format_html_join("", '<rect class="fill-stage fill-{}{}" x="{}" width="{}" height="6"/>', pieces)
+    drawn = format_html_join("", '<rect class="fill-stage fill-{}{}" x="{}" width="{}" height="6"/>', pieces)
+    return format_html(_BAR, drawn)
+
+
+_BAR: Final = """\
+<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true" focusable="false">\
+<rect class="fill-track" width="100" height="6"/>{}</svg>"""
 
 
 @register.filter
@@ -55,9 +62,42 @@ def marked(segments: Iterable[Segment]) -> SafeString:
 
 
 @register.filter
-def lane_places(places: Iterable[Place]) -> SafeString:
-    """Return where other lanes have a card's chunk."""
-    return format_html_join("", '<span class="lane-place{}">{}{} {}{}</span>', map(_place_parts, places))
+def trail(headings: Iterable[str]) -> SafeString:
+    """Return the headings that a passage stands under, as they follow its document's title."""
+    return format_html_join("", '<span class="hit-trail"> &rsaquo; {}</span>', ((heading,) for heading in headings))
+
+
+@register.simple_tag
+def lane_card(card: Card, run_as: str) -> SafeString:
+    """Return a chunk in a lane; of one that its reader may not see, only its place."""
+    name, snippet = "Not visible to you, or gone", "Only its place is told."
+    if card.chunk_id:
+        address, title = document_url(card.chunk_id, run_as), marked(card.title)
+        name = format_html('<a class="lane-link" href="{}">{}{}</a>', address, title, trail(card.trail))
+        snippet = marked(card.snippet)
+    source = format_html(_LANE_SOURCE, card.source) if card.source else ""
+    return format_html(
+        _LANE_CARD,
+        alone=" is-alone" if card.is_alone else "",
+        hue=f" is-hue-{card.hue}" if card.hue else "",
+        rank=card.rank,
+        faint="" if card.chunk_id else " faint",
+        name=name,
+        snippet=snippet,
+        source=source,
+        score=card.score,
+        places=format_html_join("", '<span class="lane-place{}">{}{} {}{}</span>', map(_place_parts, card.places)),
+    )
+
+
+_LANE_SOURCE: Final = '<span class="lane-source"><span class="hue" aria-hidden="true"></span>{}</span>'
+_LANE_CARD: Final = """\
+<article class="lane-card{alone}{hue}">
+  <span class="lane-rank"><span class="visually-hidden">Rank </span>{rank}</span>
+  <p class="lane-name{faint}">{name}</p>
+  <p class="lane-snippet{faint}">{snippet}</p>
+  <p class="lane-meta">{source} <span class="lane-score">{score}</span> <span class="lane-places">{places}</span></p>
+</article>"""
 
 
 def _place_parts(place: Place) -> tuple[str, SafeString, str, SafeString | str, str]:
@@ -66,12 +106,30 @@ def _place_parts(place: Place) -> tuple[str, SafeString, str, SafeString | str, 
     return (f" is-{place.direction}" if place.direction else "", said, place.lane, arrow, place.text)
 
 
+@register.simple_tag
+def drop_rows(drops: Iterable[DropRow], run_as: str, where_to: str = "") -> SafeString:
+    """Return dropped hits as items; with `where_to`, an address's query, each leads to where its document went."""
+    return format_html_join("", _DROP, (_drop_parts(drop, run_as, where_to) for drop in drops))
+
+
+def _drop_parts(drop: DropRow, run_as: str, where_to: str) -> tuple[str, ...]:
+    pin = f"{where_to}&pin={drop.chunk_id.document_id}"
+    where = format_html(_DROP_WHERE, pin, pin, drop.label) if where_to else ""
+    return document_url(drop.chunk_id, run_as), drop.label, drop.reason, drop.detail, where
+
+
+_DROP: Final = """\
+<li class="drop"><a href="{}">{}</a><span class="drop-reason">{}</span><span class="faint">{}</span>{}</li>"""
+_DROP_WHERE: Final = """\
+<a class="drop-where" href="{}" hx-get="{}" hx-target="#results" hx-push-url="true" hx-indicator="#ask">\
+Where did it go?<span class="visually-hidden"> {}</span></a>"""
+
+
 @register.filter
 def table_rows(rows: Iterable[Sequence[str]]) -> SafeString:
     """Return the rows of a table's body; the first cell of each names its row."""
-    return format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in rows))
+    return format_html_join("", "{}", ((format_html(_row_form(len(row)), *row),) for row in rows))
 
 
-def _cells(row: Sequence[str]) -> SafeString:
-    cells = format_html_join("", "<td>{}</td>", ((cell,) for cell in row[1:]))
-    return format_html('<th scope="row">{}</th>{}', row[0], cells)
+def _row_form(cells: int) -> str:
+    return '<tr><th scope="row">{}</th>' + "<td>{}</td>" * (cells - 1) + "</tr>"

@@ -1,10 +1,14 @@
 """What the templates of judging need."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from django import template
+from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
-from explorer.panels.judge import JudgeStrip
+from explorer.panels.judge import GradeButton, JudgeStrip
 
 register = template.Library()
 
@@ -13,3 +17,27 @@ register = template.Library()
 def at_rank(strips: Mapping[int, JudgeStrip] | None, rank: int) -> JudgeStrip | None:
     """Return the grades of the hit at a place."""
     return strips.get(rank) if strips else None
+
+
+@register.filter
+def grade_buttons(strip: JudgeStrip) -> SafeString:
+    """Return a button for each grade that a hit can be given."""
+    address = reverse("explorer:judge")
+    return format_html_join("", _BUTTON, (_button(strip, button, address) for button in strip.buttons))
+
+
+def _button(strip: JudgeStrip, button: GradeButton, address: str) -> dict[str, object]:
+    return {
+        "rank": strip.rank,
+        "passage": strip.passage,
+        "grade": button.grade,
+        "meaning": button.meaning,
+        "pressed": "true" if button.is_chosen else "false",
+        "address": address,
+    }
+
+
+_BUTTON: Final = """\
+<button class="judge-grade" type="submit" form="judge" name="grade" value="{passage}={grade}" \
+id="judge-{rank}-{grade}" data-grade="{grade}" title="{grade}: {meaning}" aria-label="{grade}, {meaning}" \
+aria-pressed="{pressed}" hx-post="{address}">{grade}</button>"""

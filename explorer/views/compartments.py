@@ -73,7 +73,7 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "change": last_change(request),
         "form": form,
     }
-    return render(request, "explorer/access/compartment.html", context, status=422 if form.errors else 200)
+    return render(request, "explorer/access/compartment.html", context, status=form.status)
 
 
 @require_http_methods(["GET", "POST"])

@@ -1,5 +1,6 @@
 """Making, changing and deleting connections, for admins."""
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +16,7 @@ from django.views.decorators.vary import vary_on_headers
 from corecube.connections import InvalidConnectionError, change_connection, checked, create_connection
 from corecube.connectors.kinds import KINDS
 from corecube.connectors.types import Capability
+from corecube.errors import ConflictError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
@@ -112,11 +114,18 @@ def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 
 def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
     """Answer with the form, with what a check found, or with where a saved connection is."""
-    stored = Connection.objects.get(pk=connection.pk) if connection.pk else None
+    # The form writes into the connection; this is how it was read.
+    stored = copy(connection) if connection.pk else None
     form = ConnectionForm(request.POST or None, instance=connection)
     attempt = _Attempt()
-    if request.method == "POST" and form.is_valid():
-        attempt = _attempt(request, form, stored)
+    try:
+        if request.method == "POST" and form.is_valid():
+            attempt = _attempt(request, form, stored)
+    except ConflictError as error:
+        if stored:
+            # Somebody saved it while the source was tried: the form is stale now, and says so.
+            return _edited(request, get_object_or_404(Connection.objects.select_related("compartment"), pk=stored.pk))
+        form.add_error(None, str(error))
     if attempt.is_saved:
         return redirect("explorer:connection", slug=form.instance.slug)
     is_check = request.POST.get("do") == "check"
@@ -128,7 +137,7 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
         "is_check": is_check,
         "is_refused": is_refused,
     }
-    return render(request, template, context, status=422 if is_refused else 200)
+    return render(request, template, context, status=form.status if form.errors or not is_refused else 422)
 
 
 def _attempt(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | None) -> _Attempt:
@@ -143,18 +152,18 @@ def _attempt(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection 
         capabilities = checked(form.instance, form.secrets) if is_new_source and not is_forced else ()
         if asked or not all(it.ok for it in capabilities):
             return _Attempt(capabilities, change)
-        _save(request, form, is_new=stored is None, may_sync=not is_forced)
+        _save(request, form, stored, may_sync=not is_forced)
     except InvalidConnectionError as error:
         form.add_error(None, str(error))
         return _Attempt(sight=change)
     return _Attempt(is_saved=True)
 
 
-def _save(request: HtmxHttpRequest, form: ConnectionForm, *, is_new: bool, may_sync: bool) -> None:
+def _save(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | None, *, may_sync: bool) -> None:
     viewer = viewer_of(request)
     connection = form.instance
-    if not is_new:
-        changed = change_connection(connection, form.secrets, actor=viewer)
+    if stored:
+        changed = change_connection(connection, form.secrets, actor=viewer, was=stored)
         messages.success(request, f"{connection.name} was changed." if changed else "Nothing was changed.")
         return
     create_connection(connection, form.secrets, actor=viewer)

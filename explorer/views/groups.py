@@ -71,7 +71,7 @@ def group(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
             messages.success(request, "The name was saved.")
             return redirect("explorer:group", group_id=group_id)
     context = {**_group_context(found), "name": name, "form": form, "change": last_change(request)}
-    return render(request, "explorer/access/group.html", context, status=422 if form.errors else 200)
+    return render(request, "explorer/access/group.html", context, status=form.status)
 
 
 @require_POST

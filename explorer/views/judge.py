@@ -13,12 +13,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from corecube.access import scope_for
-from corecube.errors import CoreCubeError, NotFoundError, NotPermittedError
+from corecube.errors import CoreCubeError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.panels.judge import JudgePanel, judge_panel
-from explorer.views.viewer import admins_only, principal_for, signed_in, viewer_of, wants_fragment
+from explorer.views.viewer import admins_only, principal_of, signed_in, viewer_of, wants_fragment
 from retrieval.judging import GRADES, PassageId, grades_of, judge, ranked_passages
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.question_sets import save_case, set_named
@@ -90,12 +90,7 @@ def _uuid(sent: QueryDict, name: str) -> UUID:
 
 def _scope(record: SearchRecord, viewer: User) -> AccessScope:
     """Return what the search's principal may see now of the connections that it read; raise Http404."""
-    name = record.user.username if record.user else ""
-    try:
-        principal = principal_for(viewer, name)
-    except (NotFoundError, NotPermittedError) as error:
-        raise Http404 from error
-    return scope_for(principal).only(record.connection_ids, reveal=False)
+    return scope_for(principal_of(record, viewer)).only(record.connection_ids, reveal=False)
 
 
 def _next(request: HtmxHttpRequest) -> str:

@@ -126,16 +126,17 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
     is_test = request.POST.get("do") == "test"
     trial: Trial | None = None
     if request.method == "POST" and form.is_valid():
-        if not is_test:
-            return _saved(request, form, is_new=is_new)
-        trial = _tried(form)
+        if is_test:
+            trial = _tried(form)
+        elif _is_saved(request, form, is_new=is_new):
+            return redirect("explorer:language_models")
     template = "explorer/_language_model_form.html" if wants_fragment(request) else "explorer/language_model_edit.html"
     context = _context(form, is_new=is_new) | {
         "trial": trial_words(trial) if trial else None,
         "is_test": is_test,
         "is_refused": bool(form.errors),
     }
-    return render(request, template, context, status=422 if form.errors else 200)
+    return render(request, template, context, status=form.status)
 
 
 def _tried(form: LanguageModelForm) -> Trial:
@@ -146,15 +147,18 @@ def _tried(form: LanguageModelForm) -> Trial:
         return Trial(problem=str(error))
 
 
-def _saved(request: HtmxHttpRequest, form: LanguageModelForm, *, is_new: bool) -> HttpResponse:
+def _is_saved(request: HtmxHttpRequest, form: LanguageModelForm, *, is_new: bool) -> bool:
     viewer, model = viewer_of(request), form.instance
-    if is_new:
-        services.create_model(model, form.key or "", actor=viewer)
-        messages.success(request, f"{model.name} was added.")
-    else:
-        changed = services.change_model(model, form.key, actor=viewer)
-        messages.success(request, f"{model.name} was changed." if changed else "Nothing was changed.")
-    return redirect("explorer:language_models")
+    try:
+        if is_new:
+            services.create_model(model, form.key or "", actor=viewer)
+            messages.success(request, f"{model.name} was added.")
+        else:
+            changed = services.change_model(model, form.key, actor=viewer)
+            messages.success(request, f"{model.name} was changed." if changed else "Nothing was changed.")
+    except ConflictError as error:
+        form.add_error(None, str(error))
+    return not form.errors
 
 
 def _context(form: LanguageModelForm, *, is_new: bool) -> dict[str, object]:

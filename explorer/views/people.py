@@ -11,11 +11,12 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from corecube import people
+from corecube import audit, people
 from corecube.access import Principal, scope_for
-from corecube.errors import CoreCubeError
+from corecube.errors import ConflictError, CoreCubeError
 from corecube.grants import Holder
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Grant, User
@@ -55,6 +56,7 @@ def users(request: HtmxHttpRequest) -> HttpResponse:
 
 
 @require_http_methods(["GET", "POST"])
+@sensitive_post_parameters("password")
 @admins_only
 @never_cache
 def new_user(request: HtmxHttpRequest) -> HttpResponse:
@@ -62,11 +64,12 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
     form = NewUserForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         values = {**form.cleaned_data, "password": form.cleaned_data["password"] or None}
-        made = people.create_user(**values, actor=viewer_of(request))
-        if made.has_usable_password():
-            messages.success(request, f"{made.username} was added. What they may see follows from groups and grants.")
-            return redirect("explorer:user", user_id=made.pk)
-        return _link_page(request, made, is_new=True)
+        try:
+            made = people.create_user(**values, actor=viewer_of(request))
+        except ConflictError as error:
+            form.add_error("username", str(error))
+        else:
+            return _added(request, made)
     context = {"section": "users", "form": form}
     return render(request, "explorer/access/user_new.html", context, status=422 if form.errors else 200)
 
@@ -75,16 +78,17 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
 @admins_only
 @never_cache
 def user(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
-    """Show a user: groups, grants, keys, and what they see by which rule. A POST changes their name."""
+    """Show a user: groups, grants, keys, and, audited, what they see by which rule. A POST changes their name."""
     found = get_object_or_404(User, pk=user_id)
-    names = {"first_name": found.first_name, "last_name": found.last_name}
-    form = NamesForm(request.POST or None, initial=names)
+    form = NamesForm(request.POST or None, initial=_names(found))
     if request.method == "POST" and form.is_valid():
         people.rename_user(found, **form.cleaned_data, actor=viewer_of(request))
         messages.success(request, "The name was saved.")
         return redirect("explorer:user", user_id=user_id)
     context = {**_user_context(found), "form": form, "change": last_change(request)}
-    return render(request, "explorer/access/user.html", context, status=422 if form.errors else 200)
+    if request.method == "GET" and found != viewer_of(request):
+        audit.record("access.checked", actor=viewer_of(request), subject=found.username)
+    return render(request, "explorer/access/user.html", context, status=form.status)
 
 
 @require_POST
@@ -92,7 +96,10 @@ def user(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
 def change_groups(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     """Put a user into the chosen groups, and no others."""
     found = get_object_or_404(User, pk=user_id)
-    form = GroupsForm(request.POST)
+    form = GroupsForm(request.POST, initial={"groups": found.groups.order_by("pk")})
+    if form.is_stale:
+        context = {**_user_context(found), "form": NamesForm(initial=_names(found)), "groups": form}
+        return render(request, "explorer/access/user.html", context, status=form.status)
     if form.is_valid():
         change = people.set_groups(found, groups=list(form.cleaned_data["groups"]), actor=viewer_of(request))
         messages.success(request, f"The groups were saved. {reach_words(change)}")
@@ -127,6 +134,13 @@ def new_link(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
     return _link_page(request, get_object_or_404(User, pk=user_id), is_new=False)
 
 
+def _added(request: HtmxHttpRequest, made: User) -> HttpResponse:
+    if not made.has_usable_password():
+        return _link_page(request, made, is_new=True)
+    messages.success(request, f"{made.username} was added. What they may see follows from groups and grants.")
+    return redirect("explorer:user", user_id=made.pk)
+
+
 def _changed(request: HtmxHttpRequest, user_id: int, said: str, do: Callable[[User, User], None]) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)
     try:
@@ -153,6 +167,10 @@ def _link_page(request: HtmxHttpRequest, found: User, *, is_new: bool) -> HttpRe
     return render(request, "explorer/access/user_link.html", context)
 
 
+def _names(found: User) -> dict[str, str]:
+    return {"first_name": found.first_name, "last_name": found.last_name}
+
+
 def _user_context(found: User) -> dict[str, Any]:
     compartments = list(Compartment.objects.prefetch_related("connections"))
     scope = scope_for(Principal(found), reveal_excluded=True)
@@ -162,7 +180,7 @@ def _user_context(found: User) -> dict[str, Any]:
         "section": "users",
         "person": user_row(found, {found.username: frozenset(scope.connection_ids)}, now),
         "joined": found.date_joined,
-        "groups": GroupsForm(initial={"groups": found.groups.all()}),
+        "groups": GroupsForm(initial={"groups": found.groups.order_by("pk")}),
         "columns": columns(compartments),
         "grants": row(Holder.of(found), compartments, held(Grant.objects.filter(user=found))),
         "origin": "holder",

@@ -71,6 +71,8 @@ class Asked:
     #: What the tab "where" looks for: a document's title, address or id, and the document that was picked.
     find: str
     pin: str
+    #: The page comes with the answer in it, for browsers without scripts.
+    with_answer: bool
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
@@ -89,6 +91,7 @@ class Asked:
             view=query.get("view", ""),
             find=query.get("find", ""),
             pin=query.get("pin", ""),
+            with_answer=query.get("answer") == "1",
         )
 
     @property
@@ -162,24 +165,22 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
         surface=SearchRecord.Surface.EXPLORER,
     )
     outcome = run_search(request, principal=principal)
-    panels = result_panels(
-        outcome,
-        labels=chunk_labels(outcome),
-        stem_in=stem_in,
-        answer=_answer(outcome, principal, run_as=around["run_as"]) if asked.tab == "answer" else None,
-    )
+    panels = result_panels(outcome, labels=chunk_labels(outcome), stem_in=stem_in)
+    # Otherwise the page asks for the answer once it is shown.
+    answer = answered(outcome, principal) if asked.tab == "answer" and asked.with_answer else None
     lanes = lanes_of(outcome, stem_in=stem_in) if asked.tab == "lanes" else None
     where = None
     if asked.tab == "where":
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)
     announcement = (where.announcement if where else "") or panels.announcement
     judging = judging_context(outcome, principal.actor or principal.user)
-    around_panels = {"lanes": lanes, "where": where, "draft_changes": draft_changes(outcome)}
+    around_panels = {"answer": answer, "lanes": lanes, "where": where, "draft_changes": draft_changes(outcome)}
     return {"panels": panels, "announcement": announcement, **around_panels, **judging}
 
 
-def _answer(outcome: SearchOutcome, principal: Principal, *, run_as: str) -> AnswerPanel:
-    """Return the answer. It takes longer than the search itself, so only the tab that shows it asks for it."""
+def answered(outcome: SearchOutcome, principal: Principal) -> AnswerPanel:
+    """Return the answer to a search, its markers leading to their passages. Raises CoreCubeError."""
+    run_as = principal.user.username if principal.actor else ""
     return answer_panel(prepare(outcome, principal), address=partial(document_url, run_as=run_as))
 
 

@@ -7,26 +7,30 @@ from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponseBase
-from django.shortcuts import resolve_url
+from django.shortcuts import render, resolve_url
 from django_htmx.http import HttpResponseClientRedirect
 
 from corecube import audit
 from corecube.access import Principal, user_named
-from corecube.errors import NotPermittedError
+from corecube.errors import ConflictError, NotFoundError, NotPermittedError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
+from retrieval.models import SearchRecord
 
 _P = ParamSpec("_P")
 _View = Callable[Concatenate[HtmxHttpRequest, _P], HttpResponseBase]
 
 
 def signed_in(view: _View[_P]) -> _View[_P]:
-    """Let only a signed-in user into a view; anyone else goes to the sign-in page, with the whole browser window."""
+    """Let only a signed-in user into a view; anyone else goes to the sign-in page, with the whole browser window.
+
+    What is gone by the time that the view changes it is a 404, and other changes that came in between are a 409.
+    """
 
     @wraps(view)
     def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
-            return view(request, *args, **kwargs)
+            return _answered(view, request, *args, **kwargs)
         if wants_fragment(request):
             page = urlsplit(request.htmx.current_url or "")
             login = redirect_to_login(f"{page.path}?{page.query}" if page.query else page.path or "/")
@@ -34,6 +38,17 @@ def signed_in(view: _View[_P]) -> _View[_P]:
         return redirect_to_login(request.get_full_path(), resolve_url("login"))
 
     return guarded
+
+
+def _answered(view: _View[_P], request: HtmxHttpRequest, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:
+    """Return a view's answer; where somebody else was faster and the view has no place for it, a page that says so."""
+    try:
+        return view(request, *args, **kwargs)
+    except NotFoundError as error:
+        raise Http404 from error
+    except ConflictError as error:
+        context = {"title": "Changed meanwhile", "message": f"{error} Nothing was saved; go back and look again."}
+        return render(request, "error.html", context, status=error.status)
 
 
 def admins_only(view: _View[_P]) -> _View[_P]:
@@ -75,3 +90,11 @@ def principal_for(viewer: User, run_as: str) -> Principal:
     user = user_named(run_as.replace("\0", ""))
     audit.record("search.run_as", actor=viewer, subject=user.username)
     return Principal(user, actor=viewer)
+
+
+def principal_of(record: SearchRecord, viewer: User) -> Principal:
+    """Return the principal that a search of the viewer's was made as; raise Http404 where they may not be it now."""
+    try:
+        return principal_for(viewer, record.user.username if record.user else "")
+    except (NotFoundError, NotPermittedError) as error:
+        raise Http404 from error

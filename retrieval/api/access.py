@@ -77,8 +77,11 @@ def _connection(principal: Principal, document: UUID | None, slug: str) -> Conne
 
 
 def _explained(scope: AccessScope, connection: Connection) -> access_schemas.AccessOut:
+    """Return the rule that decides; raise NotFoundError for a connection that is gone by now."""
     decided: list[Inclusion | ExcludedConnection] = [*scope.included, *scope.excluded]
-    rule = next(it for it in decided if it.connection.id == connection.pk)
+    rule = next((it for it in decided if it.connection.id == connection.pk), None)
+    if rule is None:
+        raise NotFoundError("It has just been deleted.")
     return access_schemas.AccessOut(
         has_access=isinstance(rule, Inclusion),
         reason="allowed" if isinstance(rule, Inclusion) else rule.reason.value,

@@ -95,6 +95,26 @@ def test_a_citation_opens_the_document_at_its_passage(searched):
     assert page.locator(":target").get_attribute("id").startswith("chunk-")
 
 
+def test_the_answer_comes_after_its_page_and_is_announced(alice):
+    page = alice.page
+    alice.open("/?q=rollback&tab=answer")
+    expect(page.locator("#answer .citation").first).to_be_visible()
+    expect(page.locator("#answer[hx-get]")).to_have_count(0)
+    expect(page.locator("#announcement")).to_have_text("The answer is there.")
+    page.get_by_role("link", name="Hits").click()
+    page.get_by_role("link", name="Answer", exact=True).click()
+    expect(page.locator("#answer .citation").first).to_be_visible()
+
+
+def test_without_javascript_a_link_shows_the_answer(start):
+    browser = start(java_script_enabled=False)
+    browser.sign_in("alice")
+    browser.open("/?q=rollback&tab=answer")
+    expect(browser.page.get_by_text("Writing the answer")).to_be_hidden()
+    browser.page.get_by_role("link", name="Show the answer").click()
+    expect(browser.page.locator("#answer .citation").first).to_be_visible()
+
+
 def test_a_ledger_opens_below_its_hit_on_a_phone(start):
     browser = start(user="alice", width=390)
     browser.open("/?q=rollback")

@@ -20,6 +20,7 @@ from tests.browser.pages import ERRORS, OUTSIDE, PAGES, PLAIN_PAGES, Places
 pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
+    "answer",
     "remove_rule",
     "set_rule",
     "remove_claim",
@@ -189,7 +190,9 @@ def inspect(browser):
     page.keyboard.press("Tab")
     yield from page.evaluate(_UNREACHED)
     page.emulate_media(color_scheme="dark")
-    yield from (f"dark: {line}" for line in findings(page, _COLOURS))
+    for width in (390, 1440):
+        browser.resize(width)
+        yield from (f"dark, {width}: {line}" for line in findings(page, _COLOURS))
     page.emulate_media(color_scheme="light")
     yield from browser.watch.complaints()
 

@@ -74,7 +74,7 @@ def test_the_text_is_kept_only_where_the_installation_keeps_it(world, settings, 
 
 def test_the_explorers_answer_tab_notes_a_refusal_too(world, client):
     client.force_login(world.bob)
-    client.get("/", {"q": "who won the football cup in brazil", "tab": "answer"})
+    client.get("/", {"q": "who won the football cup in brazil", "tab": "answer", "answer": "1"})
     assert record().is_refused
 
 

@@ -160,3 +160,12 @@ def test_two_runs_take_the_same_widget():
     assert [card.places[0].direction for card in left.cards] == ["", "up"]
     assert [card.places[0].text for card in right.cards] == ["2", "\N{EN DASH}"]
     assert [line.direction for line in shown.columns[0].gap.lines] == ["up"]
+
+
+def test_a_chunk_that_stands_in_several_lanes_is_read_once(finished):
+    asked = []
+    sources = lane_sources(finished)
+    read = {hit.chunk_id: hit for hit in (FIRST, SECOND, THIRD)}
+    lanes_panel(sources, Facts(read, SCOPE, lambda language: asked.append(language) or str, {}))
+    assert len(asked) == 3
+    assert sum(len(source.hits) for source in sources) > 3

@@ -7,7 +7,7 @@ import pytest
 from retrieval import tasks
 from retrieval.ingest.services import cancel_sync, queue_sync
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import SyncItem, SyncProblem
+from retrieval.models import Sync, SyncItem, SyncProblem
 from retrieval.models.document import document_id
 
 
@@ -34,6 +34,20 @@ def test_a_job_is_cancelled_from_its_connection(browse, world):
     assert alice.post(f"/jobs/{sync.pk}/cancel/").headers["Location"] == "/connections/runbooks/"
     sync.refresh_from_db()
     assert sync.status == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("full", "Looks at everything in the source."),
+        ("changes", "Looks only at what changed in the source since the sync before;"),
+        ("retry", "Takes up only what failed before."),
+        ("dry_run", "Looks at everything in the source, and stores nothing of it."),
+    ],
+)
+def test_a_jobs_page_says_how_much_of_the_source_it_looks_at(browse, world, kind, said):
+    sync = Sync.objects.create(connection=world.runbooks, kind=kind)
+    assert f'<p class="soft" id="looks">{said}' in browse("alice").get(f"/jobs/{sync.pk}/").content.decode()
 
 
 def test_a_retry_of_nothing_says_so(browse, world):
@@ -162,3 +176,15 @@ def test_a_dry_run_shows_what_it_found(browse, world):
 def test_a_job_that_is_not_there_is_not_found(browse, world):
     assert browse("alice").get(f"/jobs/{uuid4()}/").status_code == 404
     assert browse("bob").get(f"/jobs/{world.runbooks.syncs.get().pk}/").status_code == 404
+
+
+def test_what_failed_in_a_sync_at_work_is_said_to_wait_for_its_end(browse, world):
+    sync = failed_sync(world, "a.md")
+    alice = browse("alice")
+    for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
+        assert "can be tried again here once" not in alice.get(path).content.decode()
+    Sync.objects.filter(pk=sync.pk).update(status="running")
+    for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
+        page = alice.get(path).content.decode()
+        assert "Each can be tried again here once" in page
+        assert "Try a.md again" not in page

@@ -309,3 +309,31 @@ def test_a_record_of_an_earlier_release_still_opens(browse, world):
     response = browse("alice").get(f"/log/{old.pk}/")
     assert response.status_code == 200
     assert "preset is not there" in page(response)
+
+
+# Looking for a text.
+
+
+def test_a_text_is_looked_for_a_stretch_at_a_time_and_none_is_lost(browse, logged, monkeypatch):
+    monkeypatch.setattr("explorer.panels.log.MOST_READ", 2)
+    made = [logged("alice", text) for text in ("zanzibar", "rollback", "staging", "zanzibar", "rollback")]
+    client = browse("alice")
+    first = client.get("/log/?q=zanzibar")
+    assert (shown(first), str(first.context["total"])) == ([made[3].pk], "1+")
+    assert "2 searches were looked through for this text" in page(first)
+    second = client.get("/log/", {"q": "zanzibar", "before": first.context["page"].older})
+    assert (shown(second), second.context["page"].read) == ([], 2)
+    assert "None of these searches is like that" in page(second)
+    last = client.get("/log/", {"q": "zanzibar", "before": second.context["page"].older})
+    assert (shown(last), last.context["page"].older, last.context["page"].read) == ([made[0].pk], "", 0)
+    back = client.get("/log/", {"q": "zanzibar", "after": last.context["page"].newer})
+    assert (shown(back), back.context["page"].read) == ([], 2)
+    again = client.get("/log/", {"q": "zanzibar", "after": back.context["page"].newer})
+    assert (shown(again), again.context["page"].newer) == ([made[3].pk], "")
+
+
+def test_what_was_looked_through_whole_is_told_as_whole(browse, logged, monkeypatch):
+    monkeypatch.setattr("explorer.panels.log.MOST_READ", 2)
+    both = [logged("alice", "rollback").pk for _ in range(2)]
+    answer = browse("alice").get("/log/?q=roll")
+    assert (shown(answer), str(answer.context["total"]), answer.context["page"].read) == (both[::-1], "2", 0)

@@ -81,6 +81,26 @@ def test_the_page_shows_each_connection_with_its_rule(admin, bob_page):
     assert "no grant on compartment Finance" in page
 
 
+def test_looking_at_what_somebody_else_sees_is_audited(admin, world, bob_page):
+    admin.get(bob_page)
+    event = AuditEvent.objects.get(action="access.checked")
+    assert (event.actor, event.subject) == (world.alice, "bob")
+    admin.get(f"{USERS}{world.alice.pk}/")
+    admin.post(bob_page, {"first_name": "Bob", "last_name": ""})
+    assert AuditEvent.objects.filter(action="access.checked").count() == 1
+
+
+def test_a_password_stands_in_no_report_of_an_error(admin, client):
+    link = re.search(
+        r"http://testserver(/password/set/[^\"]+)", admin.post(f"{USERS}new/", new_user(password="")).content.decode()
+    )
+    set_page = client.get(link.group(1)).headers["Location"]
+    for browser, path in ((admin, f"{USERS}new/"), (admin, "/password/"), (client, set_page), (client, "/login/")):
+        request = browser.post(path, {"password": "x"}).wsgi_request
+        kept = request.sensitive_post_parameters
+        assert kept == "__ALL__" or "password" in kept, path
+
+
 def test_names_and_groups_change(admin, world, bob_page):
     sales = Group.objects.create(name="sales")
     admin.post(bob_page, {"first_name": "Bob", "last_name": "Okafor"})

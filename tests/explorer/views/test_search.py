@@ -49,14 +49,6 @@ def test_a_query_shows_every_panel_of_one_search(browse):
     assert SearchRecord.objects.count() == 1
 
 
-def test_the_answer_is_written_when_its_tab_is_open(browse):
-    bob = browse("bob")
-    query = {"q": "what happens before touching the staging database?"}
-    assert bob.get("/", query).context["panels"].answer is None
-    response = bob.get("/", {**query, "tab": "answer"})
-    assert re.search(r'class="citation" href="/documents/[0-9a-f-]{36}/#chunk-\d+"', page(response))
-
-
 def test_matched_words_are_marked_and_titles_lead_to_their_passage(browse):
     text = page(browse("bob").get("/", {"q": "roll back staging"}))
     assert "<mark>staging</mark>" in text

@@ -3,10 +3,13 @@
 import uuid
 
 import pytest
+from django.db import connection as database
+from django.test import Client
 from django.utils import timezone
 
 from corecube.models import ApiKey, AuditEvent, Compartment
 from retrieval.models import Document
+from tests.race import race
 
 PATH = "/api/v1/access/check"
 
@@ -127,3 +130,18 @@ def test_an_unknown_user_is_not_found(ask):
 
 def test_a_stranger_is_asked_for_a_key(client, world):
     assert client.get(PATH, {"connection": "runbooks"}).status_code == 401
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_goes_while_it_is_asked_about_is_not_found(world):
+    headers = {"Authorization": f"Bearer {world.key('alice')}"}
+    ask = lambda: Client().get(PATH, {"connection": "vault", "user": "bob"}, headers=headers)  # noqa: E731
+
+    def delete():
+        # The question waits here, between finding the connection and reading the rules.
+        with database.cursor() as cursor:
+            cursor.execute("LOCK TABLE corecube_auditevent IN ACCESS EXCLUSIVE MODE")
+        world.vault.delete()
+
+    answer = race(delete, ask)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from corecube.access import Principal
 from retrieval import runtime
 from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
@@ -40,6 +41,16 @@ def test_a_query_asked_again_says_that_its_vector_was_kept(world, kept):
 def test_what_someone_else_asked_is_not_told(world, kept):
     assert notes(world, "alice") == []
     assert notes(world, "bob") == []
+
+
+def test_what_an_admin_asked_as_somebody_is_not_told_to_them_nor_theirs_to_the_admin(world, kept):
+    def asked(actor):
+        principal = Principal(world.bob, actor=actor)
+        outcome = search(SearchRequest(text="rollback"), principal=principal)
+        return [note.code for span in outcome.trace if span.stage == "embed" for note in span.notes]
+
+    assert [asked(world.alice), asked(world.alice), asked(None), asked(None)] == [[], ["embed_cached"]] * 2
+    assert notes(world, "alice") == []
 
 
 def test_nothing_is_kept_when_the_setting_is_0(world):

@@ -1,0 +1,39 @@
+"""Two transactions at once."""
+
+import threading
+import time
+
+from django.db import connection, transaction
+
+_WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+def race(first, second):
+    """Do the first within a transaction, the second beside it, and commit once that waits; return what it ends with."""
+    ended = []
+
+    def run():
+        try:
+            ended.append(second())
+        except Exception as error:  # noqa: BLE001 -- looked at by the test
+            ended.append(error)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run)
+    with transaction.atomic():
+        first()
+        thread.start()
+        _await_waiting(thread)
+    thread.join(10)
+    return ended[0]
+
+
+def _await_waiting(thread):
+    with connection.cursor() as cursor:
+        for _ in range(500):
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
+            cursor.execute(_WAITING)
+            if not thread.is_alive() or cursor.fetchone()[0]:
+                return
+            time.sleep(0.01)
