@@ -20,6 +20,7 @@ from retrieval.models import EmbeddingIndex, OutboxEntry, SearchRecord
 from retrieval.pipeline import HYBRID
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest
+from retrieval.stored_trace import spans_of
 
 #: Changed documents that are counted; beyond that the number only says that there are more.
 _MOST_COUNTED: Final = 1000
@@ -106,6 +107,8 @@ def _slugs(scope: AccessScope) -> set[str]:
 def _left_out(record: SearchRecord) -> Iterator[str]:
     if overrides := record.trace.get("overrides"):
         yield f"the numbers that the request set for itself: {', '.join(overrides)}"
+    if any(note.code == "filtered" for span in spans_of(record.trace) for note in span.notes):
+        yield "the conditions that it put on documents"
     if record.trace.get("is_draft"):
         yield "the draft that it ran with; the live version serves"
     if record.top_k != _EXPLORER_TOP_K:

@@ -17,6 +17,23 @@ class Condition:
     value: Value = None
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Comparisons of which a document has to pass all, or any."""
+
+    each: tuple[Condition, ...]
+    all_of: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The facts that they ask about, each once."""
+        return tuple(dict.fromkeys(name for condition in self.each for name in condition.names))
+
+    def met_by(self, facts: Mapping[str, str]) -> bool:
+        """Return whether facts pass."""
+        return fulfils(facts, self.each, all_of=self.all_of)
+
+
 def fulfils(facts: Mapping[str, str], conditions: Sequence[Condition], *, all_of: bool) -> bool:
     """Return whether facts pass all of the conditions, or any; none at all are always passed."""
     passed = [_passes(facts, condition) for condition in conditions]

@@ -12,9 +12,8 @@ from django.db import connection
 from retrieval import embedders
 from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder
-from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
+from retrieval.encoders.kept_vectors import KeptVectors
 from retrieval.encoders.query_cache import QueryCache
-from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.errors import ModelMissingError
 from retrieval.index.embedding_index import active_row, is_made_by, same_model
@@ -96,18 +95,6 @@ def _query_cache(entries: int) -> QueryCache | None:
 @cache
 def _kept_sentences(entries: int) -> KeptVectors | None:
     return KeptVectors(entries) if entries else None
-
-
-def sentence_encoder() -> SentenceEncoder | None:
-    """Return what encodes the sentences that an answer is made of or checked against.
-
-    None where the model is at a service: asking it for every sentence would keep the reader waiting, and without
-    vectors the words decide. Raises as `encoder` does.
-    """
-    found = encoder()
-    if isinstance(found, RemoteEncoder):
-        return None
-    return SentenceEncoder(found, _kept_sentences(settings.CORECUBE_SENTENCE_CACHE))
 
 
 def reranker() -> Reranker | None:

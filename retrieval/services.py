@@ -2,20 +2,24 @@
 
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 from django.utils import timezone
 
 from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.arrivals import begun
 from corecube.errors import NotPermittedError
+from corecube.scope import AccessScope
 from retrieval import runtime
 from retrieval.config import PresetConfig
 from retrieval.configuration import Configuration, configuration_of
 from retrieval.deadline import Deadline
 from retrieval.errors import EmptyQueryError, QueryTooLongError
+from retrieval.index.kept import kept_by
 from retrieval.index.writer import committed_later
+from retrieval.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
 from retrieval.pipeline import HYBRID, Pipeline
 from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
@@ -23,8 +27,8 @@ from retrieval.query import read_query
 from retrieval.resources import Resources
 from retrieval.sanitise import storable
 from retrieval.tracing import trace_json
-from retrieval.turns import search_turn
-from retrieval.types import Note, Passage, Ranking, SearchState, Span
+from retrieval.turns import search_turns
+from retrieval.types import Kept, Note, Passage, Ranking, SearchState, Span
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +44,8 @@ class SearchRequest:
     #: Hits wanted, 1 to 100.
     top_k: int = 10
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
+    #: Searches only documents whose metadata meet these, within the scope.
+    conditions: Conditions | None = None
     #: Lists the connections outside the scope with their reason: only for a viewer who is an admin.
     reveal_excluded: bool = False
     #: Numbers for this search alone, by dotted name; what costs time they can only lower.
@@ -63,6 +69,8 @@ class SearchOutcome:
     preset_version: str
     state: SearchState
     configuration: Configuration = field(default_factory=Configuration)
+    #: What it searched with, where its answer is to be written with the same.
+    resources: Resources | None = None
 
     @property
     def config(self) -> PresetConfig:
@@ -102,8 +110,10 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
     UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, or StageError.
     """
     text = checked_query(request.text)
-    with search_turn():
-        return _searched(request, text, principal, resources)
+    with search_turns.one():
+        outcome = _searched(request, text, principal, resources)
+    begun()
+    return outcome
 
 
 def _searched(request: SearchRequest, text: str, principal: Principal, resources: Resources | None) -> SearchOutcome:
@@ -124,21 +134,29 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
         deadline=Deadline.after(config.deadline_ms / 1000),
         now=timezone.now(),
         top_k=request.top_k,
-        trace=configuration.span(_rewritten(request)),
+        kept=_kept(request, scope, seconds=config.deadline_ms / 1000),
+        trace=configuration.span(tuple(_notes(request))),
     )
     tools = resources or runtime.resources()
     pipeline = _pipeline(preset, configuration, tools)
     version = preset.version(pipeline, config)
-    outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration)
+    outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration, tools)
     _record(outcome, request, principal, index=tools.index.id)
     return outcome
 
 
-def _rewritten(request: SearchRequest) -> tuple[Note, ...]:
-    """Return what the trace says of a follow-up question that was made to stand alone."""
-    if request.asked in {"", request.text}:
-        return ()
-    return (Note("rewritten", f"asked: {request.asked}; searched for: {request.text}"),)
+def _kept(request: SearchRequest, scope: AccessScope, *, seconds: float) -> Kept | None:
+    """Return what a request's conditions leave of its scope, None without any."""
+    return kept_by(request.conditions, scope=scope, timeout_seconds=seconds) if request.conditions else None
+
+
+def _notes(request: SearchRequest) -> Iterator[Note]:
+    """Yield what the trace says of a question that was made to stand alone, and of conditions."""
+    if request.asked not in {"", request.text}:
+        yield Note("rewritten", f"asked: {request.asked}; searched for: {request.text}")
+    if request.conditions:
+        names = ", ".join(request.conditions.names)
+        yield Note("filtered", f"Only documents that meet conditions on: {names}.")
 
 
 def _pipeline(preset: Preset, configuration: Configuration, resources: Resources) -> Pipeline:

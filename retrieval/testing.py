@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retrieval.encoders.protocol import Batching
 from retrieval.generate.prompt import REFUSAL
-from retrieval.generate.types import Piece, Task, TokenUsage, Window
+from retrieval.generate.types import Cut, Piece, Task, TokenUsage, Window
 
 
 class HashEncoder:
@@ -59,10 +59,10 @@ def _direction(word: str, dim: int) -> NDArray[np.float64]:
 
 
 class ScriptedProvider:
-    """A provider that does what it is told: say a text, be silent for seconds, say what it used, or raise an error."""
+    """A provider that does what it is told: say a text, be silent for seconds, tell usage or cut, raise an error."""
 
     def __init__(
-        self, *steps: str | float | TokenUsage | Exception, name: str = "scripted", window: Window | None = None
+        self, *steps: str | float | TokenUsage | Cut | Exception, name: str = "scripted", window: Window | None = None
     ) -> None:
         self.steps = steps
         self.name = name
@@ -87,6 +87,8 @@ class ScriptedProvider:
                         await asyncio.sleep(step)
                     case TokenUsage():
                         yield Piece(usage=step)
+                    case Cut():
+                        yield Piece(cut=step)
                     case _:
                         yield Piece(step)
         finally:

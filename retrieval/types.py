@@ -247,6 +247,15 @@ class Query:
     operators: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The documents that a request's conditions leave of its scope: those with one of these combinations of facts."""
+
+    #: The facts asked about, and their combinations as JSON arrays of texts, as the store writes them.
+    names: tuple[str, ...]
+    facts: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchState:
     """Everything one search knows so far. Stages return a changed copy."""
@@ -257,6 +266,8 @@ class SearchState:
     now: datetime
     #: Hits wanted in the end.
     top_k: int
+    #: What conditions leave of the scope's documents; None without any.
+    kept: Kept | None = None
     terms: QueryTerms = QueryTerms()
     vector: Vector | None = None
     rankings: Mapping[str, Ranking] = field(default_factory=dict)

@@ -109,6 +109,8 @@ class FakeLLM(socketserver.ThreadingTCPServer):
         self.retry_after = "1"
         self.first_seconds = 30.0
         self.drip_seconds = 0.2
+        #: How a whole answer says that it ended.
+        self.finish = "stop"
         #: Where a redirect leads.
         self.location = "http://127.0.0.1:9/v1/chat/completions"
         self.requests = []
@@ -287,7 +289,7 @@ class _Handler(socketserver.StreamRequestHandler):
             yield b'data: {"error": {"message": "CUDA out of memory", "type": "server_error"}}\n\n'
             return
         if fault is not Fault.EMPTY_CHOICES:
-            yield self._piece(body, {}, finish="content_filter" if fault is Fault.FILTERED else "stop")
+            yield self._piece(body, {}, finish="content_filter" if fault is Fault.FILTERED else self.server.finish)
         if (body.get("stream_options") or {}).get("include_usage") and fault is not Fault.NO_USAGE:
             yield self._event({**_head(body, "chat.completion.chunk"), "choices": [], "usage": _usage(body, text)})
         yield b"data: [DONE]\n\n"

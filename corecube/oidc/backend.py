@@ -6,10 +6,10 @@ from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
-from django.db import close_old_connections, transaction
 from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
+from corecube.database import let_go
 from corecube.models import User
 from corecube.oidc.accounts import user_of
 from corecube.oidc.claims import person_of
@@ -36,8 +36,7 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the l
     def authenticate(self, request: HttpRequest | None, *, nonce: str, code_verifier: str) -> User | None:
         """Return the user of a sign-in that came back with a code; raise SignInError."""
         # The provider may be slow, and the database is not needed until it has answered.
-        if not transaction.get_connection().in_atomic_block:
-            close_old_connections()
+        let_go()
         user: User | None = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
         return user
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
 from corecube.http import HtmxHttpRequest
@@ -85,13 +86,12 @@ def passage(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID, n
     reference = next((it for it in exchange.references if it.number == number), None)
     chunk = reference.chunk if reference else None
     panel = passage_panel(scope_for(Principal(viewer)), chunk, number) if chunk else None
-    if panel is None:
+    if chunk is None or panel is None:
         raise Http404
-    return (
-        render(request, "chat/_passage.html", {"passage": panel})
-        if wants_fragment(request)
-        else redirect(panel.address)
-    )
+    if not wants_fragment(request):
+        return redirect(panel.address)
+    audit.record("document.read", actor=viewer, subject=str(chunk.document_id), passage=chunk.ordinal)
+    return render(request, "chat/_passage.html", {"passage": panel})
 
 
 def _back(conversation_id: UUID, message_id: UUID) -> HttpResponse:

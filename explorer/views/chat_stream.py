@@ -7,12 +7,12 @@ from contextlib import aclosing
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import close_old_connections, transaction
 from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
+from corecube.database import let_go
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.panels.conversation import problem_text
@@ -48,8 +48,7 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
         logger.exception("chat.failed message=%s", answer.pk)
         return _events(_failed(answer, error.code))
     # A slow stream must not keep a connection of the pool.
-    if not transaction.get_connection().in_atomic_block:
-        close_old_connections()
+    let_go()
     return _events(_answer(writing))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
+from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import NotFoundError
 from corecube.scope import AccessScope
@@ -34,6 +35,7 @@ def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchTool
     text, truncated = _joined(chunks.iterator(chunk_size=100))
     if not text:
         raise NotFoundError("No passage with that id is visible to you.")
+    audit.record("document.read", actor=principal.user, subject=str(document.pk), key=str(principal.key or ""))
     return FetchToolOut(
         id=wanted,
         title=document.title,

@@ -2,11 +2,11 @@
 
 import time
 
-from django.db import close_old_connections, transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Router
 
 from corecube.api import principal_of
+from corecube.database import let_go
 from retrieval.api import completion
 from retrieval.api.chat_history import history_of, standing_alone
 from retrieval.api.chat_request import search_request, usable_presets
@@ -53,10 +53,10 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
     """
     principal = principal_of(request)
     history = history_of(body.messages)
-    asked = standing_alone(search_request(body, principal), history, principal)
-    outcome = search(asked, principal=principal)
+    asked = search_request(body, principal)
+    outcome = search(standing_alone(asked, history, principal), principal=principal)
     chat = completion.Chat(
-        answering=prepare(outcome, principal, tuple(turn for turn in history if turn.answer)),
+        answering=prepare(outcome, principal, tuple(it for it in history if it.answer), question=asked.text),
         absolute=request.build_absolute_uri,
         created=int(time.time()),
         explanation=explanation_for(principal, outcome) if body.corecube.explain else None,
@@ -70,9 +70,8 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
 
 
 def _streamed(chat: completion.Chat, *, wants_usage: bool) -> StreamingHttpResponse:
-    # The database is not needed any more; a slow stream must not keep a connection of the pool.
-    if not transaction.get_connection().in_atomic_block:
-        close_old_connections()
+    # A slow stream must not keep a connection of the pool.
+    let_go()
     events = event_stream(chat, wants_usage=wants_usage)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)

@@ -1,11 +1,16 @@
 """Reading a chat request: the question, the preset, and refusing what is not supported."""
 
+from pydantic import ValidationError
+
 from corecube.access import Principal
 from retrieval.api.chat_schemas import ChatIn, ContentPart, MessageIn
+from retrieval.api.dify_schemas import FiltersIn, conditions_of
 from retrieval.api.errors import MissingMessageError, ModelNotFoundError, UnsupportedParameterError
 from retrieval.api.search import scope_request
+from retrieval.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
 from retrieval.presets import PRESETS
+from retrieval.sanitise import storable
 from retrieval.services import SearchRequest
 
 
@@ -16,10 +21,11 @@ def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
     """
     _refuse_unsupported(body)
     return SearchRequest(
-        text=question_of(body.messages),
+        text=storable(question_of(body.messages)).strip(),
         preset=_preset(body, principal),
         top_k=body.corecube.top_k,
         narrowing=scope_request(body.corecube.scope),
+        conditions=_conditions(body.corecube.filters),
         reveal_excluded=body.corecube.explain and principal.is_admin,
         overrides=body.corecube.overrides,
         surface=SearchRecord.Surface.CHAT,
@@ -59,5 +65,16 @@ def _refuse_unsupported(body: ChatIn) -> None:
     for name, value in (("tools", body.tools), ("functions", body.functions)):
         if value:
             raise UnsupportedParameterError(name, f"This server calls no tools: leave out {name}.")
-    if body.corecube.filters:
-        raise UnsupportedParameterError("corecube.filters", "Filters are not supported; narrow the scope instead.")
+
+
+def _conditions(filters: object) -> Conditions | None:
+    """Return the conditions that were sent, None without any; raise UnsupportedParameterError for what is none."""
+    if filters is None:
+        return None
+    try:
+        read = FiltersIn.model_validate(filters)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(("filters", *map(str, first["loc"])))
+        raise UnsupportedParameterError("corecube.filters", f"{place}: {first['msg']}.") from error
+    return conditions_of(read)

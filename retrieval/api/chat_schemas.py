@@ -38,7 +38,11 @@ class ExtensionIn(BaseModel):
     top_k: TopK = 10
     explain: bool = Field(default=False, description="Adds to the answer what /api/v1/search would have answered.")
     overrides: Overrides = {}
-    filters: Any = Field(default=None, description="Not supported yet; refused when sent.")
+    filters: Any = Field(
+        default=None,
+        description="Conditions on documents' metadata, as Dify words them: `logical_operator` (and, or) and "
+        "`conditions`, each with `name`, `comparison_operator` and `value`.",
+    )
 
 
 class ChatIn(BaseModel):

@@ -6,7 +6,7 @@ from typing import Any
 
 from retrieval.api import schemas
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
-from retrieval.generate.answering import Answering
+from retrieval.generate.answering import DOUBTFUL, Answering
 from retrieval.generate.events import Done
 from retrieval.generate.types import Citation, TokenUsage
 from retrieval.services import SearchOutcome
@@ -40,7 +40,7 @@ def completion(chat: Chat, done: Done) -> Json:
         "refusal": None,
         "annotations": [annotation(chat, citation) for citation in done.citations],
     }
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason(done)}
     head = _head(chat, "chat.completion")
     return {**head, "choices": [choice], "usage": usage(done.usage), **ending(chat, done)}
 
@@ -49,6 +49,11 @@ def chunk(chat: Chat, delta: Json, *, finish_reason: str | None = None) -> Json:
     """Return one chunk of a streamed answer."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
     return {**_head(chat, "chat.completion.chunk"), "choices": [choice]}
+
+
+def finish_reason(done: Done) -> str:
+    """Return how an answer ended: "stop", or why it is not whole."""
+    return done.cut.value if done.cut else "stop"
 
 
 def usage_chunk(chat: Chat, done: Done) -> Json:
@@ -130,7 +135,7 @@ def _extension(chat: Chat, done: Done) -> Json:
         "preset": chat.outcome.preset.name,
         "provider": done.provider,
         "answerability": None if judged is None else judged.model_dump(mode="json", exclude_unset=True),
-        "degraded": [*chat.outcome.state.degraded, *(notice.code for notice in done.notices)],
+        "degraded": [*chat.outcome.state.degraded, *(it.code for it in done.notices if it.code != DOUBTFUL)],
         "unsupported": [asdict(sentence) for sentence in done.unsupported],
         "removed_citations": done.removed,
         "notices": [asdict(notice) for notice in done.notices],

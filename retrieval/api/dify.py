@@ -20,10 +20,9 @@ from corecube.errors import (
     RateLimitedError,
     UnknownConnectionError,
 )
-from retrieval.api.dify_schemas import ConditionIn, DifyError, RecordOut, RetrievalIn, RetrievalOut
+from retrieval.api.dify_schemas import DifyError, RecordOut, RetrievalIn, RetrievalOut, conditions_of
 from retrieval.api.shape import document_path
 from retrieval.memory.recall import usable_preset
-from retrieval.metadata_conditions import Condition, fulfils
 from retrieval.models import Document, SearchRecord
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.types import Hit, ScoreType
@@ -62,7 +61,7 @@ def dify_api() -> NinjaAPI:
 def retrieve(request: HttpRequest, body: RetrievalIn) -> RetrievalOut:
     """Find the chunks that answer a query in one connection or in all that the key's user may see."""
     principal = principal_of(request)
-    wanted, conditions = body.retrieval_setting, _conditions(body)
+    wanted, conditions = body.retrieval_setting, conditions_of(body.metadata_condition)
     outcome = search(
         SearchRequest(
             text=body.query,
@@ -74,23 +73,13 @@ def retrieve(request: HttpRequest, body: RetrievalIn) -> RetrievalOut:
         principal=principal,
     )
     documents = _documents(outcome)
-    is_all = body.metadata_condition is None or body.metadata_condition.logical_operator == "and"
     records = (_record(hit, outcome, documents, request) for hit in outcome.hits)
     kept = [
         record
         for record in records
-        if record.score >= wanted.score_threshold and fulfils(record.metadata, conditions, all_of=is_all)
+        if record.score >= wanted.score_threshold and (conditions is None or conditions.met_by(record.metadata))
     ]
     return RetrievalOut(records=kept[: wanted.top_k])
-
-
-def _conditions(body: RetrievalIn) -> tuple[Condition, ...]:
-    given = body.metadata_condition.conditions if body.metadata_condition else []
-    return tuple(Condition(_names(it), it.comparison_operator, it.value) for it in given)
-
-
-def _names(condition: ConditionIn) -> tuple[str, ...]:
-    return (condition.name,) if isinstance(condition.name, str) else tuple(condition.name)
 
 
 def _documents(outcome: SearchOutcome) -> Mapping[UUID, Document]:

@@ -2,7 +2,10 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.sanitise import storable
 
 Operator = Literal[
     "contains",
@@ -50,6 +53,33 @@ class MetadataCondition(BaseModel):
 
     logical_operator: Literal["and", "or"] = "and"
     conditions: list[ConditionIn] = Field(default=[], max_length=20)
+
+
+class FilterIn(ConditionIn):
+    """A condition with nothing else beside it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class FiltersIn(MetadataCondition):
+    """The same with nothing else beside them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    conditions: list[FilterIn] = Field(default=[], max_length=20)  # type: ignore[assignment]  # narrower
+
+
+def conditions_of(given: MetadataCondition | None) -> Conditions | None:
+    """Return conditions as the engine reads them, None without any."""
+    if given is None or not given.conditions:
+        return None
+    each = tuple(Condition(_names(it), it.comparison_operator, it.value) for it in given.conditions)
+    return Conditions(each, all_of=given.logical_operator == "and")
+
+
+def _names(condition: ConditionIn) -> tuple[str, ...]:
+    names = [condition.name] if isinstance(condition.name, str) else condition.name
+    return tuple(map(storable, names))
 
 
 class RetrievalIn(BaseModel):

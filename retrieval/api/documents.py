@@ -101,6 +101,10 @@ def _pushed(connection: Connection, body: push_schemas.PushIn, principal: Princi
         facts={storable(name): storable(fact) for name, fact in _facts(body).items()},
     )
     outcome = push_document(connection, pushed, actor=principal.user, at_once=body.wait)
+    if outcome.state is not PushState.UNCHANGED:
+        audit.record_hourly(
+            "documents.pushed", actor=principal.user, subject=connection.slug, key=str(principal.key or "")
+        )
     status = 202 if outcome.state is PushState.QUEUED else 200
     return Answer(status, {"document_id": str(outcome.document_id), "state": outcome.state.value})
 
@@ -119,8 +123,12 @@ def delete_push(
     principal = principal_of(request)
     found = pushable_connection(principal, connection)
     wanted = storable(external_id)
+    document_id = id_of(found.pk, wanted)
     deleted = delete_pushed(found, wanted, actor=principal.user)
-    return push_schemas.PushDeletedOut(document_id=id_of(found.pk, wanted), deleted=deleted)
+    if deleted:
+        key = str(principal.key or "")
+        audit.record("document.deleted", actor=principal.user, subject=str(document_id), connection=found.slug, key=key)
+    return push_schemas.PushDeletedOut(document_id=document_id, deleted=deleted)
 
 
 def _facts(body: push_schemas.PushIn) -> dict[str, str]:

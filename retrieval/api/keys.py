@@ -31,7 +31,10 @@ def list_keys(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> KeysOut:
-    """Return your own keys, as an admin everybody's; a key that is narrowed in any way only knows of itself."""
+    """Return your own keys, as an admin everybody's; a key that is narrowed in any way only knows of itself.
+
+    Refused for a key that acts for somebody else.
+    """
     keys = _known_keys(principal_of(request))
     page = keys.select_related("user").prefetch_related("compartments", "push_connections")[offset : offset + limit]
     return KeysOut(keys=[KeyOut(**_facts(key)) for key in page], total=keys.count())
@@ -64,7 +67,9 @@ def remove_key(request: HttpRequest, key_id: UUID) -> KeyOut:
 
 
 def _known_keys(principal: Principal) -> QuerySet[ApiKey]:
-    """Return the keys that the principal may know of and revoke."""
+    """Return the keys that the principal may know of and revoke; raise NotPermittedError for a forwarded request."""
+    if principal.is_forwarded:
+        raise NotPermittedError("A key that acts for somebody else manages no keys.")
     if principal.key is not None and _is_limited(principal):
         return ApiKey.objects.filter(pk=principal.key.pk)
     return ApiKey.objects.all() if principal.is_admin else ApiKey.objects.filter(user=principal.user)

@@ -8,7 +8,7 @@ from typing import Final
 
 from corecube.api import error_body
 from corecube.errors import CoreCubeError
-from retrieval.api.completion import Chat, Json, annotation, chunk, ending, usage_chunk
+from retrieval.api.completion import Chat, Json, annotation, chunk, ending, finish_reason, usage_chunk
 from retrieval.generate.answering import answer_events, note_later
 from retrieval.generate.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.generate.silences import with_silences
@@ -60,7 +60,7 @@ def _chunks(chat: Chat, event: AnswerEvent | None) -> Iterator[Json]:
         case Cited(citations):
             yield chunk(chat, {"annotations": [annotation(chat, citation) for citation in citations]})
         case Done():
-            yield {**chunk(chat, {}, finish_reason="stop"), **ending(chat, event)}
+            yield {**chunk(chat, {}, finish_reason=finish_reason(event)), **ending(chat, event)}
         case _:
             return
 

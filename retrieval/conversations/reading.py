@@ -20,6 +20,8 @@ from retrieval.types import ChunkId
 #: No answer takes longer; whoever wrote it is gone.
 _LOST_AFTER: Final = timedelta(minutes=30)
 _INTERRUPTED: Final = "interrupted"
+#: Where the first answer of a conversation stands.
+_FIRST_ANSWER: Final = 2
 
 
 class Standing(StrEnum):
@@ -67,7 +69,7 @@ class Exchange:
     answer: Message
     #: The answer's text; empty while it is withheld.
     text: str
-    #: Whether the answer rests on passages that its user may not see any more.
+    #: Whether the answer rests on what its user may not see any more.
     withheld: bool
     state: Message.State
     problem: str
@@ -125,10 +127,19 @@ def said_before(exchanges: Iterable[Exchange]) -> tuple[Said, ...]:
 def turns_before(exchanges: Iterable[Exchange]) -> tuple[Turn, ...]:
     """Return what a language model may be shown of the conversation: answers that are whole and not withheld."""
     return tuple(
-        Turn(it.question, it.text, frozenset(passage["connection"] for passage in it.answer.passages))
-        for it in exchanges
-        if it.text and it.state is Message.State.DONE
+        Turn(it.question, it.text, _origin(it.answer)) for it in exchanges if it.text and it.state is Message.State.DONE
     )
+
+
+def _origin(answer: Message) -> frozenset[int] | None:
+    """Return the connections of all that an answer's writer was shown; None where that was not kept.
+
+    A quotation reads no earlier answer, and before the first answer there is none.
+    """
+    own = frozenset(passage["connection"] for passage in answer.passages)
+    if answer.is_extractive or answer.ordinal <= _FIRST_ANSWER:
+        return own
+    return None if answer.connections is None else own.union(answer.connections)
 
 
 def _titles(exchange: Exchange) -> tuple[str, ...]:
@@ -144,13 +155,29 @@ def _exchanges(messages: Sequence[Message], user: User) -> Iterator[Exchange]:
         if answer.role != Message.Role.ASSISTANT or question is None:
             continue
         references = tuple(_reference(passage, answer, known) for passage in answer.passages)
-        # What was searched for can hold words of titles that were cited before.
-        yield _exchange(question, answer, references, hides=hides)
-        hides = hides or any(not it.is_visible for it in references)
+        withheld = _is_withheld(answer, references, known.scope)
+        # What was searched for can hold words of what was said and cited before.
+        yield _exchange(question, answer, references, withheld=withheld, hides=hides)
+        hides = hides or withheld or any(not it.is_visible for it in references)
 
 
-def _exchange(question: Message, answer: Message, references: tuple[Reference, ...], *, hides: bool) -> Exchange:
-    withheld = any(not it.is_visible and (it.cited or not answer.is_extractive) for it in references)
+def _is_withheld(answer: Message, references: Iterable[Reference], scope: AccessScope) -> bool:
+    """Return whether an answer rests on what the scope hides.
+
+    A quotation rests on what it cites; what a language model wrote on all that it was shown, also by earlier answers,
+    and where that was not kept it may be anything.
+    """
+    if answer.is_extractive:
+        return any(it.cited and not it.is_visible for it in references)
+    origin = _origin(answer)
+    if origin is None:
+        return bool(answer.text)
+    return not all(map(scope.allows, origin))
+
+
+def _exchange(
+    question: Message, answer: Message, references: tuple[Reference, ...], *, withheld: bool, hides: bool
+) -> Exchange:
     state, problem = _state(answer)
     return Exchange(
         question=question.text,

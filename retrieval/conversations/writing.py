@@ -8,15 +8,15 @@ from time import monotonic
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import close_old_connections, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from corecube.access import Principal, scope_for
+from corecube.database import let_go
 from corecube.errors import CoreCubeError
 from retrieval.conversations.asking import narrowing_of, question_of
 from retrieval.conversations.reading import reopened, said_before, turns_before
-from retrieval.generate.answering import Answering, answer_events, note, prepare
+from retrieval.generate.answering import Answering, answer_events, note, origin, prepare
 from retrieval.generate.citations import find_citations
 from retrieval.generate.events import AnswerEvent, Done, Failed, Text
 from retrieval.generate.model_rewrite import follow_up
@@ -64,12 +64,14 @@ class Writing:
         done = self.done
         text, passages = done.text if done else self.text, self.answering.outcome.passages
         cited = {citation.number for citation in find_citations(text, len(passages))}
+        connections = origin(self.answering, done)
         return {
             "text": text,
             "provider": done.provider if done else "",
             "is_refused": bool(done and done.refused),
             "is_extractive": bool(done and done.extractive),
             "passages": [_stored(it, cited=it.number in cited) for it in passages],
+            "connections": None if connections is None else sorted(connections),
             "unsupported": [asdict(it) for it in done.unsupported] if done else [],
             "notices": [asdict(it) for it in (*(done.notices if done else self.notices), *self._reason())],
             "problem": self.problem,
@@ -146,7 +148,7 @@ def _begun(answer: Message) -> Writing:
     standalone = rewriting.searched if rewriting.is_rewritten else ""
     Message.objects.filter(pk=question.pk).update(standalone=standalone)
     _held(answer).update(record=outcome.id)
-    return Writing(answer, prepare(outcome, principal, turns), rewriting)
+    return Writing(answer, prepare(outcome, principal, turns, question=question.text), rewriting)
 
 
 async def written(writing: Writing, *, look_seconds: float = LOOK_SECONDS) -> AsyncGenerator[AnswerEvent | None, None]:
@@ -175,7 +177,11 @@ async def written(writing: Writing, *, look_seconds: float = LOOK_SECONDS) -> As
 
 
 def finished(writing: Writing) -> None:
-    """Write an answer to its end, for a reader who does not stream; a failure is kept with it."""
+    """Write an answer to its end, for a reader who does not stream; a failure is kept with it.
+
+    Meanwhile no database connection is kept.
+    """
+    let_go()
     try:
         async_to_sync(_read_through)(writing)
     except CoreCubeError:
@@ -214,5 +220,4 @@ def _let_go_after(work: Callable[[Any], Any], given: object) -> object:
     try:
         return work(given)
     finally:
-        if not transaction.get_connection().in_atomic_block:
-            close_old_connections()
+        let_go()

@@ -3,27 +3,34 @@
 import logging
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import close_old_connections, transaction
+from django.db import Error as DatabaseFault
+from django.db import transaction
 
 from corecube.access import Principal
+from corecube.database import let_go
 from corecube.errors import CoreCubeError
 from retrieval import runtime
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.events import AnswerEvent, Done, Failed
+from retrieval.generate.model_provider import ModelProvider
 from retrieval.generate.providers import route_for
 from retrieval.generate.types import Notice, Provider, Route, Task, Turn
 from retrieval.generate.writing import NoAnswerError, Writing
 from retrieval.models import SearchRecord
+from retrieval.resources import Resources
 from retrieval.services import SearchOutcome
+from retrieval.types import Verdict
 
 logger = logging.getLogger(__name__)
 
 _FELL_BACK: Final = "fell_back"
+#: Says nothing of how well the installation works.
+DOUBTFUL: Final = "doubtful"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +44,7 @@ class Answering:
     encoder: Encoder
     #: Compares sentences; None where words alone must do.
     sentences: SentenceEncoder | None
-    #: All of what was asked; the search may have read less, or more where it was made to stand alone.
+    #: What was asked, in its asker's words; the search may have read less, or more where it was made to stand alone.
     question: str
     history: tuple[Turn, ...] = ()
 
@@ -56,31 +63,58 @@ class Answering:
 def prepare(
     outcome: SearchOutcome, principal: Principal, history: tuple[Turn, ...] = (), *, question: str = ""
 ) -> Answering:
-    """Return what the answer to a search is written with; `question` where it is not just the query.
+    """Return what the answer to a search is written with.
 
-    Reads the database, so it belongs before the first event. Raises ModelMissingError.
+    `question` is what was asked, where that is not the query: what was carried into a query may come from passages that
+    a language model must not read. Reads the database, so it belongs before the first event. Raises ModelMissingError.
     """
+    tools = outcome.resources or runtime.resources()
     return Answering(
         outcome=outcome,
         principal=principal,
-        route=_route(outcome, principal),
-        encoder=runtime.encoder(),
-        sentences=runtime.sentence_encoder(),
+        route=_route(outcome, principal, tools),
+        encoder=tools.encoder,
+        sentences=tools.sentence_encoder,
         question=question or outcome.state.query.text,
         history=history,
     )
 
 
-def _route(outcome: SearchOutcome, principal: Principal) -> Route:
+def _route(outcome: SearchOutcome, principal: Principal, tools: Resources) -> Route:
     """Return who may answer; where nothing was found no language model is asked, which could only guess."""
-    route = route_for(principal, outcome.passages, outcome.id)
+    route = route_for(principal, outcome.passages, outcome.id, sentences=tools.sentence_encoder)
     return route if outcome.passages else Route(route.providers[-1:])
 
 
+def origin(answering: Answering, done: Done | None) -> frozenset[int] | None:
+    """Return the connections of all that the answer's writer was shown; None where nobody knows.
+
+    That is its passages, and what the earlier turns that it may read were made from. Without `done` any provider of the
+    route may have written.
+    """
+    writers = [it for it in answering.route.providers if done is None or it.name == done.provider]
+    shown = [turn.connections for turn in answering.history if any(_is_shown(turn, it) for it in writers)]
+    known = [it for it in shown if it is not None]
+    if len(known) < len(shown):
+        return None
+    return frozenset(it.hit.chunk.connection_id for it in answering.outcome.passages).union(*known)
+
+
+def _is_shown(turn: Turn, provider: Provider) -> bool:
+    """Return whether a provider is shown an earlier turn; one that quotes reads none."""
+    return provider.may_read(turn) if isinstance(provider, ModelProvider) else not provider.is_extractive
+
+
 def note(answering: Answering, done: Done) -> None:
-    """Keep with the search's record how its answer ended."""
-    if done.refused:
-        SearchRecord.objects.mark_refused(answering.outcome.id)
+    """Keep with the search's record how its answer ended; where the database does not answer, the answer stands."""
+    if not done.refused:
+        return
+    try:
+        # In a transaction of its own: a failure must not end one around it.
+        with transaction.atomic():
+            SearchRecord.objects.mark_refused(answering.outcome.id)
+    except DatabaseFault:
+        logger.exception("answer.refusal_lost id=%s", answering.outcome.id)
 
 
 async def note_later(answering: Answering, done: Done) -> None:
@@ -90,17 +124,20 @@ async def note_later(answering: Answering, done: Done) -> None:
 
 def _note_and_let_go(answering: Answering, done: Done) -> None:
     note(answering, done)
-    if not transaction.get_connection().in_atomic_block:
-        close_old_connections()
+    let_go()
 
 
 def answered(answering: Answering) -> Done:
-    """Return the finished answer, for who does not stream; raise CoreCubeError where no provider finishes one."""
+    """Return the finished answer, for who does not stream; raise CoreCubeError where no provider finishes one.
+
+    Meanwhile no database connection is kept.
+    """
+    let_go()
     return async_to_sync(_answered)(answering)
 
 
 async def _answered(answering: Answering) -> Done:
-    async with aclosing(answer_events(answering)) as events:
+    async with aclosing(answer_events(answering, is_streamed=False)) as events:
         async for event in events:
             if isinstance(event, Done):
                 return event
@@ -109,10 +146,11 @@ async def _answered(answering: Answering) -> Done:
     raise NoAnswerError
 
 
-async def answer_events(answering: Answering) -> AsyncGenerator[AnswerEvent, None]:
+async def answer_events(answering: Answering, *, is_streamed: bool = True) -> AsyncGenerator[AnswerEvent, None]:
     """Yield what happens while the answer is written; the last event is Done, or Failed.
 
-    A provider that fails before its first words is followed by the next one of the route. Raises CoreCubeError when
+    A provider that fails before its first words is followed by the next one of the route; where nothing is streamed,
+    whoever reads the last event alone has seen none of them, also one that fails later. Raises CoreCubeError when
     the last one does. Needs no database. Closing it stops the provider's work at once.
     """
     for notice in answering.route.notices:
@@ -123,10 +161,14 @@ async def answer_events(answering: Answering) -> AsyncGenerator[AnswerEvent, Non
         try:
             async with aclosing(writing.events()) as events:
                 async for event in events:
-                    yield event
+                    if isinstance(event, Done) and (doubt := _doubt(answering, event)):
+                        yield doubt
+                        yield replace(event, notices=(*event.notices, doubt))
+                    else:
+                        yield event
         except Exception as error:
             known = _known(error, answering, provider)
-            if writing.has_sent:
+            if writing.has_sent and (is_streamed or following is None):
                 yield Failed(known, await writing.so_far())
                 return
             if following is None:
@@ -135,6 +177,14 @@ async def answer_events(answering: Answering) -> AsyncGenerator[AnswerEvent, Non
             yield notices[-1]
         else:
             return
+
+
+def _doubt(answering: Answering, done: Done) -> Notice | None:
+    """Return what the reader should know of an answer to a question that the sources do not seem to answer."""
+    judged = answering.outcome.state.answerability
+    if judged is None or judged.verdict is not Verdict.NOT_ANSWERABLE or done.refused:
+        return None
+    return Notice(DOUBTFUL, "The sources may not answer this question: read what is cited before you rely on it.")
 
 
 def _known(error: Exception, answering: Answering, provider: Provider) -> CoreCubeError:

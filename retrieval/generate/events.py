@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from corecube.errors import CoreCubeError
-from retrieval.generate.types import Citation, Notice, TokenUsage
+from retrieval.generate.types import Citation, Cut, Notice, TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,8 @@ class Done:
     refused: bool
     unsupported: tuple[Unsupported, ...] = ()
     notices: tuple[Notice, ...] = ()
+    #: Why it is not said to its end; None for a whole one.
+    cut: Cut | None = None
     #: Markers that were taken out because no passage has their number.
     removed: int = 0
     #: From the first call of a provider to the last word.

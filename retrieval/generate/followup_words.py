@@ -10,9 +10,6 @@ def _set(text: str) -> frozenset[str]:
 #: Words that ask.
 QUESTION: Final = _set("what which who whom whose when where why how since until")
 
-#: Words that mark a definite thing.
-DEFINITE: Final = _set("the")
-
 #: Words that point to something said before.
 POINTERS: Final = _set(
     "it its itself he him his himself she her hers herself they them their theirs themselves "
@@ -31,6 +28,9 @@ AUXILIARIES: Final = _set("do does did is are was were has have had can could ma
 BEFORE_VERBS: Final = AUXILIARIES - {"is", "are", "was", "were", "has", "have", "had"} | _set(
     "i we you he she it they who to not"
 )
+
+#: Words before something that a question names by itself: "does ammonia smell", "a pallet".
+BEFORE_SUBJECTS: Final = _set("do does did a an")
 
 #: Words before what is asked for.
 BEFORE_ASKED: Final = _set("what which whose many much")
@@ -60,10 +60,10 @@ OPENERS: Final = tuple(
 #: Words that name nothing.
 FUNCTION: Final = (
     QUESTION
-    | DEFINITE
     | POINTERS
     | _set(
-        "a an of in on at by for from to with without about after before during into onto over under between through "
+        "a an the of in on at by for from to with without about after before during into onto over under between "
+        "through "
         "and or but so then also not no nor if than as too very only just still yet again already else even "
         "i me my mine we us our ours you your yours "
         "am is are was were be been being do does did doing done has have had having "

@@ -23,14 +23,13 @@ from retrieval.generate.background import BackgroundLoop
 from retrieval.generate.faults import answer_error
 from retrieval.generate.service import Api, Dialect, ModelService
 from retrieval.generate.transport import Patience, http_client, patience, timeouts
-from retrieval.generate.types import Message, Piece, TokenUsage
+from retrieval.generate.types import Cut, Message, Piece, TokenUsage
 
 logger = logging.getLogger(__name__)
 
 #: Where the connections to all language models live.
 _LOOP: Final = BackgroundLoop("language-models")
 _COMPLAINTS: Final = (openai.BadRequestError, openai.UnprocessableEntityError)
-_CONTENT_FILTER: Final = "content_filter"
 #: What tells nothing of the service's health.
 _EXCUSED: Final = (AnswerRefusedError, AnswerRateLimitedError)
 
@@ -139,8 +138,8 @@ class ModelClient:
         async for chunk in chunks:
             yield Piece(reading.text_of(chunk))
         reading.require_whole()
-        if reading.usage is not None:
-            yield Piece(usage=reading.usage)
+        if reading.usage is not None or reading.cut is not None:
+            yield Piece(usage=reading.usage, cut=reading.cut)
 
     async def _models(self) -> tuple[str, ...]:
         try:
@@ -186,9 +185,14 @@ class _Reading:
         self.has_text = self.has_text or bool(text and text.strip())
         return text or ""
 
+    @property
+    def cut(self) -> Cut | None:
+        """Why the answer is not said to its end; None for a whole one."""
+        return Cut(self.finish) if self.finish in set(Cut) else None
+
     def require_whole(self) -> None:
         """Raise AnswerError unless something was said and its end was reached."""
-        if self.finish == _CONTENT_FILTER and not self.has_text:
+        if self.cut is Cut.CONTENT_FILTER and not self.has_text:
             raise AnswerRefusedError(f"{self.name}'s content filter kept its answer back.")
         if not self.has_text:
             raise self._garbage("it holds no text")

@@ -1,7 +1,7 @@
 """Cutting an answer into markers and what is none, also while it is still being written. Pure.
 
-A marker names passages by number: `[1]`, `[1, 2]`, `[2-4]`, `[[3]]`, `【3】`, `［3］`. What stands in code, behind a
-backslash or before a link's address is no marker.
+A marker names passages by number: `[1]`, `[1, 2]`, `[1 2]`, `[1, 2, and 3]`, `[2-4]`, `[[3]]`, `【3】`, `［3］`, or
+pages beside it: `[1, p. 3]`. What stands in code, behind a backslash or before a link's address is no marker.
 """
 
 import re
@@ -13,8 +13,12 @@ _DIGITS: Final = "0-9\uff10-\uff19"
 _COMMA: Final = "[,;\uff0c\u3001]"
 _DASH: Final = "[-\u2013\u2014]"
 _NUMBER: Final = f"[1-9\uff11-\uff19][{_DIGITS}]{{0,2}}"
-_ITEM: Final = f"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?"
-_LIST: Final = f" ?{_ITEM}(?: ?{_COMMA} ?{_ITEM})* ?"
+_AND: Final = ("and", "und", "et", "&")
+_PAGE: Final = ("p.", "p", "pp.", "pp", "page", "pages", "S.", "Seite", "Seiten")
+_PAGES: Final = rf" ?{_COMMA}? ?(?:pp?\.?|pages?|S\.|Seiten?) ?[{_DIGITS}]{{1,4}}(?: ?{_DASH} ?[{_DIGITS}]{{1,4}})?"
+_ITEM: Final = f"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?(?:{_PAGES})?"
+_BETWEEN: Final = f"(?: ?{_COMMA} ?(?:(?:{'|'.join(_AND)}) )?| (?:{'|'.join(_AND)}) | )"
+_LIST: Final = f" ?{_ITEM}(?:{_BETWEEN}{_ITEM})* ?"
 #: The corner brackets may hold what some services add: 【3†source】.
 _FORMS: Final = (
     rf"\[\[{_LIST}\]\]",
@@ -23,12 +27,16 @@ _FORMS: Final = (
     rf"\uff3b{_LIST}\uff3d",
 )
 MARKER: Final = re.compile("|".join(_FORMS))
+_WORDS: Final = (*_AND, *_PAGE)
+_WHOLE_WORD: Final = rf"(?<![A-Za-z.])(?:{'|'.join(map(re.escape, _WORDS))})(?![A-Za-z.])"
+_PART_OF_WORD: Final = "|".join(sorted({word[:size] for word in _WORDS if word != "&" for size in range(1, len(word))}))
 #: What may still become a marker.
 BEGUN: Final = re.compile(
-    rf"(?:\[{{1,2}}|\u3010|\uff3b)[{_DIGITS} ,;\uff0c\u3001\-\u2013\u2014]*(?:\u2020[^\u3011\n]*)?\]?\Z"
+    rf"(?:\[{{1,2}}|\u3010|\uff3b)(?:[{_DIGITS} ,;\uff0c\u3001\-\u2013\u2014]|{_WHOLE_WORD})*"
+    rf"(?:{_PART_OF_WORD})?(?:\u2020[^\u3011\n]*)?\]?\Z"
 )
 _ITEMS: Final = re.compile(rf"({_NUMBER})(?: ?{_DASH} ?({_NUMBER}))?")
-_AFTER_NUMBERS: Final = re.compile("\u2020.*")
+_BESIDE_NUMBERS: Final = re.compile(f"\u2020.*|{_PAGES}")
 
 _OPENING: Final = "[\u3010\uff3b"
 _PLAIN: Final = re.compile(rf"[^`\\\n \t{re.escape(_OPENING)}]+")
@@ -162,7 +170,7 @@ class Scanner:
 def numbers_of(marker: str) -> tuple[int, ...]:
     """Return the numbers that a marker names, ranges written out, each once."""
     numbers: list[int] = []
-    for found in _ITEMS.finditer(_AFTER_NUMBERS.sub("", marker)):
+    for found in _ITEMS.finditer(_BESIDE_NUMBERS.sub("", marker)):
         first, last = int(found[1]), int(found[2] or found[1])
         numbers += range(first, last + 1) if first <= last else (first, last)
     return tuple(dict.fromkeys(numbers))

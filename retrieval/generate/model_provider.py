@@ -11,7 +11,7 @@ from corecube.errors import NotPermittedError
 from retrieval.generate import prompt
 from retrieval.generate.language_model import ModelClient
 from retrieval.generate.routing import Bindings, Id
-from retrieval.generate.types import Message, Piece, Task, TokenUsage, Turn, Window
+from retrieval.generate.types import Cut, Message, Piece, Task, TokenUsage, Turn, Window
 
 #: Notes what an answer took, and in how many seconds.
 Spend = Callable[[TokenUsage, float], Awaitable[None]]
@@ -56,7 +56,7 @@ class ModelProvider:
                     spending.note(piece)
                     if piece.text:
                         yield piece
-            yield Piece(usage=await self._used(spending))
+            yield Piece(usage=await self._used(spending), cut=spending.cut)
         finally:
             if spending.text:
                 await asyncio.shield(self._note(spending))
@@ -87,8 +87,10 @@ class _Spending:
         self.started = started
         self.text: list[str] = []
         self.usage: TokenUsage | None = None
+        self.cut: Cut | None = None
 
     def note(self, piece: Piece) -> None:
         if piece.text:
             self.text.append(piece.text)
         self.usage = piece.usage or self.usage
+        self.cut = piece.cut

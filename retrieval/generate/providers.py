@@ -7,32 +7,55 @@ from functools import cache
 from django.conf import settings
 
 from corecube.access import Principal
-from retrieval import runtime
+from corecube.arrivals import arrivals
+from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.extractive import ExtractiveProvider
 from retrieval.generate.routes import route
-from retrieval.generate.threads import AnswerThreads
+from retrieval.generate.threads import AnswerThreads, EndingThreads
 from retrieval.generate.types import Route
 from retrieval.generate.words import stemmer
+from retrieval.turns import search_turns
 from retrieval.types import Passage
 
 
-def route_for(principal: Principal, passages: Sequence[Passage], record: uuid.UUID | None = None) -> Route:
+def route_for(
+    principal: Principal,
+    passages: Sequence[Passage],
+    record: uuid.UUID | None = None,
+    *,
+    sentences: SentenceEncoder | None = None,
+) -> Route:
     """Return who may answer this principal from these passages; raise ModelMissingError.
 
     What language models use is noted with the search that `record` names.
     """
-    return route(principal, passages, quoting=extractive_provider, record=record)
+    return route(principal, passages, quoting=extractive_provider(sentences), record=record)
 
 
-def extractive_provider() -> ExtractiveProvider:
-    """Return the provider that only quotes; raise ModelMissingError."""
+def extractive_provider(sentences: SentenceEncoder | None) -> ExtractiveProvider:
+    """Return the provider that only quotes; without an encoder by the words alone."""
     stem = stemmer(settings.CORECUBE_TEXT_SEARCH_CONFIG)
-    return ExtractiveProvider(stem, runtime.sentence_encoder(), answer_threads())
+    return ExtractiveProvider(stem, sentences, answer_threads())
 
 
 def answer_threads() -> AnswerThreads:
     """Return the threads that answers are made in: few, and their own, so that searches never wait for them."""
     return _threads(settings.CORECUBE_ANSWER_THREADS)
+
+
+def ending_threads() -> EndingThreads:
+    """Return the threads in which answers are counted and checked once their words are out."""
+    return _endings(settings.CORECUBE_ANSWER_THREADS)
+
+
+def _beginnings() -> int:
+    """Return how many answers have no first word yet; a search is part of a request, or of a stream that has begun."""
+    return max(arrivals.waiting, search_turns.wanted) + answer_threads().unfinished
+
+
+@cache
+def _endings(count: int) -> EndingThreads:
+    return EndingThreads(count, _beginnings)
 
 
 @cache

@@ -1,5 +1,6 @@
 """Making a follow-up question stand alone, without a language model: what it leaves out is carried over. Pure."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ _SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')
 _ENOUGH_WORDS: Final = 6
 #: Words of its own up to which a question counts as elliptical.
 _FEW_WORDS: Final = 1
-_FEW_DEFINITE: Final = 2
 _MOST_CARRIED: Final = 10
 _MOST_OF_TITLE: Final = 6
 #: One of so many words of a title must stand in the question for it to be about the same.
@@ -84,21 +84,42 @@ class _Word:
         return self.is_name or self.folded.removesuffix("'s") not in words.FUNCTION
 
 
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What a question can follow up on."""
+
+    #: The words of the last question that say something, and those of the one that it rests on.
+    last: tuple[_Word, ...]
+    topic: tuple[_Word, ...]
+    titles: tuple[str, ...]
+
+
 def stand_alone(question: str, before: Sequence[Said]) -> Rewriting:
     """Return a question so that it can be searched for without what was said before, oldest first.
 
-    What is carried over comes from the last question, which itself stood on those before it, then from the titles that
-    were cited last. A question that stands alone comes back as it is.
+    What is carried over comes from the last question, then from the one that stood alone before it, then from the
+    titles that were cited last. Words of a title, or of a follow-up, that were only carried into the last question are
+    not carried on, so that nothing piles up. A question that stands alone comes back as it is.
     """
-    topic = Said("")
+    known: _Before | None = None
     for said in before:
-        topic = Said(_rewritten(said.question, topic).searched, said.titles or topic.titles)
-    return _rewritten(question, topic)
+        known = _after(said, known)
+    return _rewritten(question, known)
 
 
-def _rewritten(question: str, topic: Said) -> Rewriting:
-    is_follow_up = bool(topic.question) and depends(question)
-    carried = _carried(question, topic) if is_follow_up else ()
+def _after(said: Said, known: _Before | None) -> _Before:
+    """Return what the question after this one can follow up on."""
+    own = _own(said.question)
+    if known is None or not depends(said.question):
+        return _Before(own, own, said.titles or (known.titles if known else ()))
+    replaces = _replaces(said.question)
+    topic = (*own, *_kept(known.topic, own)) if replaces else known.topic
+    return _Before(own, topic, said.titles or known.titles)
+
+
+def _rewritten(question: str, known: _Before | None) -> Rewriting:
+    is_follow_up = known is not None and depends(question)
+    carried = _carried(question, known) if known is not None and is_follow_up else ()
     searched = f"{question.rstrip()} ({' '.join(carried)})" if carried else question
     return Rewriting(question, searched, carried, is_follow_up)
 
@@ -108,7 +129,7 @@ def depends(question: str) -> bool:
     if _SYNTAX.search(question):
         return False
     found = _words(question)
-    own = [word for word in found if word.says_something]
+    own = _own(question)
     if _goes_on(found) or _points_back(found):
         return len(own) < _ENOUGH_WORDS
     return not any(word.is_name for word in own) and _is_elliptical(question, found, own)
@@ -155,25 +176,38 @@ def _has_antecedent(found: Sequence[_Word], place: int) -> bool:
 
 
 def _is_elliptical(question: str, found: Sequence[_Word], own: Sequence[_Word]) -> bool:
-    """Return whether hardly anything is said: "Since when?", "Who signs?", "What is the notice period?"."""
+    """Return whether hardly anything is said: "Since when?", "Who signs?", "What is the deadline?".
+
+    A question says enough with a verb and what it is about ("drain the queue"), also when that is all that it names
+    ("what does ammonia do").
+    """
     asks = question.rstrip().endswith("?") or (bool(found) and found[0].folded in words.QUESTION)
-    is_definite = any(word.folded in words.DEFINITE for word in found)
-    return asks and len(own) <= (_FEW_DEFINITE if is_definite else _FEW_WORDS)
+    names = any(
+        after.says_something and before.folded in words.BEFORE_SUBJECTS for before, after in itertools.pairwise(found)
+    )
+    return asks and len(own) <= _FEW_WORDS and not names
 
 
-def _carried(question: str, topic: Said) -> tuple[str, ...]:
-    """Return the words to add: those of the last question, then those of a title that is about the same."""
-    found = _words(question)
-    own = [word for word in found if word.says_something]
-    last = [word for word in _words(topic.question) if word.says_something]
-    replaces = _goes_on(found) and bool(own)
-    kept = [word.text for word in last if not (replaces and _is_replaced(word, own))]
-    carried = list(_new(kept, own))[:_MOST_CARRIED]
-    if not replaces and topic.titles:
-        title = [it.text for it in _words(topic.titles[0]) if it.says_something and not it.text.isdecimal()]
-        if _SHARED * len(_stems(title) & _stems(it.text for it in last)) >= len(title):
+def _carried(question: str, known: _Before) -> tuple[str, ...]:
+    """Return the words to add: those of what was asked, then those of a title that is about the same."""
+    own, asked = _own(question), (*known.last, *known.topic)
+    replaces = _replaces(question)
+    carried = list(_new((it.text for it in (_kept(asked, own) if replaces else asked)), own))[:_MOST_CARRIED]
+    if not replaces and known.titles:
+        title = [it.text for it in _own(known.titles[0]) if not it.text.isdecimal()]
+        if _SHARED * len(_stems(title) & _stems(it.text for it in asked)) >= len(title):
             carried += list(_new(title, [*own, *_words(" ".join(carried))]))[:_MOST_OF_TITLE]
     return tuple(carried)
+
+
+def _replaces(question: str) -> bool:
+    """Return whether a follow-up puts something else in the place of what was asked about: "and in 2025?"."""
+    return _goes_on(_words(question)) and bool(_own(question))
+
+
+def _kept(asked: Iterable[_Word], own: Sequence[_Word]) -> Iterator[_Word]:
+    """Yield the words in whose place a follow-up names nothing."""
+    return (word for word in asked if not _is_replaced(word, own))
 
 
 def _is_replaced(word: _Word, own: Iterable[_Word]) -> bool:
@@ -205,6 +239,11 @@ def _stem(word: str) -> str:
     """Return how a word begins, whatever its ending: "days", "day's"; a code is taken whole."""
     folded = word.casefold()
     return folded if _CODE.fullmatch(folded) else folded[:_SAME_BEGINNING]
+
+
+def _own(text: str) -> tuple[_Word, ...]:
+    """Return the words of a text that say something."""
+    return tuple(word for word in _words(text) if word.says_something)
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)

@@ -1,7 +1,7 @@
 """Reading the rules and the models for one request: who may answer this principal from these passages."""
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,9 +38,7 @@ class _Rules:
     own: int | None = None
 
 
-def route(
-    principal: Principal, passages: Iterable[Passage], *, quoting: Callable[[], Provider], record: uuid.UUID | None
-) -> Route:
+def route(principal: Principal, passages: Iterable[Passage], *, quoting: Provider, record: uuid.UUID | None) -> Route:
     """Return who may answer from these passages, in order; last `quoting`, which only quotes.
 
     `record` names the search in the usage. Raises ModelMissingError.
@@ -48,7 +46,7 @@ def route(
     models = {model.pk: model for model in stored_models()}
     forget_others(models)
     if not models:
-        return Route((quoting(),))
+        return Route((quoting,))
     rules = _rules(principal)
     clients = {pk: client for pk, model in models.items() if (client := usable_client(model)) is not None}
     planned = _planned(models, set(clients), rules, passages)
@@ -66,7 +64,7 @@ def route(
         )
         for pk in planned.models
     )
-    return Route((*asked, quoting()), tuple(_notices(planned, models)))
+    return Route((*asked, quoting), tuple(_notices(planned, models)))
 
 
 def _planned(models: Mapping[int, LanguageModel], usable: set[int], rules: _Rules, passages: Iterable[Passage]) -> Plan:
@@ -97,14 +95,16 @@ def _rules(principal: Principal) -> _Rules:
 
 
 def _bindings(by_compartment: Mapping[int, int | None], user: User) -> Bindings:
-    """Return what the rules bind. A text that the user brings may come from any compartment that is open to them."""
-    places = dict(Connection.objects.values_list("pk", "compartment_id"))
+    """Return what the rules bind. What the user brings or has had remembered may come from all that is open to them."""
+    rows = list(Connection.objects.values_list("pk", "compartment_id", "memory__pk"))
+    places = {pk: place for pk, place, _ in rows}
     held = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all()))
     opened = set(held.values_list("compartment_id", flat=True))
     return Bindings(
         bound={pk: by_compartment[place] for pk, place in places.items() if place in by_compartment},
         known=frozenset(places),
         reachable=frozenset(pk for pk, place in places.items() if place in opened),
+        memories=frozenset(pk for pk, _, memory in rows if memory is not None),
     )
 
 

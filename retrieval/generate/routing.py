@@ -45,14 +45,16 @@ class Bindings:
     known: frozenset[Id] | None = None
     #: Connections that a text of unknown origin may come from; None for any.
     reachable: frozenset[Id] | None = None
+    #: Connections whose texts are of unknown origin: what agents remember.
+    memories: frozenset[Id] = frozenset()
 
     def of(self, connections: Iterable[Id]) -> frozenset[Id | None]:
         """Return the models that the connections are bound to; empty where they are free."""
-        return frozenset(
-            self.bound.get(it)
-            for it in connections
-            if it in self.bound or (self.known is not None and it not in self.known)
+        asked = frozenset(connections)
+        owners = frozenset(
+            self.bound.get(it) for it in asked if it in self.bound or (self.known is not None and it not in self.known)
         )
+        return owners | self._of_anything() if asked & self.memories else owners
 
     def allow(self, model: Id, connections: Iterable[Id]) -> bool:
         """Return whether a model may read what comes from all of these connections."""
@@ -60,8 +62,11 @@ class Bindings:
 
     def allow_anything(self, model: Id) -> bool:
         """Return whether a model may read what comes from nobody knows where."""
-        owners = {owner for it, owner in self.bound.items() if self.reachable is None or it in self.reachable}
-        return owners <= {model}
+        return self._of_anything() <= {model}
+
+    def _of_anything(self) -> frozenset[Id | None]:
+        """Return the models that a text of unknown origin may be bound to."""
+        return frozenset(owner for it, owner in self.bound.items() if self.reachable is None or it in self.reachable)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from decimal import Decimal
 from typing import Final
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, close_old_connections, transaction
+from django.db import DatabaseError, transaction
 
+from corecube.database import let_go
 from retrieval.generate.model_provider import Spend
 from retrieval.generate.types import TokenUsage
 from retrieval.models import LanguageModel, Usage
@@ -45,8 +46,7 @@ class Account:
         except DatabaseError:
             numbers = (model.slug, self.user_id, self.key_id, usage.prompt, usage.completion)
             logger.exception("usage.lost model=%s user=%s key=%s prompt=%d completion=%d", *numbers)
-        if not transaction.get_connection().in_atomic_block:
-            close_old_connections()
+        let_go()
 
     def write(self, model: LanguageModel, usage: TokenUsage, seconds: float) -> Usage:
         """Store what an answer took and return it; raise DatabaseError."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
@@ -58,12 +59,21 @@ class TokenUsage:
     is_estimated: bool = False
 
 
+class Cut(StrEnum):
+    """Why an answer is not said to its end, as OpenAI names it."""
+
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """What a provider says next: a piece of text, something to know of it, or at its end what it used."""
 
     text: str = ""
     usage: TokenUsage | None = None
+    #: How it ended, where it was not said to its end.
+    cut: "Cut | None" = None
     notice: "Notice | None" = None
 
 

@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import Executor
 from contextlib import aclosing
 from functools import partial
 from time import perf_counter
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from django.conf import settings
 
@@ -18,13 +19,18 @@ from retrieval.generate.draft import Draft
 from retrieval.generate.events import AnswerEvent, Cited, Done, Text, Unsupported
 from retrieval.generate.faithfulness import Checker, unsupported
 from retrieval.generate.prompt import Fitted, fitted
-from retrieval.generate.providers import answer_threads
-from retrieval.generate.types import Citation, Notice, Provider, Task, TokenUsage
+from retrieval.generate.providers import answer_threads, ending_threads
+from retrieval.generate.types import Citation, Cut, Notice, Provider, Task, TokenUsage
 from retrieval.generate.words import stemmer
 
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+
+_CUT: Final = {
+    Cut.LENGTH: Notice("cut_short", "The language model reached the most that it may write: the answer breaks off."),
+    Cut.CONTENT_FILTER: Notice("content_filtered", "The language model's content filter broke the answer off."),
+}
 
 
 class NoAnswerError(UnavailableError):
@@ -53,6 +59,7 @@ class Writing:
         self._notices = notices
         self._draft = Draft(len(task.passages))
         self._usage: TokenUsage | None = None
+        self._cut: Cut | None = None
         self._started = perf_counter()
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
@@ -62,6 +69,7 @@ class Writing:
         async with aclosing(self._provider.stream(self._task)) as pieces:
             async for piece in pieces:
                 self._usage = piece.usage or self._usage
+                self._cut = piece.cut or self._cut
                 if piece.notice:
                     self._notices += (piece.notice,)
                     yield piece.notice
@@ -72,6 +80,9 @@ class Writing:
             yield event
         if not self._draft.text.strip():
             raise NoAnswerError
+        if self._cut:
+            self._notices += (_CUT[self._cut],)
+            yield _CUT[self._cut]
         yield await self.so_far(is_finished=True)
 
     async def _fit(self) -> tuple[Notice, ...]:
@@ -79,7 +90,7 @@ class Writing:
         window, count = self._provider.window, self._encoder.count_tokens
         if window is None:
             return ()
-        cut = await _in_thread(partial(fitted, self._task, window, count))
+        cut = await _in(answer_threads(), partial(fitted, self._task, window, count))
         self._task = cut.task
         self._draft = Draft(len(cut.task.passages))
         notices = tuple(_shortened(cut))
@@ -91,7 +102,7 @@ class Writing:
         text = self._draft.text
         refused = self._provider.refuses(text)
         if self._usage is None:
-            self._usage = await _in_thread(partial(self._estimate, text))
+            self._usage = await _in(ending_threads(), partial(self._estimate, text))
         is_checked = is_finished and not refused and not self._provider.is_extractive
         return Done(
             text=text,
@@ -100,8 +111,9 @@ class Writing:
             provider=self._provider.name,
             extractive=self._provider.is_extractive,
             refused=refused,
-            unsupported=await _in_thread(self._check) if is_checked else (),
+            unsupported=await _in(ending_threads(), self._check) if is_checked else (),
             notices=self._notices,
+            cut=self._cut,
             removed=self._draft.removed,
             seconds=perf_counter() - self._started,
         )
@@ -140,6 +152,6 @@ def _shortened(cut: Fitted) -> Iterator[Notice]:
         yield Notice("history_shortened", f"{cut.left_out_turns} earlier turns were more than it could hold.")
 
 
-async def _in_thread(work: Callable[[], _T]) -> _T:
+async def _in(threads: Executor, work: Callable[[], _T]) -> _T:
     """Run what takes the processor for a while where it holds up neither other answers nor searches."""
-    return await asyncio.get_running_loop().run_in_executor(answer_threads(), work)
+    return await asyncio.get_running_loop().run_in_executor(threads, work)

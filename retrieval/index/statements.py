@@ -1,9 +1,12 @@
 """The search SQL, one file a statement. Every statement that reads chunks is limited to a scope."""
 
+import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
 from retrieval.index.reach import Reach
+from retrieval.types import Kept
 
 _FOLDER: Final = files("retrieval.index") / "sql"
 
@@ -32,6 +35,39 @@ _HIDDEN: Final = {
     Reach.MATCHES: ("connection_id = ANY", "connection_id + 0 = ANY"),
     Reach.SCOPE: ("search @@ %(match)s::tsquery", "ts_match_vq(search, %(match)s::tsquery)"),
 }
+_FACT_VALUES: Final = statement("fact_values")
+_KEPT: Final = statement("kept")
+_IN_SCOPE: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
+#: Facts of a document that are no metadata of its source.
+_OWN_FACTS: Final = {
+    "title": "document.title",
+    "path": "document.uri",
+    "source_type": "document.source_type",
+    "document_id": "document.id::text",
+    "connection": "(SELECT slug FROM corecube_connection WHERE id = document.connection_id)",
+    "modified_at": "to_char(document.modified_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"+00:00\"')",
+}
+
+
+def fact_values(names: Sequence[str]) -> str:
+    """Return the statement for the values of the facts with these names, which are parameters `fact_1` ... too."""
+    return _FACT_VALUES.replace("{facts}", _facts(names))
+
+
+def keeping(sql: str, kept: Kept | None) -> str:
+    """Return a statement that reads chunks, limited to documents that are kept; as it is where all are."""
+    if kept is None:
+        return sql
+    clause = _KEPT.replace("{facts}", _facts(kept.names))
+    return _IN_SCOPE.sub(lambda found: f"{found[0]}\n{clause}", sql)
+
+
+def _facts(names: Sequence[str]) -> str:
+    told = (
+        f"coalesce({_OWN_FACTS.get(name, f'document.metadata ->> %(fact_{number})s')}, '')"
+        for number, name in enumerate(names, start=1)
+    )
+    return f"jsonb_build_array({', '.join(told)})::text"
 
 
 def fulltext(terms: int, reach: Reach = Reach.BOTH) -> str:

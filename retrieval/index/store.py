@@ -10,6 +10,7 @@ from pgvector import HalfVector
 
 from corecube.scope import AccessScope
 from retrieval.index import statements
+from retrieval.index.kept import kept_parameters
 from retrieval.index.lexemes import query_terms, quoted
 from retrieval.index.reach import Reach, cheapest_reach
 from retrieval.index.reading import read
@@ -17,6 +18,7 @@ from retrieval.types import (
     ChunkFacts,
     ChunkId,
     Hit,
+    Kept,
     Query,
     QueryTerms,
     Ranking,
@@ -81,14 +83,21 @@ def analyze(
 
 
 def dense_exact(
-    vector: Vector, *, scope: AccessScope, index: VectorIndex, depth: int, timeout_seconds: float
+    vector: Vector,
+    *,
+    scope: AccessScope,
+    index: VectorIndex,
+    depth: int,
+    timeout_seconds: float,
+    kept: Kept | None = None,
 ) -> Ranking:
     """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them."""
-    parameters = _vector_parameters(vector, scope, index, depth)
-    return _ranking(read(statements.DENSE_EXACT, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
+    parameters = _vector_parameters(vector, scope, index, depth) | kept_parameters(kept)
+    sql = statements.keeping(statements.DENSE_EXACT, kept)
+    return _ranking(read(sql, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
 
 
-def dense_hnsw(
+def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
     vector: Vector,
     *,
     scope: AccessScope,
@@ -96,14 +105,16 @@ def dense_hnsw(
     depth: int,
     ef_search: int,
     timeout_seconds: float,
+    kept: Kept | None = None,
 ) -> Ranking:
     """Return about the `depth` chunks in scope with the highest cosine, by the HNSW index.
 
     The scan goes on until enough of what it meets is in scope (iterative scan), so a filter costs time, not hits.
     """
     settings = {"hnsw.ef_search": str(ef_search), "hnsw.iterative_scan": "relaxed_order", **ONLY_THE_HNSW_INDEX}
-    parameters = _vector_parameters(vector, scope, index, depth)
-    rows = read(statements.DENSE_HNSW, parameters, timeout_seconds=timeout_seconds, settings=settings)
+    parameters = _vector_parameters(vector, scope, index, depth) | kept_parameters(kept)
+    sql = statements.keeping(statements.DENSE_HNSW, kept)
+    rows = read(sql, parameters, timeout_seconds=timeout_seconds, settings=settings)
     ordered = sorted(_ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))
     return tuple(ordered)
 
@@ -118,6 +129,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     most: int,
     timeout_seconds: float,
     reach: Reach = Reach.BOTH,
+    kept: Kept | None = None,
 ) -> Matches:
     """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`.
 
@@ -125,7 +137,8 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     that it takes, not what is found.
     """
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most}
-    sql = statements.fulltext(len(terms), reach)
+    parameters |= kept_parameters(kept)
+    sql = statements.keeping(statements.fulltext(len(terms), reach), kept)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
@@ -150,6 +163,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     most: int,
     share: float,
     timeout_seconds: float,
+    kept: Kept | None = None,
 ) -> Matches:
     """Return the best of the chunks in scope that match a tsquery too common to score all of them.
 
@@ -158,7 +172,9 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     until = UUID(int=min(int(share * 2**128), 2**128 - 1))
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most, "until": until}
-    return _matches_in(read(statements.fulltext_capped(len(terms)), parameters, timeout_seconds=timeout_seconds))
+    parameters |= kept_parameters(kept)
+    sql = statements.keeping(statements.fulltext_capped(len(terms)), kept)
+    return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
 def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact

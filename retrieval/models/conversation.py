@@ -64,6 +64,9 @@ class Message(models.Model):
     #: Of an answer, its passages by number: [{"number": 1, "document": id, "ordinal": 0, "content_hash": "...",
     #: "connection": 3, "score": 0.8, "cited": true}]; never their text.
     passages = models.JSONField(default=list)
+    #: Of an answer, the connections of all that its writer was shown, in order: of its passages, and of what the
+    #: earlier answers among it were made from. None where nobody knows.
+    connections = models.JSONField(null=True)
     #: Of an answer: sentences that their passages do not support, by their place in code points:
     #: [{"start": 0, "end": 40, "reason": "number", "explanation": "..."}].
     unsupported = models.JSONField(default=list)

@@ -45,6 +45,7 @@ class Dense:
             depth=round(self.config.depth * self.config.oversample),
             ef_search=self.config.ef_search,
             timeout_seconds=state.deadline.leg_seconds,
+            kept=state.kept,
         )
         if len(ranking) >= min(self.config.depth, size):
             return ranking[: self.config.depth], Note("dense_hnsw", f"HNSW index, {size} chunks in scope.")
@@ -59,4 +60,5 @@ class Dense:
             index=self.index,
             depth=self.config.depth,
             timeout_seconds=state.deadline.leg_seconds,
+            kept=state.kept,
         )

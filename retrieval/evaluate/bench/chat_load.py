@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -25,6 +25,8 @@ class Reading:
     error: str = ""
     #: What it was made without, by code.
     degraded: tuple[str, ...] = ()
+    #: Whether it is its reader's first, for which all readers ask in the same moment.
+    is_joining: bool = False
 
 
 async def read_all(
@@ -47,7 +49,8 @@ async def read_all(
 
         async def reader() -> None:
             for number in waiting:
-                readings.append(await _read(client, questions[number % len(questions)]))
+                reading = await _read(client, questions[number % len(questions)])
+                readings.append(replace(reading, is_joining=number < at_once))
                 done()
 
         await asyncio.gather(*(reader() for _ in range(min(at_once, count))))

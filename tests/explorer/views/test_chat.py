@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.test import Client
 
-from corecube.models import Connection, Grant
+from corecube.models import AuditEvent, Connection, Grant
 from retrieval.models import Conversation, Judgment, Message, SearchRecord
 
 QUESTION = "How do I roll back the staging database?"
@@ -87,10 +87,12 @@ def test_with_scripts_the_answer_comes_as_events(bob, htmx):
     names = [name for name, _ in told]
     assert names[0] == "search"
     assert names[-1] == "done"
-    assert set(names) == {"search", "text", "citation", "done"}
+    assert set(names) == {"search", "text", "citation", "notice", "done"}
     answer.refresh_from_db()
     assert "".join(data["text"] for name, data in told if name == "text") == answer.text
     assert {it["number"] for _, data in told for it in data.get("citations", ())} <= {1, 2, 3}
+    assert [data["text"] for name, data in told if name == "notice"] == [it["text"] for it in answer.notices]
+    assert [it["code"] for it in answer.notices] == ["doubtful"]
     assert told[-1][1] | {"answer": ""} == {"state": "done", "refused": False, "provider": "extractive", "answer": ""}
     assert "deployctl rollback" in page(bob.get(told[-1][1]["answer"], headers=htmx))
 
@@ -187,6 +189,8 @@ def test_a_passage_is_read_between_its_neighbours(bob, answer, htmx):
     response = bob.get(address(answer, "passage") + "1/", headers=htmx)
     assert "deployctl rollback" in page(response)
     assert [block.is_cited for block in response.context["passage"].blocks].count(True) == 1
+    read = AuditEvent.objects.get(action="document.read")
+    assert (read.actor.username, read.subject) == ("bob", answer.passages[0]["document"])
     whole = bob.get(address(answer, "passage") + "1/")
     assert whole.url.startswith("/documents/")
     assert bob.get(whole.url).status_code == 200

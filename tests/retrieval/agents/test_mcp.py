@@ -8,7 +8,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from corecube.models import ApiKey, Compartment
+from corecube.models import ApiKey, AuditEvent, Compartment
 from retrieval.models import Document, SearchRecord
 
 MODES = ["auto", "legacy"]
@@ -73,6 +73,9 @@ def test_search_then_fetch(tool, world, mode):
     assert passage.structured_content["text"].startswith("Staging\n\nRun deployctl")
     assert (passage.structured_content["url"], passage.structured_content["title"]) == (first["url"], first["title"])
     assert document.structured_content["truncated"] is False
+    reads = AuditEvent.objects.filter(action="document.read").values_list("actor__username", "subject")
+    assert list(reads) == [("bob", document_id)] * 2
+    assert all(it.details["key"] for it in AuditEvent.objects.filter(action="document.read"))
     record = SearchRecord.objects.get(pk=found.structured_content["trace_id"])
     assert (record.user, record.surface, record.top_k) == (world.bob, "agent", 3)
 

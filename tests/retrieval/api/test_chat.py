@@ -3,7 +3,9 @@
 import pytest
 
 from corecube.models import ApiKey
-from retrieval.models import SearchRecord
+from retrieval.models import Document, SearchRecord
+
+IS = {"name": "author", "comparison_operator": "is", "value": "Ada"}
 
 
 def test_it_works(world, ask):
@@ -54,7 +56,9 @@ def test_corecube_says_how_the_answer_was_made(world, ask):
     own = answer["corecube"]
     asked_for = {"trace_id", "preset", "provider", "answerability", "degraded", "unsupported", "removed_citations"}
     assert own.keys() == asked_for | {"notices", "usage_is_estimated"}
-    assert (own["unsupported"], own["removed_citations"], own["notices"]) == ([], 0, [])
+    assert (own["unsupported"], own["removed_citations"]) == ([], 0)
+    # To the reader's doubts about the question the engine's health has no part.
+    assert [(own["answerability"]["verdict"], it["code"]) for it in own["notices"]] == [("not_answerable", "doubtful")]
     assert own["usage_is_estimated"]
     assert (own["preset"], own["provider"], own["degraded"]) == ("corecube", "extractive", [])
     assert answer["id"] == f"chatcmpl-{own['trace_id'].replace('-', '')}"
@@ -102,6 +106,9 @@ def test_unknown_parameters_are_ignored(world, ask):
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"corecube": {"filters": {"type": "pdf"}}}, "corecube.filters"),
+        ({"corecube": {"filters": "pdf"}}, "corecube.filters"),
+        ({"corecube": {"filters": {"conditions": [{**IS, "comparison_operator": "like"}]}}}, "corecube.filters"),
+        ({"corecube": {"filters": {"conditions": [{**IS, "year": 2025}]}}}, "corecube.filters"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "messages"),
     ],
 )
@@ -116,6 +123,47 @@ def test_the_extension_narrows_the_scope_and_the_number(world, ask):
     body = {"corecube": {"scope": {"include": ["ledger"]}, "top_k": 1}}
     results = ask("rollback", world.key("alice"), **body).json()["search_results"]
     assert [result["source"]["connection"] for result in results] == ["ledger"]
+
+
+@pytest.fixture
+def marked(world):
+    """Give the ledger's and the runbooks' documents metadata."""
+
+    Document.objects.filter(connection=world.ledger).update(metadata={"author": "Ada", "pages": "12"})
+    Document.objects.filter(title__startswith="Rolling").update(metadata={"author": "Bob", "pages": "7"})
+
+
+def is_(name, value, operator="is"):
+    return {"name": name, "comparison_operator": operator, "value": value}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "logical", "kept"),
+    [
+        ([is_("author", "ada")], "and", {"ledger"}),
+        ([is_("author", "ada"), is_("pages", 10, "<")], "and", set()),
+        ([is_("author", "ada"), is_("pages", 10, "<")], "or", {"ledger", "runbooks"}),
+        ([is_(["editor", "author"], ["bob", "eve"], "in")], "and", {"runbooks"}),
+        ([is_("connection", "vault")], "and", {"vault"}),
+        ([is_("title", "costs", "contains")], "and", {"ledger"}),
+        ([is_("author", None, "empty"), is_("source_type", "markdown")], "and", {"vault"}),
+        ([is_("modified_at", "2001-01-01", "before")], "and", set()),
+        ([is_("modified_at", "2001-01-01", "after"), is_("author", "ada")], "and", {"ledger"}),
+        ([is_("au%(x)s\0'", "ada")], "and", set()),
+        ([], "and", {"ledger", "runbooks", "vault"}),
+    ],
+)
+def test_filters_leave_the_documents_whose_metadata_meet_them(world, marked, ask, conditions, logical, kept):
+    filters = {"logical_operator": logical, "conditions": conditions}
+    answer = ask("rollback", world.key("alice"), corecube={"filters": filters}).json()
+    assert {it["source"]["connection"] for it in answer["search_results"]} == kept
+
+
+def test_filters_open_nothing_and_are_named_in_the_trace(world, marked, ask):
+    answer = ask("rollback", world.key("bob"), corecube={"filters": {"conditions": [is_("author", "ada")]}}).json()
+    assert answer["search_results"] == []
+    trace = SearchRecord.objects.get(pk=answer["corecube"]["trace_id"]).trace
+    assert "Only documents that meet conditions on: author." in str(trace)
 
 
 def test_the_extension_can_name_the_preset(world, ask):

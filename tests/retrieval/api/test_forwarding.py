@@ -194,6 +194,18 @@ class TestWhatItMayNotDo:
         headers = {"Authorization": f"Bearer {front.bearer}", USER_HEADER: front.sign("bob")}
         assert client.post("/api/v1/connections/vault/sync", {}, headers=headers).status_code == 403
 
+    @pytest.mark.parametrize("owner", ["alice", "bob"])
+    def test_nobody_learns_of_a_key_or_ends_one(self, world, client, owner):
+        front = Front(getattr(world, owner))
+        other = {"alice": "bob", "bob": "alice"}[owner]
+        headers = {"Authorization": f"Bearer {front.bearer}", USER_HEADER: front.sign(other)}
+        for answer in (
+            client.get("/api/v1/keys", headers=headers),
+            client.delete(f"/api/v1/keys/{front.key.pk}", headers=headers),
+        ):
+            assert (answer.status_code, front.key.prefix in answer.content.decode()) == (403, False)
+        assert ApiKey.objects.get(pk=front.key.pk).revoked_at is None
+
     def test_the_keys_right_to_push_is_not_the_users(self, world, client):
         front = Front(world.bob)
         inbox = Connection.objects.create(slug="inbox", name="In", kind="push", compartment=world.runbooks.compartment)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from corecube.models import ApiKey, Connection, PushedItem
+from corecube.models import ApiKey, AuditEvent, Connection, PushedItem
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, Sync, SyncProblem, TermFrequency
 
@@ -131,6 +131,22 @@ def test_deleting_takes_every_trace_away(world, inbox, pushing_key, put, delete,
     counts = TermFrequency.objects.filter(connection_id=inbox.pk, lexeme="").values_list("chunks", flat=True)
     assert sum(counts) == 0
     assert delete(pushing_key).json()["deleted"] is False
+
+
+def test_pushes_are_audited_once_an_hour_for_each_key_and_deletions_each(inbox, pushing_key, put, delete, monkeypatch):
+    hours = iter((7200, 7300, 10800))
+    monkeypatch.setattr("corecube.audit.time", lambda: next(hours))
+    for text in ("one", "two", "two", "three"):
+        put(pushing_key, text=text)
+    identity = delete(pushing_key).json()["document_id"]
+    assert not delete(pushing_key).json()["deleted"]
+    events = AuditEvent.objects.filter(action__startswith="document").order_by("id")
+    assert [(it.action, it.subject) for it in events] == [
+        ("documents.pushed", "inbox"),
+        ("documents.pushed", "inbox"),
+        ("document.deleted", identity),
+    ]
+    assert all(it.details["key"] for it in events)
 
 
 def test_bytes_are_read_by_their_media_type(inbox, pushing_key, put):

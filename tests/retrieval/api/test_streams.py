@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from retrieval.evaluate.bench.chat_load import read_all
-from retrieval.models import LanguageModel, SearchRecord
+from retrieval.models import LanguageModel, SearchRecord, Usage
 from tests.fake_llm import FakeLLM, Fault
 
 STREAMS = 20
@@ -131,3 +131,23 @@ def test_readers_who_leave_free_what_they_held(ask, slow):
 
     ask(work)
     assert slow.cut_off == STREAMS
+
+
+def test_an_answer_that_is_not_streamed_keeps_no_connection_that_could_be_lost_with_its_cost(ask, slow):
+    thought = threading.Event()
+    slow.fault = Fault.NONE
+    slow.says(lambda _: "Four minutes [1]." if thought.wait(15) else "")
+    asked = {"model": "corecube", "messages": [{"role": "user", "content": QUESTIONS[0]}]}
+
+    async def work(client):
+        answer = asyncio.create_task(client.post("/v1/chat/completions", json=asked))
+        try:
+            await until(lambda: slow.at_once == 1)
+            await until(lambda: checked_out() == 0)
+        finally:
+            thought.set()
+        return await answer
+
+    answer = ask(work)
+    assert (answer.status_code, answer.json()["corecube"]["provider"]) == (200, "slow")
+    assert Usage.objects.count() == 1

@@ -3,6 +3,7 @@ from contextlib import aclosing
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
+from django.db import connection
 
 from retrieval.conversations.asking import ask, retry, start, stop
 from retrieval.conversations.writing import begin, claimed, finished, keep, written
@@ -119,6 +120,19 @@ def test_a_failure_keeps_what_was_written_and_its_problem(begun, slow):
     stored = read(begun())
     assert (stored.state, stored.problem) == ("failed", "answer_unavailable")
     assert stored.text.startswith("Drain it [1]")
+
+
+def test_without_a_stream_no_connection_is_kept_meanwhile(transactional_db, monkeypatch, begun):
+    held = []
+
+    class Watching(Slow):
+        async def stream(self, _task):
+            held.append(await sync_to_async(lambda: connection.connection)())
+            yield Piece("Drain it [1].")
+
+    monkeypatch.setattr("retrieval.generate.answering.route_for", lambda *_, **__: Route((Watching(),)))
+    finished(begun())
+    assert held == [None]
 
 
 def test_a_provider_that_says_nothing_leaves_its_problem(begun, slow):

@@ -7,6 +7,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError, connection
 
 from corecube.access import Principal
 from corecube.errors import UnavailableError
@@ -16,12 +18,12 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.answering import Answering, answer_events, answered, note, prepare
 from retrieval.generate.events import Cited, Done, Failed, Text
 from retrieval.generate.prompt import REFUSAL
-from retrieval.generate.types import Citation, Notice, Route, TokenUsage, Turn, Window
+from retrieval.generate.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
 from retrieval.models import SearchRecord
 from retrieval.presets import Preset
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.testing import HashEncoder, ScriptedProvider
-from retrieval.types import QueryTerms
+from retrieval.types import Answerability, QueryTerms, Verdict
 from tests.passages import made
 
 QUEUE = made(1, "Draining the queue takes four minutes. A stuck worker raises Q-4711.", "Queues")
@@ -32,8 +34,8 @@ STAGING = made(2, "Run deployctl rollback before touching the staging database."
 def answering():
     """Return a function that makes what is needed to let providers answer from two passages."""
 
-    def make(*providers, passages=(QUEUE, STAGING), notices=(), **more):
-        state = SimpleNamespace(vector=None, terms=QueryTerms(), passages=passages)
+    def make(*providers, passages=(QUEUE, STAGING), notices=(), answerability=None, **more):
+        state = SimpleNamespace(vector=None, terms=QueryTerms(), passages=passages, answerability=answerability)
         preset = Preset("corecube", "Hybrid.", PresetConfig(), lambda *_: None)
         return Answering(
             outcome=SearchOutcome(uuid.UUID(int=1), preset, "v", state),
@@ -119,6 +121,59 @@ def test_who_does_not_stream_gets_the_failure_raised(answering):
         answered(answering(ScriptedProvider("Half", UnavailableError("Cut."))))
 
 
+def test_who_does_not_stream_gets_the_next_providers_answer_also_after_the_first_word(answering):
+    first = ScriptedProvider("Half", UnavailableError("Cut."), name="one")
+    done = answered(answering(first, ScriptedProvider("Yes [1]", name="two")))
+    assert (done.text, done.provider, [it.code for it in done.notices]) == ("Yes [1]", "two", ["fell_back"])
+
+
+@pytest.mark.parametrize(("cut", "code"), [(Cut.LENGTH, "cut_short"), (Cut.CONTENT_FILTER, "content_filtered")])
+def test_an_answer_that_was_cut_is_no_whole_one(answering, cut, code):
+    *events, done = events_of(answering(ScriptedProvider("Four min", cut)))
+    assert (done.text, done.cut, [it.code for it in done.notices]) == ("Four min", cut, [code])
+    assert done.notices[0] in events
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "codes"),
+    [
+        ("Four [1].", Verdict.NOT_ANSWERABLE, ["doubtful"]),
+        ("Four [1].", Verdict.PARTIAL, []),
+        (f"{REFUSAL} Sorry.", Verdict.NOT_ANSWERABLE, []),
+    ],
+)
+def test_an_answer_to_what_the_sources_do_not_seem_to_say_tells_so(answering, said, verdict, codes):
+    judged = Answerability(verdict=verdict, confidence=0.16, is_calibrated=True)
+    *events, done = events_of(answering(ScriptedProvider(said), answerability=judged))
+    assert [it.code for it in done.notices] == codes
+    assert [it for it in events if isinstance(it, Notice)] == list(done.notices)
+
+
+def test_without_a_stream_no_connection_is_kept_meanwhile(transactional_db, answering):
+    held = []
+
+    class Watching(ScriptedProvider):
+        async def stream(self, _task):
+            held.append(await sync_to_async(lambda: connection.connection)())
+            yield Piece("Yes [1].")
+
+    User.objects.count()
+    assert connection.connection is not None
+    answered(answering(Watching()))
+    assert held == [None]
+
+
+def test_a_refusal_that_cannot_be_noted_leaves_the_answer(world, monkeypatch):
+    def lost(*_):
+        raise OperationalError
+
+    principal = world.principal("bob")
+    prepared = prepare(search(SearchRequest(text="rollback staging database"), principal=principal), principal)
+    monkeypatch.setattr(SearchRecord.objects, "mark_refused", lost)
+    note(prepared, replace(answered(prepared), refused=True))
+    assert SearchRecord.objects.exists()
+
+
 def test_a_marker_that_was_cut_off_is_never_shown(answering):
     *events, failed = events_of(answering(ScriptedProvider("Half of it [", "1", UnavailableError("Cut."))))
     assert text_of(events) == failed.so_far.text == "Half of it"
@@ -180,7 +235,7 @@ def test_where_nothing_was_found_only_the_extractive_answerer_speaks(world, monk
     outcome = search(SearchRequest(text="rollback"), principal=principal)
     quoting = prepare(outcome, principal).route.providers[-1]
     route = Route((ScriptedProvider("I guess that it is fine."), quoting))
-    monkeypatch.setattr(module, "route_for", lambda *_: route)
+    monkeypatch.setattr(module, "route_for", lambda *_, **__: route)
     done = answered(prepare(outcome, principal))
     assert (done.provider, done.refused) == ("extractive", True)
 

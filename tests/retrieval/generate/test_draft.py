@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 
 from retrieval.generate.draft import Draft
 
-SIGNS = "ab [129],-()`~\\\n>\u3010\u3011\uff3b\uff3d\u2020😀"
+SIGNS = "abdnp. [129],-()`~\\\n>\u3010\u3011\uff3b\uff3d\u2020😀"
+SPOKEN = ("[1, 2, and 3]", "[1 2]", "[1, p. 3]", "[1, pp. 3-5; 2]", " and ", ", p. 3", "[1")
 whole = st.lists(
-    st.sampled_from([*SIGNS, "[1]", "[1, 2]", "[[3]]", "【2†src】", "```", " [99] ", "[2-4]"]), max_size=40
+    st.sampled_from([*SIGNS, "[1]", "[1, 2]", "[[3]]", "【2†src】", "```", " [99] ", "[2-4]", *SPOKEN]), max_size=40
 )
 
 
@@ -47,6 +48,10 @@ def test_a_passage_is_announced_once():
     [
         ("Both [1, 2].", "Both [1][2].", 0),
         ("Both [1,2; 3] too", "Both [1][2][3] too", 0),
+        ("Three [1, 2, and 3], [1 and 2] or [1 & 2]", "Three [1][2][3], [1][2] or [1][2]", 0),
+        ("Both [1 2], [1 2 3] and [1 22]", "Both [1][2], [1][2][3] and [1]", 1),
+        ("Pages [1, p. 3], [1, pp. 3-5; 2 p. 7] and [1, page 12]", "Pages [1], [1][2] and [1]", 0),
+        ("`[1 2]` [p. 3] [1 million] [and 2] [1, 2 or 3] [1, p. x]",) * 2 + (0,),
         ("All [2-4] or [2\u20134]", "All [2][3][4] or [2][3][4]", 0),
         ("Doubled [[3]] and 【3】, \uff3b3\uff3d, \uff3b\uff13\uff3d", "Doubled [3] and [3], [3], [3]", 0),
         ("With its source 【2†handbook.md】.", "With its source [2].", 0),

@@ -56,6 +56,19 @@ def client(llm):
         it.close()
 
 
+@pytest.mark.parametrize(("finish", "cut"), [("stop", None), *[(it, it) for it in ("length", "content_filter")]])
+def test_an_answer_that_was_cut_says_so(llm, client, finish, cut):
+    llm.finish = finish
+
+    async def read():
+        async with aclosing(client().stream(MESSAGES)) as pieces:
+            return [piece async for piece in pieces]
+
+    pieces = asyncio.run(read())
+    assert "".join(piece.text for piece in pieces).endswith("Q-4711 [1].")
+    assert [piece.cut for piece in pieces if piece.cut] == [cut] * (cut is not None)
+
+
 def said(client, messages=MESSAGES):
     """Return the whole text, and the usage that the service told."""
 

@@ -14,6 +14,7 @@ LEVEL = Said("How quickly is SEV1 answered in 2026?")
         # A pronoun takes the topic and a title that is about the same.
         ("Who approves it?", LIMIT, "Who approves it? (credit limit Marrowfield Foods control)"),
         # Elliptical questions do, too.
+        ("What is the deadline?", LEVEL, "What is the deadline? (SEV1 answered 2026)"),
         ("Why?", LIMIT, "Why? (credit limit Marrowfield Foods control)"),
         ("Who decides?", LEVEL, "Who decides? (SEV1 answered 2026)"),
         # Another thing of the same kind takes the place of the first.
@@ -43,6 +44,13 @@ def test_a_follow_up_takes_over_what_it_leaves_out(question, before, searched):
         "How many guests can one employee look after?",
         '"credit limit" -Marrowfield',
         "what about -it",
+        # A verb and what it is about are enough, without a name.
+        "What is the dress code?",
+        "How do I drain the queue?",
+        "How do I rebuild the old primary?",
+        "Who signs the agreement?",
+        "What does zorblax need?",
+        "What is a reefer?",
         "Does anybody make use of the warmth that the plant gives off?",
     ],
 )
@@ -60,7 +68,22 @@ def test_nothing_is_carried_into_the_first_question():
 
 def test_a_third_question_stands_on_both_before_it():
     said = [LIMIT, Said("Who approves it?", ("Who does what",))]
-    assert stand_alone("Since when?", said).searched == "Since when? (approves credit limit Marrowfield Foods control)"
+    # The word "control" was itself only carried into the second.
+    assert stand_alone("Since when?", said).searched == "Since when? (approves credit limit Marrowfield Foods)"
+
+
+@pytest.mark.parametrize(
+    ("questions", "searched"),
+    [
+        (["What does zorblax need?", "How do I drain the queue?", "And why?"], "And why? (drain queue)"),
+        (["How do I drain the queue?", "Who approves it?", "And when?", "Why?"], "Why? (drain queue)"),
+        (["How do I drain the queue?", "What about staging?", "Who does it?"], "Who does it? (staging drain queue)"),
+        (["Is SEV1 paid?", "And SEV2?", "Who decides?", "Why?"], "Why? (decides SEV2 paid)"),
+    ],
+)
+def test_what_was_only_carried_is_not_carried_on(questions, searched):
+    *before, last = questions
+    assert stand_alone(last, [Said(it) for it in before]).searched == searched
 
 
 def test_a_new_topic_leaves_the_old_one_behind():

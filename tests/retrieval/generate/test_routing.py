@@ -181,6 +181,17 @@ def test_a_turn_of_unknown_origin_may_come_from_whatever_is_open_to_the_user():
     assert provider(CLOUD, replace(bound, reachable=frozenset()), Listener()).may_read(turn)
 
 
+def test_what_agents_remember_is_of_unknown_origin():
+    bound = Bindings({7: LOCAL, 8: None}, reachable=frozenset({7, 9}), memories=frozenset({9}))
+    assert plan(MODELS, chosen=CLOUD, connections=[9, 10], bindings=bound) == Plan((LOCAL,), Reason.BOUND)
+    assert not bound.allow(CLOUD, [9])
+    assert not provider(CLOUD, bound, Listener()).may_read(Turn("q", "a", frozenset({9})))
+    free = replace(bound, reachable=frozenset({9}))
+    assert plan(MODELS, chosen=CLOUD, connections=[9, 10], bindings=free) == Plan((CLOUD,))
+    everywhere = replace(bound, reachable=frozenset({7, 8}))
+    assert plan(MODELS, chosen=CLOUD, connections=[9], bindings=everywhere) == Plan((), Reason.MAY_NOT_READ)
+
+
 class Leaving:
     async def stream(self, _):
         yield Piece("one two")

@@ -2,13 +2,16 @@ import numpy as np
 import pytest
 from django.db import connection as database
 
-from corecube.errors import DatabaseUnavailableError
+from corecube.errors import DatabaseUnavailableError, InvalidRequestError
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
+from retrieval.index.kept import kept_by
 from retrieval.index.lexemes import any_of, quoted
+from retrieval.index.reach import Reach
 from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
-from retrieval.models import Chunk
+from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.models import Chunk, Document
 from retrieval.query import read_query
 from retrieval.ranking import idf
 from retrieval.types import Term
@@ -104,6 +107,34 @@ def test_no_leg_returns_what_is_out_of_scope(world, bob, index, unit, many):
         hidden = {(document, ordinal) for document, ordinal in cursor.fetchall()}
     assert all(ranking for ranking in rankings)
     assert not any(tuple(hit.chunk_id) in hidden for ranking in rankings for hit in ranking)
+
+
+def test_every_leg_returns_only_what_conditions_leave_of_the_scope(world, alice, index, unit):
+    Document.objects.filter(connection=world.ledger).update(metadata={"author": "Ada", "year": 2025})
+    Document.objects.filter(connection=world.vault).update(metadata={"author": "Ada", "year": 2024})
+    each = (Condition(("author",), "is", "ada"), Condition(("year",), ">", 2024.0))
+    kept = kept_by(Conditions(each), scope=alice, timeout_seconds=5)
+    assert (kept.names, kept.facts) == (("author", "year"), ('["Ada", "2025"]',))
+    query, term = unit(10)[0], Term("rollback", 3, 1.0)
+    both = {"scope": alice, "depth": 50, "timeout_seconds": 5, "kept": kept}
+    near, words = {"index": index, **both}, {"terms": [term], "search": SEARCH, "most": 50, **both}
+    rankings = (
+        store.dense_exact(query, **near),
+        store.dense_hnsw(query, ef_search=100, **near),
+        *(store.fulltext("'rollback'", reach=reach, **words).ranking for reach in Reach),
+        store.fulltext_capped("'rollback'", share=1.0, **words).ranking,
+    )
+    own = set(Document.objects.filter(connection=world.ledger).values_list("pk", flat=True))
+    assert all({hit.chunk_id.document_id for hit in ranking} == own for ranking in rankings)
+
+
+def test_conditions_on_too_much_are_refused(world, alice, monkeypatch):
+    many = Condition(tuple(f"name {number}" for number in range(21)), "not empty")
+    with pytest.raises(InvalidRequestError, match="at most 20 fields"):
+        kept_by(Conditions((many,)), scope=alice, timeout_seconds=5)
+    monkeypatch.setattr("retrieval.index.kept._MOST", 1)
+    with pytest.raises(InvalidRequestError, match="Too many different values to filter by: title"):
+        kept_by(Conditions((Condition(("title",), "is", "x"),)), scope=alice, timeout_seconds=5)
 
 
 def test_completing_leaves_out_what_is_out_of_scope(world, alice, bob, index, unit):

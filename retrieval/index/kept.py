@@ -1,0 +1,44 @@
+"""Which documents a request's conditions on metadata leave, found before the search by the facts they ask about."""
+
+import json
+from typing import Any, Final
+
+from corecube.errors import InvalidRequestError
+from corecube.scope import AccessScope
+from retrieval.index import statements
+from retrieval.index.reading import read
+from retrieval.metadata_conditions import Conditions
+from retrieval.types import Kept
+
+#: Facts that can be asked about at once; PostgreSQL takes 100 arguments.
+_MOST_NAMES: Final = 20
+#: Different combinations of facts that are looked at.
+_MOST: Final = 50_000
+
+
+def kept_by(conditions: Conditions, *, scope: AccessScope, timeout_seconds: float) -> Kept:
+    """Return what conditions leave of the scope's documents.
+
+    Raises InvalidRequestError for too many facts, or ones of which the scope holds too many different values, and
+    SearchTimeoutError.
+    """
+    names = conditions.names
+    if len(names) > _MOST_NAMES:
+        raise InvalidRequestError(f"Filters can name at most {_MOST_NAMES} fields.")
+    parameters = {"scope": scope.connection_ids, "most": _MOST, **name_parameters(names)}
+    rows = read(statements.fact_values(names), parameters, timeout_seconds=timeout_seconds)
+    if len(rows) > _MOST:
+        listed = ", ".join(names)
+        raise InvalidRequestError(f"Too many different values to filter by: {listed}. Narrow the scope.")
+    found = (row["facts"] for row in rows)
+    return Kept(names, tuple(it for it in found if conditions.met_by(dict(zip(names, json.loads(it), strict=True)))))
+
+
+def kept_parameters(kept: Kept | None) -> dict[str, Any]:
+    """Return the parameters of a statement that reads only what is kept."""
+    return {} if kept is None else {"kept": list(kept.facts), **name_parameters(kept.names)}
+
+
+def name_parameters(names: tuple[str, ...]) -> dict[str, str]:
+    """Return the names of facts as parameters `fact_1`, `fact_2` ..."""
+    return {f"fact_{number}": name for number, name in enumerate(names, start=1)}
