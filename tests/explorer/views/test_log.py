@@ -7,6 +7,7 @@ from django.utils import timezone
 from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, Connection
 from retrieval.ingest.sync import sync_connection
+from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.services import SearchRequest, search
 
@@ -279,6 +280,12 @@ def test_a_record_is_asked_again_with_its_preset_scope_and_person(browse, logged
     again = browse("alice").get(response.context["replay"].address)
     assert again.status_code == 200
     assert f"/compare/?a=log:{asked.pk}" in page(response)
+
+
+def test_conditions_that_are_not_put_again_are_named(browse, logged):
+    record = logged("alice", conditions=Conditions((Condition(("author",), "is", "Ann"),)))
+    left_out = browse("alice").get(f"/log/{record.pk}/").context["replay"].leaves_out
+    assert left_out == ("the conditions that it put on documents",)
 
 
 def test_a_user_who_is_no_admin_asks_again_as_themself(browse, logged):
