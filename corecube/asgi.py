@@ -7,6 +7,7 @@ from django.urls import get_resolver
 
 from corecube import garbage
 from corecube.arrivals import arrivals
+from corecube.serving import serving
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 
@@ -14,3 +15,4 @@ application = arrivals.counted(get_asgi_application())
 # Load all code now, not with the first request.
 _ = get_resolver().url_patterns
 garbage.settle()
+serving.send(sender=None)

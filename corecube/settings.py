@@ -32,6 +32,8 @@ CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / 
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
+#: The BM25 index, which can be built again at any time.
+CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"
 #: What connectors keep between syncs, a folder per connection.
 CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
@@ -297,7 +299,13 @@ CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 CORECUBE_QUERY_CACHE = env_int("CORECUBE_QUERY_CACHE", 2000, low=0, high=1_000_000)
 #: Vectors of sentences that each process keeps in memory; 0 keeps none.
 CORECUBE_SENTENCE_CACHE = env_int("CORECUBE_SENTENCE_CACHE", 10_000, low=0, high=1_000_000)
+#: Whether a starting process opens, beside its start, what its first search would have to open.
+CORECUBE_WARM_UP = env_bool("CORECUBE_WARM_UP", default=True)
+#: Seconds after which a process writes when documents were last read; 0 keeps no such record.
+CORECUBE_ACCESS_SECONDS = env_int("CORECUBE_ACCESS_SECONDS", 5, low=0, high=3600)
 #: Threads that search legs run on beside the request's own; 0 runs the legs one after the other.
 CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", 4, low=0, high=64)
+#: Whether this machine keeps a BM25 index; without one, presets that search it go by their other legs.
+CORECUBE_BM25 = env_bool("CORECUBE_BM25", default=True)
 #: Threads that answers are quoted and checked on; searches have others.
 CORECUBE_ANSWER_THREADS = env_int("CORECUBE_ANSWER_THREADS", 2, low=1, high=64)

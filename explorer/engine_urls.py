@@ -1,8 +1,8 @@
-"""Addresses of the overview, the models, the language models and the health."""
+"""Addresses of the overview, the models, the language models, the routes and the health."""
 
 from django.urls import path
 
-from explorer.views import health, language_models, models, overview, usage
+from explorer.views import health, language_models, models, overview, routes, usage
 
 urlpatterns = [
     # overview/
@@ -23,6 +23,9 @@ urlpatterns = [
     path("language-models/routing/<int:number>/remove/", language_models.remove_rule, name="remove_rule"),
     path("language-models/<slug:slug>/", language_models.edit_language_model, name="edit_language_model"),
     path("language-models/<slug:slug>/delete/", language_models.delete_language_model, name="delete_language_model"),
+    # routes/
+    path("routes/", routes.routes, name="routes"),
+    path("routes/<int:number>/delete/", routes.remove_example, name="remove_route_example"),
     # health/
     path("health/", health.health, name="health"),
 ]

@@ -75,6 +75,7 @@ GROUPS: Final = (
         "Engine",
         (
             Entry("Presets", "explorer:presets", "presets", "presets"),
+            Entry("Routes", "explorer:routes", "routes", "routes"),
             Entry("Models", "explorer:models", "models", "models"),
             Entry("Language models", "explorer:language_models", "language-models", "language_models"),
             Entry("Health", "explorer:health", "health", "health"),

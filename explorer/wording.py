@@ -14,6 +14,7 @@ STAGE_LABELS: Final[Mapping[str, str]] = {
     "analyze": "terms",
     "embed": "vector",
     "fulltext": "full text",
+    "bm25": "BM25",
     "fuse": "fused",
     "complete": "read",
     "blend": "blended",
@@ -22,6 +23,11 @@ STAGE_LABELS: Final[Mapping[str, str]] = {
     "floor": "floor",
     "dedupe": "deduped",
     "assemble": "packed",
+    "route": "routed",
+    "signals": "ranked",
+    "near_duplicates": "deduped",
+    "diversify": "diversified",
+    "pack": "packed",
     "answerability": "judged",
 }
 
@@ -32,6 +38,7 @@ STAGE_PURPOSES: Final[Mapping[str, str]] = {
     "legs": "Runs the first-stage legs side by side.",
     "dense": "Finds the chunks in scope nearest to the query's vector.",
     "fulltext": "Finds the chunks in scope that hold the query's terms.",
+    "bm25": "Finds the chunks in scope with the highest BM25 scores, names and paths as they are written.",
     "fuse": "Merges the legs' rankings by reciprocal rank fusion into one pool.",
     "complete": "Reads every pooled chunk once, with both signals, whichever leg found it.",
     "access": "Checks each hit's connection against the scope a second time.",
@@ -43,6 +50,11 @@ STAGE_PURPOSES: Final[Mapping[str, str]] = {
     "floor": "Drops hits below the least score of their score's type.",
     "dedupe": "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",
     "assemble": "Packs the best hits as numbered passages under the token budget.",
+    "route": "Reads from the question whether anything is to be searched, and of which memory type, time and project.",
+    "signals": "Orders the pool by relevance, recency, salience, confidence and links, weighed by memory type.",
+    "near_duplicates": "Keeps the best placed of several chunks whose words are nearly the same.",
+    "diversify": "Puts what repeats a better hit further back (MMR).",
+    "pack": "Packs the best hits under the token budget, the best first and the second last.",
     "answerability": "Estimates from raw signals how likely the passages answer the question.",
 }
 
@@ -51,22 +63,40 @@ SECTION_LABELS: Final[Mapping[str, str]] = {
     "": "The whole search",
     "dense": "Vector leg",
     "fulltext": "Full-text leg",
+    "bm25": "BM25 leg",
     "rerank": "Reranker",
     "ties": "Tie-break",
     "floor": "Floors",
     "dedupe": "Duplicates",
     "assemble": "Context",
+    "route": "Router",
+    "graph": "Links",
+    "signals": "Signals",
+    "near_duplicates": "Near duplicates",
+    "diversify": "Diversity",
+    "pack": "Context",
 }
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector similarity",
     "fulltext": "Full text",
+    "bm25": "BM25",
     "freshness": "Freshness",
+    "similarity": "Similarity",
+    "recency": "Recency",
+    "salience": "Salience",
+    "confidence": "Confidence",
+    "graph": "Links",
 }
 
 #: What a mode lets search, and what a leg's own ranking is headed with.
-MODE_LABELS: Final[Mapping[str, str]] = {"hybrid": "Hybrid", "dense": "Vector only", "fulltext": "Full text only"}
-LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text"}
+MODE_LABELS: Final[Mapping[str, str]] = {
+    "hybrid": "Hybrid",
+    "dense": "Vector only",
+    "fulltext": "Full text only",
+    "bm25": "BM25 only",
+}
+LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text", "bm25": "BM25"}
 
 #: How a signal is called inside a sentence or a narrow column.
 SIGNAL_WORDS: Final[Mapping[str, str]] = {"dense": "similarity", "fulltext": "full text", "rerank": "reranker"}
@@ -78,6 +108,7 @@ DROP_REASONS: Final[Mapping[DropReason, str]] = {
     DropReason.RERANK_CUT: "not reranked",
     DropReason.BELOW_FLOOR: "below the floor",
     DropReason.DUPLICATE: "duplicate",
+    DropReason.REPETITIVE: "repetitive",
     DropReason.BUDGET: "over the token budget",
     DropReason.TOP_K: "beyond the hits wanted",
 }
@@ -90,6 +121,9 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "embed_cached": "query vector kept",
     "dense_timeout": "vector leg timed out",
     "fulltext_timeout": "full-text leg timed out",
+    "bm25_unavailable": "no BM25 index",
+    "bm25_timeout": "BM25 leg timed out",
+    "bm25_relaxed": "more than the phrase",
     "query_cut": "query cut",
     "answerability_quick": "answerability without sentences",
     "rerank_failed": "reranker failed",
@@ -100,6 +134,12 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "overridden": "numbers overridden",
     "rewritten": "made to stand alone",
     "mode": "one leg only",
+    "route_skip": "nothing to search",
+    "route_window": "time read from the question",
+    "route_project": "project read from the question",
+    "route_let_go": "time or project let go",
+    "ranked_as": "weights by memory type",
+    "embed_remote": "vectors left out",
 }
 
 _STEPS: Final = (

@@ -227,7 +227,7 @@ class AssembleConfig(Tunables):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetConfig(Tunables):
-    """A preset's numbers, stage by stage."""
+    """The numbers that every preset has, stage by stage."""
 
     deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
     query: QueryConfig = field(default_factory=QueryConfig)
@@ -235,10 +235,54 @@ class PresetConfig(Tunables):
     fulltext: FulltextConfig = field(default_factory=FulltextConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
     quality: QualityConfig = field(default_factory=QualityConfig)
+    answerability: AnswerabilityConfig = field(default_factory=AnswerabilityConfig)
+
+    @property
+    def highest_score(self) -> float:
+        """The highest final score that there can be."""
+        return 1.0
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """The tunable that bounds the context, and its tokens; no name and 0 where nothing is packed."""
+        return "", 0
+
+    @property
+    def tie_tolerance(self) -> float:
+        """Scores this close are a tie."""
+        return 0.0
+
+    def least_score(self, score_type: ScoreType) -> float:  # noqa: ARG002 -- presets differ
+        """Return the floor of a score type; -inf for none."""
+        return -math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorecubeConfig(PresetConfig):
+    """The numbers of the preset `corecube`."""
+
     blend: BlendConfig = field(default_factory=BlendConfig)
     rerank: RerankConfig = field(default_factory=RerankConfig)
     ties: TieConfig = field(default_factory=TieConfig)
     floor: FloorConfig = field(default_factory=FloorConfig)
     dedupe: DedupeConfig = field(default_factory=DedupeConfig)
     assemble: AssembleConfig = field(default_factory=AssembleConfig)
-    answerability: AnswerabilityConfig = field(default_factory=AnswerabilityConfig)
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """The tunable that bounds the context, and its tokens."""
+        return "assemble.budget_tokens", self.assemble.budget_tokens
+
+    @property
+    def highest_score(self) -> float:
+        """The sum of the blend's weights."""
+        return self.blend.dense + self.blend.fulltext + self.blend.freshness
+
+    @property
+    def tie_tolerance(self) -> float:
+        """Scores this close are a tie."""
+        return self.ties.tolerance
+
+    def least_score(self, score_type: ScoreType) -> float:
+        """Return the floor of a score type; -inf for none."""
+        return self.floor.least(score_type)

@@ -7,6 +7,7 @@ CoreCubeError
 ├── EncoderError                the embedding model failed
 │   ├── ModelMissingError       its files are not there
 │   └── EncoderUnavailableError the embedding service cannot be used now; later it may
+├── Bm25UnavailableError        there is no BM25 index that can be read; vectors alone are searched
 ├── IndexStateError             an embedding index is not in the state that this needs
 ├── RerankError                 the reranker failed or answered nonsense; the search falls back
 │   ├── RerankTimeoutError      it would take longer than it may
@@ -90,6 +91,13 @@ class IndexStateError(CoreCubeError):
 
     status: ClassVar[int] = 409
     code: ClassVar[str] = "index_state"
+
+
+class Bm25UnavailableError(CoreCubeError):
+    """There is no BM25 index that can be read."""
+
+    status: ClassVar[int] = 503
+    code: ClassVar[str] = "bm25_unavailable"
 
 
 class EnrichError(CoreCubeError):

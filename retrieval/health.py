@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from corecube.health import require_database
 from retrieval import runtime
+from retrieval.bm25.status import bm25_status
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,12 @@ def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's si
 
 def checked_parts() -> Mapping[str, Part]:
     """Return how each part is that searches need or use."""
-    return {"database": _required(require_database), "model": _required(runtime.encoder), "reranker": _reranker()}
+    return {
+        "database": _required(require_database),
+        "model": _required(runtime.encoder),
+        "reranker": _reranker(),
+        "bm25": _bm25(),
+    }
 
 
 def _required(use: Callable[[], object]) -> Part:
@@ -72,4 +78,13 @@ def _reranker() -> Part:
         logger.warning("ready.degraded error=%s reason=%s", type(error).__name__, error)
         return Part(State.DEGRADED, str(error))
     problem = reranker.problem if reranker is not None else ""
+    return Part(State.DEGRADED if problem else State.OK, problem)
+
+
+def _bm25() -> Part:
+    """Return whether the BM25 index can be searched and follows the database; other legs search without it."""
+    try:
+        problem = bm25_status().problem
+    except Exception as error:  # noqa: BLE001 -- without a database nobody can tell, and that is another part
+        return Part(State.DEGRADED, str(error))
     return Part(State.DEGRADED if problem else State.OK, problem)

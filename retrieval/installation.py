@@ -12,12 +12,13 @@ from django.conf import settings
 from corecube.health import DatabaseFacts, database_facts, pool_figures
 from corecube.version import VERSION
 from retrieval import runtime
+from retrieval.bm25.status import Bm25Status, bm25_status
 from retrieval.health import Part, State, checked_parts
 from retrieval.index.embedding_index import active_row
 from retrieval.ingest.workers import messages_waiting
 from retrieval.models import EmbeddingIndex, Worker
 
-_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "plotly")
+_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy", "plotly")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class Installation:
     #: Messages for workers that nobody has taken; None when the queue does not answer.
     waiting: int | None
     disk: Disk
+    #: The BM25 index of this machine; None where it cannot be looked at.
+    bm25: Bm25Status | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -69,6 +72,7 @@ def installation() -> Installation:
         workers=list(Worker.objects.all()),
         waiting=messages_waiting(),
         disk=Disk(usage.total, usage.free),
+        bm25=bm25_status(),
         versions=_versions(database),
     )
 

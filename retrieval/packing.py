@@ -1,6 +1,6 @@
 """Packing hits into numbered passages under a token budget."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from retrieval.types import Drop, DropReason, Hit, Passage, Ranking
 
@@ -36,3 +36,16 @@ def pack(
             numbers = {"tokens": tokens, "left": left, "budget": budget_tokens}
             drops.append(Drop(hit.chunk_id, DropReason.BUDGET, detail, numbers))
     return tuple(passages), tuple(drops)
+
+
+def outside_in(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Return ranked passages with the best at both ends: the first first, the second last, the third second.
+
+    Liu et al., "Lost in the Middle", TACL 2024: what stands in the middle of a long context is overlooked.
+    """
+    return (*passages[::2], *passages[1::2][::-1])
+
+
+def by_number(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Return passages in the order of their numbers, whatever order they are packed in."""
+    return tuple(sorted(passages, key=lambda passage: passage.number))

@@ -3,30 +3,39 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from retrieval.config import PresetConfig
+from retrieval.config import CorecubeConfig, PresetConfig
 from retrieval.errors import UnknownPresetError
-from retrieval.pipeline import Legs, Pipeline
+from retrieval.helix_config import GraphConfig, HelixConfig
+from retrieval.pipeline import Legs, Pipeline, Stage
 from retrieval.resources import Resources
 from retrieval.stages import (
     Analyze,
     Assemble,
     Blend,
+    Bm25,
     BreakTies,
     CheckAccess,
     Complete,
     Dedupe,
     Dense,
+    Diversify,
     Embed,
+    Expand,
     Floor,
     Freshness,
     Fulltext,
     Fuse,
     JudgeAnswerability,
+    NearDuplicates,
+    Pack,
     Quality,
+    RankSignals,
     Rerank,
+    Route,
 )
+from retrieval.stages.few_pairs import few_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +44,16 @@ class Preset:
 
     name: str
     description: str
-    #: What it runs with where no version says otherwise.
+    #: What it runs with where no version says otherwise; `build` takes this type.
     defaults: PresetConfig
-    build: Callable[[PresetConfig, Resources], Pipeline]
+    build: Callable[[Any, Resources], Pipeline]
 
     def version(self, pipeline: Pipeline, config: PresetConfig) -> str:
         """Return a fingerprint of the stages and of every number: it changes when either does."""
         return hashlib.sha256(f"{pipeline!r} {config}".encode()).hexdigest()[:12]
 
 
-def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:
+def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
     """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
     return Pipeline(
         (
@@ -75,14 +84,63 @@ def build_corecube(config: PresetConfig, resources: Resources) -> Pipeline:
     )
 
 
+def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
+    """Return CPU-only retrieval: routed, fused, ranked by several signals, diversified, packed outside-in.
+
+    No stage holds a language model, and none asks a service: an embedding model at one is left alone.
+    """
+    return Pipeline(
+        (
+            Analyze(resources.text_search_config),
+            Embed(resources.local_encoder, resources.query_cache),
+            Route(config.route, resources.local_router),
+            Legs(
+                (
+                    Dense(config.dense, resources.index),
+                    Bm25(config.bm25, resources.bm25, resources.text_search_config),
+                ),
+                resources.executor,
+            ),
+            Fuse(config.fusion),
+            *_links(config.graph, resources),
+            Complete(config.fulltext, resources.index),
+            CheckAccess(),
+            Quality(config.quality),
+            RankSignals(config.signals),
+            *few_pairs(config.rerank, resources.reranker),
+            NearDuplicates(config.near_duplicates),
+            Diversify(config.diversify, resources.index),
+            Pack(config.pack, resources.count_tokens),
+            JudgeAnswerability(
+                config.answerability,
+                resources.text_search_config,
+                resources.sentence_encoder,
+                resources.calibrations.get("helix"),
+            ),
+        )
+    )
+
+
+def _links(config: GraphConfig, resources: Resources) -> tuple[Stage, ...]:
+    """Return the stage that follows links; none where what is asked of a name would be embedded by a service."""
+    model = resources.local_encoder
+    return () if model is None else (Expand(config, resources.index, model, resources.query_cache),)
+
+
 PRESETS: Final = {
     preset.name: preset
     for preset in (
         Preset(
             "corecube",
             "Governed hybrid search: full text and vectors, fused and blended.",
-            PresetConfig(),
+            CorecubeConfig(),
             build_corecube,
+        ),
+        Preset(
+            "helix",
+            "Fast search for agents on the CPU alone: routed, ranked by memory type, diversified; no language model.",
+            HelixConfig(),
+            build_helix,
         ),
     )
 }

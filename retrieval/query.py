@@ -60,6 +60,13 @@ def read_query(text: str, *, characters: int) -> Query:
     return Query(text, read, _plain(wanted), " ".join(map(_written, clauses)))
 
 
+def clauses_of(query: Query) -> list[Clause]:
+    """Return what a query asks for in order, as it is meant: without operators, its words."""
+    if query.operators:
+        return _joined(list(_clauses(query.retrieval_text.translate(_CURLY))))
+    return [Clause(word) for word in (query.plain_text or query.retrieval_text).split()]
+
+
 def cut(text: str, characters: int) -> str:
     """Return the beginning of a text, at most so many characters, ended after a word where one ends near the limit.
 

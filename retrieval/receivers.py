@@ -7,8 +7,16 @@ from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from corecube.models import Connection, User
+from corecube.serving import serving
+from retrieval import warm_up
 from retrieval.ingest.services import delete_all_documents
 from retrieval.models import Memory
+
+
+@receiver(serving)
+def warm_up_beside(**_: Any) -> None:  # noqa: ANN401 -- Django's signature
+    """Open what the first search would open, while the web server starts."""
+    warm_up.begin()
 
 
 @receiver(pre_delete, sender=Connection)

@@ -5,12 +5,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from retrieval.answerability.model import AnswerabilityModel
+from retrieval.bm25.reader import Reader as Bm25Reader
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.index.store import VectorIndex
+from retrieval.router.routes import Router
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +27,14 @@ class Resources:
     executor: Executor
     #: None where none is configured.
     reranker: Reranker | None = None
+    #: The BM25 index; None where this machine keeps none.
+    bm25: Bm25Reader | None = None
     #: Vectors of queries asked before; None where none are kept.
     query_cache: QueryCache | None = None
     #: Vectors of sentences of passages; None where none are kept.
     kept_sentences: KeptVectors | None = None
+    #: Gives the routes of questions, trained for the encoder; None while they are being trained.
+    router: Callable[[], Router | None] = lambda: None
     #: Answerability models that were fitted on this installation's own questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
 
@@ -38,6 +44,22 @@ class Resources:
         return None if isinstance(self.encoder, RemoteEncoder) else SentenceEncoder(self.encoder, self.kept_sentences)
 
     @property
+    def local_encoder(self) -> Encoder | None:
+        """The model where it runs in this process; None where embedding would ask a service."""
+        return None if isinstance(self.encoder, RemoteEncoder) else self.encoder
+
+    @property
     def count_tokens(self) -> Callable[[str], int]:
-        """Tokens of one text by the embedding model's tokenizer."""
-        return lambda text: self.encoder.count_tokens([text])[0]
+        """Tokens of one text by the embedding model's tokenizer, which is always local."""
+        model = self.encoder
+        counts = model.tokenizer.count if isinstance(model, RemoteEncoder) else model.count_tokens
+        return lambda text: counts([text])[0]
+
+    @property
+    def local_router(self) -> Callable[[], Router | None]:
+        """Gives the routes where the model runs in this process; else None, always."""
+        return _no_router if self.local_encoder is None else self.router
+
+
+def _no_router() -> Router | None:
+    return None

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from threading import Semaphore
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import connection
 
 from retrieval import embedders
+from retrieval.bm25.folder import Folder
+from retrieval.bm25.reader import Reader
 from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import KeptVectors
@@ -21,6 +24,9 @@ from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 from retrieval.reranking import configured_reranker
 from retrieval.resources import Resources
+from retrieval.route_examples import Routers
+
+_routers: Final = Routers()
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -88,6 +94,16 @@ def _leg_executor(threads: int) -> Executor:
 
 
 @cache
+def _bm25_reader(folder: Path) -> Reader:
+    return Reader(Folder(folder))
+
+
+def bm25_reader() -> Reader | None:
+    """Return what reads this machine's BM25 index; None where it is to keep none."""
+    return _bm25_reader(settings.CORECUBE_BM25_DIR) if settings.CORECUBE_BM25 else None
+
+
+@cache
 def _query_cache(entries: int) -> QueryCache | None:
     return QueryCache(KeptVectors(entries)) if entries else None
 
@@ -141,7 +157,9 @@ def resources(model: Encoder | None = None) -> Resources:
         text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
         reranker=reranker(),
+        bm25=bm25_reader(),
         query_cache=query_cache,
         kept_sentences=kept_sentences,
+        router=_routers.router_of(model, _leg_executor(settings.CORECUBE_LEG_THREADS)),
         calibrations=active_models(model),
     )

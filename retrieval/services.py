@@ -28,7 +28,7 @@ from retrieval.resources import Resources
 from retrieval.sanitise import storable
 from retrieval.tracing import trace_json
 from retrieval.turns import search_turns
-from retrieval.types import Kept, Note, Passage, Ranking, SearchState, Span
+from retrieval.types import Note, Passage, Ranking, RequestFilter, SearchState, Span
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ class SearchRequest:
     #: Hits wanted, 1 to 100.
     top_k: int = 10
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
+    #: What is left of the documents in scope, beside what the preset's router reads from the text.
+    filter: RequestFilter = field(default_factory=RequestFilter)
     #: Searches only documents whose metadata meet these, within the scope.
     conditions: Conditions | None = None
     #: Lists the connections outside the scope with their reason: only for a viewer who is an admin.
@@ -134,7 +136,7 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
         deadline=Deadline.after(config.deadline_ms / 1000),
         now=timezone.now(),
         top_k=request.top_k,
-        kept=_kept(request, scope, seconds=config.deadline_ms / 1000),
+        filter=_filter(request, scope, seconds=config.deadline_ms / 1000),
         trace=configuration.span(tuple(_notes(request))),
     )
     tools = resources or runtime.resources()
@@ -145,9 +147,11 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
     return outcome
 
 
-def _kept(request: SearchRequest, scope: AccessScope, *, seconds: float) -> Kept | None:
-    """Return what a request's conditions leave of its scope, None without any."""
-    return kept_by(request.conditions, scope=scope, timeout_seconds=seconds) if request.conditions else None
+def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> RequestFilter:
+    """Return what a request leaves of its scope, its conditions on metadata looked up."""
+    if request.conditions is None:
+        return request.filter
+    return replace(request.filter, kept=kept_by(request.conditions, scope=scope, timeout_seconds=seconds))
 
 
 def _notes(request: SearchRequest) -> Iterator[Note]:

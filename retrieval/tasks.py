@@ -2,15 +2,18 @@
 
 import logging
 from threading import Event, Thread
+from time import monotonic
 from typing import Any, Final
 
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 from django.db import Error, connection
 from kombu.exceptions import OperationalError as QueueError
 
-from retrieval import enrich_tasks, index_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
+from retrieval import enrich_tasks, index_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
+from retrieval.bm25.follower import keep_up
 from retrieval.conversations.shelf import forget_old_conversations
+from retrieval.index.outbox import prune
 from retrieval.ingest.crew import has_something_to_do, work_through
 from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
 from retrieval.ingest.workers import give_sign, take_leave
@@ -21,7 +24,17 @@ logger = logging.getLogger(__name__)
 #: How often a worker looks for what is due by a schedule and for what nobody works on.
 _TICK_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 5
+#: How often read models take over what changed, how long they wait after a failure, and how often old changes go.
+_FOLLOW_SECONDS: Final = 2.0
+_FOLLOW_AGAIN_SECONDS: Final = 60.0
+_PRUNE_SECONDS: Final = 600.0
 _stopping = Event()
+
+
+@worker_process_init.connect
+def open_model(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
+    """Load the model beside the start of a worker's process, so that its first document does not wait for it."""
+    warm_up.begin(is_worker=True)
 
 
 @shared_task(bind=True, max_retries=None, default_retry_delay=_RETRY_SECONDS)
@@ -58,6 +71,8 @@ def keep_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     """Tick in the worker's main process as long as it runs: neither a schedule nor a lost message needs more."""
     _stopping.clear()
     Thread(target=_tick_until_stopped, name="tick", daemon=True).start()
+    # Apart from the ticks, as building an index anew takes its time.
+    Thread(target=_follow_until_stopped, name="follow", daemon=True).start()
 
 
 @worker_shutting_down.connect
@@ -77,6 +92,24 @@ def _tick_until_stopped() -> None:
             connection.close()
         _stopping.wait(_TICK_SECONDS)
     _leave()
+
+
+def _follow_until_stopped() -> None:
+    """Let read models follow the outbox, and forget what all of them have."""
+    pruned = 0.0
+    while not _stopping.is_set():
+        wait = _FOLLOW_AGAIN_SECONDS
+        try:
+            if keep_up():
+                wait = _FOLLOW_SECONDS
+            if monotonic() - pruned >= _PRUNE_SECONDS:
+                prune()
+                pruned = monotonic()
+        except Error as error:
+            logger.warning("follow.failed error=%s", type(error).__name__)
+        finally:
+            connection.close()
+        _stopping.wait(wait)
 
 
 def _leave() -> None:

@@ -32,6 +32,7 @@ class ScoreType(StrEnum):
 
     COSINE = "cosine"
     FULLTEXT = "fulltext"
+    BM25 = "bm25"
     RRF = "rrf"
     BLEND = "blend"
     #: A local cross-encoder's raw output, unbounded; the logistic function makes a share of it.
@@ -40,6 +41,18 @@ class ScoreType(StrEnum):
     RELEVANCE = "relevance"
     #: The blend plus half of the late interaction, min-max-normalised over the reranked hits: 0 to 1.5.
     MAXSIM = "maxsim"
+    #: The weighted sum of a memory type's signals, each min-max-normalised: 0 to the sum of its weights.
+    SIGNALS = "signals"
+
+
+class MemoryType(StrEnum):
+    """What kind of thing a document remembers; each has ranking weights of its own."""
+
+    EPISODIC = "episodic"
+    SEMANTIC = "semantic"
+    PROCEDURAL = "procedural"
+    DECISION = "decision"
+    CODE = "code"
 
 
 class DropReason(StrEnum):
@@ -51,6 +64,8 @@ class DropReason(StrEnum):
     RERANK_CUT = "rerank_cut"
     BELOW_FLOOR = "below_floor"
     DUPLICATE = "duplicate_of"
+    #: It says what better hits say, by MMR.
+    REPETITIVE = "repetitive"
     BUDGET = "budget"
     TOP_K = "top_k"
 
@@ -119,6 +134,31 @@ class ChunkFacts:
     #: First and last row or line, counted from 1; None where its format has none worth citing.
     row_start: int | None = None
     row_end: int | None = None
+    #: How much it says of what its document is about, 0 to 1; None until its sync has ended.
+    salience: float | None = None
+    #: Signature of its words (`retrieval.minhash`); empty for a text without words.
+    minhash: bytes = b""
+    #: What an agent remembered it as; empty for every other document.
+    memory_kind: str = ""
+    #: Whether a person confirmed it: said so when it was remembered, or judged the passage to answer a question.
+    is_confirmed: bool = False
+    #: When its document was last read by somebody; None while nobody has.
+    accessed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """Why the graph lifted a hit, with what it added to the fused score."""
+
+    #: "named": the question names its document; "link": a seed's text names it; "shared_name": both hold a rare name.
+    kind: str
+    amount: float
+    #: The name that was found, as it stands in the text.
+    name: str = ""
+    #: The seed whose link it is; None where the question names it.
+    source: ChunkId | None = None
+    #: The sentence of the seed that holds the name; empty where the question names it.
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +179,8 @@ class Hit:
     contributions: Mapping[str, float] = field(default_factory=dict)
     matches: tuple[TermMatch, ...] = ()
     facts: ChunkFacts | None = None
+    #: What links and names added to it, the most first.
+    lifts: tuple[Lift, ...] = ()
 
     @property
     def chunk(self) -> ChunkFacts:
@@ -155,7 +197,7 @@ Ranking = tuple[Hit, ...]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk as packed for a reader, under its citation number."""
+    """A chunk as packed for a reader, under its citation number; [1] is the best, wherever it is packed."""
 
     #: The N of [N], from 1.
     number: int
@@ -248,12 +290,56 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """From when to when, as a question says it; None is open."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    #: The words of the question that say it: "last week".
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """The documents that a request's conditions leave of its scope: those with one of these combinations of facts."""
 
     #: The facts asked about, and their combinations as JSON arrays of texts, as the store writes them.
     names: tuple[str, ...]
     facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFilter:
+    """What a request leaves of the scope's documents. It can only narrow: the scope is applied beside it."""
+
+    #: Documents that changed from then on, and remembered items that happened then.
+    since: datetime | None = None
+    #: Remembered items that happened before; another document may speak of an earlier time whenever it changed.
+    until: datetime | None = None
+    #: Remembered items of this project, and those of none; other documents belong to no project. Empty for all.
+    project: str = ""
+    #: Remembered items of these types; other documents were remembered as none and stay. Empty for all.
+    memory_types: frozenset[MemoryType] = frozenset()
+    #: What conditions on metadata leave; None without any.
+    kept: Kept | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether it leaves anything out."""
+        return self.kept is not None or bool(self.since or self.until or self.project or self.memory_types)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """What the router made of a question."""
+
+    #: Nothing is to be searched: the question needs no memory.
+    skip: bool = False
+    #: The type that the question asks for; None where no route is clearly the nearest.
+    memory_type: MemoryType | None = None
+    project: str = ""
+    window: TimeWindow | None = None
+    #: The nearest routes' cosine with the question, best first, by name.
+    likeness: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,16 +352,21 @@ class SearchState:
     now: datetime
     #: Hits wanted in the end.
     top_k: int
-    #: What conditions leave of the scope's documents; None without any.
-    kept: Kept | None = None
     terms: QueryTerms = QueryTerms()
     vector: Vector | None = None
+    #: None in presets without a router.
+    routing: Routing | None = None
+    #: What the request, and a router, leave of the scope's documents; every leg and the reading of the pool keep to it.
+    filter: RequestFilter = RequestFilter()
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
     hits: Ranking = ()
     #: Whether each hit was checked against the scope a second time; before that none is shown.
     access_checked: bool = False
     #: What each signal counted in this query's blend; empty before it.
     weights: Mapping[str, float] = field(default_factory=dict)
+    #: The memory type whose weights these are; None where a preset has none by type.
+    ranked_as: MemoryType | None = None
+    #: In the order in which a reader gets them.
     passages: tuple[Passage, ...] = ()
     #: None before it was judged, or when the time was up.
     answerability: Answerability | None = None

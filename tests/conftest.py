@@ -56,9 +56,13 @@ def small_engine(settings, monkeypatch, tmp_path):
     monkeypatch.setattr(runtime, "encoder", lambda: encoder)
     settings.CORECUBE_LEG_THREADS = 0
     settings.CORECUBE_QUERY_CACHE = 0
+    settings.CORECUBE_ACCESS_SECONDS = 0
+    settings.CORECUBE_WARM_UP = False
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CORECUBE_UPLOADS_DIR = tmp_path / "uploads"
     settings.CORECUBE_SOURCES_DIR = tmp_path / "sources"
+    settings.CORECUBE_BM25 = False
+    settings.CORECUBE_BM25_DIR = tmp_path / "bm25"
 
 
 @pytest.fixture

@@ -8,6 +8,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 APPS = ("corecube", "retrieval", "explorer")
 PURE = (
+    "retrieval.bm25.folder",
+    "retrieval.bm25.question",
+    "retrieval.bm25.reader",
+    "retrieval.bm25.schema",
+    "retrieval.bm25.spelling",
+    "retrieval.bm25.stop_words",
+    "retrieval.bm25.texts",
+    "retrieval.bm25.writer",
     "corecube.oidc.claims",
     "corecube.oidc.tokens",
     "corecube.scope",
@@ -38,6 +46,9 @@ PURE = (
     "retrieval.generate.routing",
     "retrieval.generate.service",
     "retrieval.generate.silences",
+    "retrieval.graph.expansion",
+    "retrieval.graph.names",
+    "retrieval.graph.question",
     "retrieval.ingest.chunk.parents",
     "retrieval.ingest.enrich.cost",
     "retrieval.ingest.enrich.prompts",
@@ -51,13 +62,20 @@ PURE = (
     "retrieval.lifeline.walk",
     "retrieval.measures",
     "retrieval.memory.turns",
+    "retrieval.memory_types",
     "retrieval.metadata_conditions",
     "retrieval.minhash",
+    "retrieval.mmr",
+    "retrieval.near_duplicates",
     "retrieval.packing",
     "retrieval.pipeline",
     "retrieval.query",
     "retrieval.quality",
     "retrieval.ranking",
+    "retrieval.router.projects",
+    "retrieval.router.routes",
+    "retrieval.router.windows",
+    "retrieval.signals",
     "retrieval.simhash",
     "retrieval.stored_trace",
     "retrieval.tunables",
@@ -128,5 +146,5 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
 def test_search_statements_are_limited_to_a_scope():
     folder = ROOT / "retrieval" / "index" / "sql"
     legs = ("analyze", "dense_hnsw", "dense_exact", "fulltext", "fulltext_capped", "complete")
-    for name in (*legs, "probe", "place_dense", "place_fulltext"):
+    for name in (*legs, "dense_int8", "dense_binary", "dense_prefix", "probe", "place_dense", "place_fulltext"):
         assert "ANY(%(scope)s)" in (folder / f"{name}.sql").read_text()

@@ -13,8 +13,9 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 
 
-def test_the_tunables_table_is_current():
-    assert tunables_table(PRESETS["corecube"].defaults) in (DOCS / "configuration.md").read_text()
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_tunables_tables_are_current(name):
+    assert tunables_table(PRESETS[name].defaults) in (DOCS / "configuration.md").read_text()
 
 
 def test_every_environment_variable_is_documented():

@@ -8,7 +8,13 @@ from retrieval.services import SearchOutcome
 from retrieval.types import Hit
 
 #: Signals that have a colour of their own; any other one is drawn in the neutral one.
-_HUES: Final = frozenset({"dense", "fulltext", "freshness", "rerank"})
+_HUES: Final = {name: name for name in ("dense", "fulltext", "freshness", "rerank")} | {
+    "similarity": "dense",
+    "salience": "fulltext",
+    "recency": "freshness",
+    "graph": "rerank",
+    "confidence": "good",
+}
 _LONGEST_TITLE: Final = 28
 #: Pixels of one bar with its gap, and of the axis and the legend around them.
 _BAR: Final = 26
@@ -48,7 +54,7 @@ def name(rank: int, hit: Hit) -> str:
 
 def hue(signal: str) -> str:
     """Return the token that a signal is drawn in."""
-    return signal if signal in _HUES else "edge"
+    return _HUES.get(signal, "edge")
 
 
 def _trace(signal: str, hits: list[Hit], legs: frozenset[str]) -> dict[str, Any]:

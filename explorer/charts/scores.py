@@ -61,7 +61,7 @@ def _leg_cuts(leg: str, hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_C
 
 def _final_cuts(hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
     top_k = outcome.state.top_k
-    least = outcome.config.floor.least(hits[-1].score_type)
+    least = outcome.config.least_score(hits[-1].score_type)
     # A floor of -inf keeps all.
     floor = (_Cut(f"floor {least:g}", score=least),) if isfinite(least) else ()
     return (*floor, _Cut(f"{top_k} wanted", place=top_k + 0.5)) if len(hits) > top_k else floor

@@ -36,7 +36,7 @@ class ContextPanel:
 
 def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
     """Return the context of a search."""
-    budget = outcome.config.assemble.budget_tokens
+    _, budget = outcome.config.budget
     used = sum(passage.token_count for passage in outcome.passages)
     drops = outcome.state.drops
     return ContextPanel(

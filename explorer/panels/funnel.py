@@ -14,6 +14,7 @@ from retrieval.types import Note, Span
 
 #: Which part of the preset's configuration a stage is set by, where the names differ.
 _SECTIONS: Final = {"fuse": "fusion", "complete": "fulltext", "analyze": "query"}
+_PACKING: Final = frozenset({"assemble", "pack"})
 #: Milliseconds under which a decimal says something, and under which there is nothing to say.
 _FINE_MS: Final = 10
 _SHORT_MS: Final = 0.05
@@ -118,13 +119,13 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
 def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
     """Return what a stage left, in figures, and what is counted."""
     state = outcome.state
-    if span.stage == "configure":
+    if span.stage in {"configure", "route"}:
         return "", ""
     if span.stage == "analyze":
         return str(len(state.terms.terms)), "terms"
     if span.stage == "embed":
         return ("", "") if state.vector is None else (str(state.vector.size), "dimensions")
-    return f"{span.hits_out:,}", "passages" if span.stage == "assemble" else "hits"
+    return f"{span.hits_out:,}", "passages" if span.stage in _PACKING else "hits"
 
 
 def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from corecube.env import Reading
 from explorer import wording
+from retrieval.bm25.status import Bm25Status
 from retrieval.health import Part, State
 from retrieval.ingest.workers import lost
 from retrieval.installation import Disk, Installation
@@ -52,6 +53,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _part("model", "Embedding model", found.parts["model"], f"{found.model} answers."),
         _index(found),
         _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "None is configured."),
+        _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
         _workers(found.workers, now),
         _queue(found.waiting),
         _disk(found.disk),
@@ -98,6 +100,17 @@ def _index(found: Installation) -> HealthRow:
     if found.index is None:
         return HealthRow("index", label, "good", "None yet; the first sync makes one.")
     return HealthRow("index", label, "good", f"Index {found.index.pk} with {found.index.model} is searched.")
+
+
+def _bm25(status: Bm25Status | None) -> str:
+    """Return what a BM25 index that is well is like."""
+    if status is None or not status.is_kept:
+        return "This machine keeps none."
+    lag = status.lag
+    behind = (
+        f"{wording.counted(lag.transactions, 'transaction')} or {lag.seconds:.0f} s behind" if lag.transactions else ""
+    )
+    return f"{wording.counted(status.chunks, 'chunk')}, {size(status.bytes)}, {behind or 'up to date'}."
 
 
 def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:

@@ -66,9 +66,8 @@ def hit_rows(outcome: SearchOutcome, *, stem_in: StemIn) -> tuple[HitRow, ...]:
 
 
 def full_score(outcome: SearchOutcome) -> float:
-    """Return the highest blended score there can be: the sum of the weights."""
-    weights = outcome.config.blend
-    return weights.dense + weights.fulltext + weights.freshness
+    """Return the highest score there can be."""
+    return outcome.config.highest_score
 
 
 def _row(rank: int, hit: Hit, source: LedgerSource, stem_in: StemIn) -> HitRow:
@@ -110,7 +109,7 @@ def _citation(hit: Hit, outcome: SearchOutcome) -> int | None:
 def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
     hits = outcome.state.hits
     following = hits[rank] if rank < len(hits) and hits[rank].facts is not None else None
-    tolerance = outcome.config.ties.tolerance
+    tolerance = outcome.config.tie_tolerance
     return beats_next(hit, following, rank=rank, scope=outcome.state.scope, tolerance=tolerance)
 
 

@@ -6,7 +6,9 @@ from typing import Final
 
 from corecube.scope import FreshnessBasis
 from explorer import wording
-from retrieval.config import PresetConfig
+from explorer.panels.ledger_rows import LedgerRow, TermRow
+from explorer.panels.ledger_signals import signal_rows
+from retrieval.config import CorecubeConfig, PresetConfig
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ranking import on_unit_scale
 from retrieval.services import SearchOutcome
@@ -19,37 +21,6 @@ _RERANK_WORDS: Final = {
     ScoreType.RELEVANCE: "relevance",
     ScoreType.MAXSIM: "late interaction",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TermRow:
-    """A query lexeme that the chunk holds."""
-
-    lexeme: str
-    idf: float
-    share: float
-    #: Where it stands at its heaviest: title, heading or text.
-    field: str
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
-    """One line of the ledger."""
-
-    #: Decides the colour.
-    signal: str
-    label: str
-    #: What it comes to: "+0.438", "allowed".
-    value: str
-    #: The raw numbers, a clause each.
-    facts: tuple[str, ...]
-    formula: str = ""
-    config_key: str = ""
-    terms: tuple[TermRow, ...] = ()
-    #: The leg did not return the hit.
-    absent: bool = False
-    #: The contribution in full precision; None for a row that adds nothing to the score.
-    amount: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +71,9 @@ def ledger(hit: Hit, source: LedgerSource) -> Ledger:
 
 def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield the rows whose values sum to the score, then those that a reranker's own score has replaced."""
+    if hit.score_type is ScoreType.SIGNALS:
+        yield from signal_rows(hit, source.outcome)
+        return
     rows = {"dense": _dense, "fulltext": _fulltext, "freshness": _freshness}
     for signal in hit.contributions:
         if signal == "rerank":
@@ -172,7 +146,7 @@ def _freshness(hit: Hit, source: LedgerSource) -> LedgerRow:
             f"{age:.1f} days since its last {'change' if by_change else 'sync'}",
             f"0.5^({age:.1f}/{half_life:g}) = {hit.signals['freshness']:.3f}",
         ),
-        formula=_halved(hit, source.config.blend.freshness),
+        formula=_halved(hit, source.config.blend.freshness) if isinstance(source.config, CorecubeConfig) else "",
         config_key="blend.freshness",
         amount=hit.contributions.get("freshness"),
     )
@@ -200,7 +174,8 @@ def leg_rank(hit: Hit, leg: str, source: LedgerSource) -> str:
 def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield what decided beside the score: the pool, trust, copies, quality, access."""
     yield _fusion(hit, source)
-    yield _trust(hit, source)
+    if source.config.tie_tolerance:
+        yield _trust(hit, source)
     if copies := source.copies.get(hit.chunk_id):
         fact = f"preferred to {wording.counted(copies, 'chunk')} of the same or nearly the same text"
         yield LedgerRow("dedupe", "Copies", "kept", (fact,), config_key="dedupe.least_similarity")
@@ -227,7 +202,7 @@ def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
 
 def _trust(hit: Hit, source: LedgerSource) -> LedgerRow:
     trust = source.outcome.state.scope.inclusion(hit.chunk.connection_id).connection.trust
-    tolerance = source.config.ties.tolerance
+    tolerance = source.config.tie_tolerance
     return LedgerRow(
         "trust",
         "Trust",

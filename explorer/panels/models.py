@@ -10,7 +10,9 @@ from explorer.panels.bars import percent
 from explorer.panels.health import size
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import CrossEncoder
+from retrieval.encoders.local import LocalModel
 from retrieval.encoders.manifest import ModelManifest
+from retrieval.encoders.model_table import MODEL_TABLE, TableModel
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.index.embedding_index import Progress
@@ -19,6 +21,12 @@ from retrieval.models import EmbeddingIndex
 _Status = EmbeddingIndex.Status
 _TONES: Final = {_Status.ACTIVE: "good", _Status.BUILDING: "accent", _Status.PREVIOUS: ""}
 _MODES: Final = {EmbeddingIndex.Mode.CHUNK_FIRST: "each chunk by itself", EmbeddingIndex.Mode.LATE: "late chunking"}
+_SCANS: Final = {
+    EmbeddingIndex.Scan.HALFVEC: "whole vectors",
+    EmbeddingIndex.Scan.INT8: "a byte a component, {oversample:g} candidates a hit",
+    EmbeddingIndex.Scan.BINARY: "a bit a component, {oversample:g} candidates a hit",
+    EmbeddingIndex.Scan.PREFIX: "the first {dim} components, {oversample:g} candidates a hit",
+}
 #: Bytes of a row of vectors beside its numbers, which take two each.
 _ROW_BYTES: Final = 72
 _MINUTE: Final = 60
@@ -46,6 +54,8 @@ class IndexRow:
     source: str
     dimensions: int
     mode: str
+    #: "whole vectors", "a bit a component" ...
+    scan: str
     #: active, building, complete (built and not searched yet) or previous.
     status: str
     tone: str
@@ -122,6 +132,52 @@ def _reranker_facts(reranker: Reranker, candidates: int) -> Iterator[Fact]:
         yield from _manifest_facts(reranker.manifest)
 
 
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """An embedding model of the table, as one chooses between them."""
+
+    name: str
+    tier: str
+    state: str
+    tone: str
+    dimensions: int
+    #: "512, 256"; empty for a model to be kept whole.
+    lengths: str
+    parameters: str
+    mteb: str
+    languages: str
+    licence: str
+    #: Bytes of a chunk's whole vector, and of its components' signs, which an index can be walked by.
+    stored: int
+    bits: int
+    #: Where its authors publish it.
+    repository: str
+
+
+def listed_models(local: Iterable[LocalModel]) -> list[ListedModel]:
+    """Return the table of embedding models, with what of it is on this machine."""
+    states = {model.name: model.state for model in local}
+    return [_listed(model, states.get(model.name, "")) for model in MODEL_TABLE.values()]
+
+
+def _listed(model: TableModel, state: str) -> ListedModel:
+    return ListedModel(
+        name=model.name,
+        tier=model.tier.value,
+        state=state or ("can be fetched" if model.can_be_fetched else "not here"),
+        tone="good" if state == "ready" else "bad" if state else "",
+        dimensions=model.dim,
+        lengths=", ".join(map(str, model.lengths)),
+        parameters=f"{model.parameters:g} M",
+        mteb="" if model.mteb is None else f"{model.mteb:.2f}",
+        languages=model.languages,
+        licence=model.licence,
+        stored=model.bytes_stored(),
+        bits=model.bytes_walked()["binary"],
+        repository=model.repository,
+    )
+
+
 def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime, alive: datetime) -> IndexRow:
     """Return an index as its list shows it; a builder not heard of since `alive` is taken for lost."""
     is_building = row.status == _Status.BUILDING and bool(made.missing)
@@ -132,6 +188,7 @@ def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: date
         source=row.source,
         dimensions=row.dim,
         mode=_MODES.get(EmbeddingIndex.Mode(row.mode), row.mode),
+        scan=_SCANS[EmbeddingIndex.Scan(row.scan)].format(dim=row.scan_dim, oversample=row.oversample),
         status="complete" if complete else row.status,
         tone="good" if complete else _TONES[_Status(row.status)],
         done=made.done,

@@ -43,6 +43,8 @@ class ResultPanels:
     waterfall: Chart | None
     #: None when the time was up before it was judged.
     answerability: AnswerabilityPanel | None
+    #: Why nothing was searched; empty where something was.
+    skipped: str
 
     @property
     def announcement(self) -> str:
@@ -73,4 +75,5 @@ def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemI
         scores=score_charts(outcome),
         waterfall=waterfall(outcome.trace, deadline_ms=outcome.config.deadline_ms),
         answerability=answerability_panel(outcome),
+        skipped=next((note.text for note in outcome.state.notes if note.code == "route_skip"), ""),
     )

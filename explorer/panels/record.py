@@ -154,8 +154,7 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
     hashes = dict(ranking_of(trace))
     legs = frozenset(span.stage for span in spans_of(trace) if span.parent)
     citations = {passage["chunk"]: passage["number"] for passage in trace.get("passages", ())}
-    weights = config.blend
-    whole = weights.dense + weights.fulltext + weights.freshness
+    whole = config.highest_score
     for rank, hit in enumerate(hits_of(trace), start=1):
         yield StoredHit(
             rank=rank,

@@ -6,7 +6,8 @@ from typing import Final
 from corecube.scope import AccessScope, TrustLevel
 from explorer import wording
 from retrieval.ranking import on_unit_scale
-from retrieval.types import Hit
+from retrieval.signals import SEAT
+from retrieval.types import Hit, ScoreType
 
 #: Differences smaller than this print as 0.000 and are not worth a word.
 _VISIBLE: Final = 0.0005
@@ -26,12 +27,21 @@ def beats_next(hit: Hit, following: Hit | None, *, rank: int, scope: AccessScope
     lead = hit.score - following.score
     unit_lead = on_unit_scale(hit) - on_unit_scale(following)
     trust, other = _trust(hit, scope), _trust(following, scope)
-    if trust > other and -tolerance <= unit_lead < _VISIBLE:
+    if tolerance and trust > other and -tolerance <= unit_lead < _VISIBLE:
         levels = f"{wording.level(trust)} over {wording.level(other)}"
         return f"Beats {name} on trust: {levels}, with scores within {tolerance:g}."
-    if lead <= -_VISIBLE:
-        return f"Stands before {name} in the place of a better-scored copy of the same text."
+    if SEAT in hit.signals or lead <= -_VISIBLE:
+        return f"Stands before {name}{_moved(hit)}"
     return _by_score(name, _differences(hit, following), lead)
+
+
+def _moved(hit: Hit) -> str:
+    """Return why a hit stands where its score alone would not put it."""
+    if SEAT in hit.signals:
+        return ": the question's names lead to its document."
+    if hit.score_type is ScoreType.SIGNALS:
+        return ", which repeats better hits."
+    return " in the place of a better-scored copy of the same text."
 
 
 def _trust(hit: Hit, scope: AccessScope) -> TrustLevel:

@@ -20,6 +20,7 @@ from corecube.scope import AccessScope
 from explorer.panels.document import document_panel
 from explorer.panels.documents import MOST_LISTED, PER_PAGE, DocumentPage, document_row, page_number
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from retrieval.accesses import note_accesses
 from retrieval.models import Chunk, Document
 from retrieval.sanitise import storable
 
@@ -88,6 +89,7 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
     if found is None:
         raise Http404
     audit.record("document.read", actor=viewer, subject=str(found.pk))
+    note_accesses([found.pk])
     chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
     panel = document_panel(found, chunks, scope=scope, now=timezone.now())
     context = {"document": panel, "section": "documents", "run_as": "" if principal.user == viewer else principal.user}

@@ -16,11 +16,21 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.index_form import NewIndexForm
 from explorer.panels.health import size
-from explorer.panels.models import IndexRow, ModelCard, announcement, encoder_card, index_row, reranker_card
+from explorer.panels.models import (
+    IndexRow,
+    ModelCard,
+    announcement,
+    encoder_card,
+    index_row,
+    listed_models,
+    reranker_card,
+)
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval import runtime
+from retrieval.config import CorecubeConfig
 from retrieval.configuration import configuration_of
 from retrieval.encoders.local import local_models
+from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
 from retrieval.ingest import indexes as services
 from retrieval.ingest.heartbeat import alive_since
@@ -54,7 +64,7 @@ def start_index(request: HtmxHttpRequest) -> HttpResponse:
             dim=wanted["dimensions"] or 0,
             next_service=wanted["model"] == _NEXT,
         )
-        row = services.start_index(choice, actor=viewer_of(request), mode=wanted["mode"])
+        row = services.start_index(choice, actor=viewer_of(request), mode=wanted["mode"], scan=form.scan_choice)
     except CoreCubeError as error:
         form.add_error(None, str(error))
         return _page(request, form, 409)
@@ -120,8 +130,15 @@ def _confirm(request: HtmxHttpRequest, row: EmbeddingIndex, *, action: str) -> H
 
 
 def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResponse:
-    local = [(it, size(it.bytes) if it.bytes else "") for it in local_models(settings.CORECUBE_MODELS_DIR)]
-    context = {"section": "models", "cards": _cards(), "form": form, "local": local, **_indexes()}
+    found = list(local_models(settings.CORECUBE_MODELS_DIR))
+    context = {
+        "section": "models",
+        "cards": _cards(),
+        "form": form,
+        "local": [(it, size(it.bytes) if it.bytes else "") for it in found],
+        "listed": listed_models(found),
+        **_indexes(),
+    }
     return render(request, "explorer/models.html", context, status=status)
 
 
@@ -149,7 +166,8 @@ def _cards() -> list[ModelCard]:
     except CoreCubeError as error:
         cards.append(ModelCard("Embedding model", settings.CORECUBE_MODEL, (), str(error)))
     try:
-        candidates = configuration_of(preset_named(DEFAULT_PRESET)).config.rerank.candidates
+        config = configuration_of(preset_named(DEFAULT_PRESET)).config
+        candidates = config.rerank.candidates if isinstance(config, CorecubeConfig) else 0
         cards.append(reranker_card(runtime.reranker(), candidates=candidates))
     except CoreCubeError as error:
         cards.append(ModelCard("Reranker", settings.CORECUBE_RERANKER, (), str(error)))
@@ -160,5 +178,7 @@ def _choices() -> dict[str, Any]:
     """Return what an index can be built with: the models on this machine, and the service that is next."""
     local = [it.name for it in local_models(settings.CORECUBE_MODELS_DIR) if it.makes_embeddings]
     following = settings.CORECUBE_NEXT_EMBEDDER
+    listed = [name for name in MODEL_TABLE if name not in local]
     service = [(_NEXT, f"{following['model']} at {following['kind']} (next)")] if following else []
-    return {"choices": [*((name, name) for name in local), *service]}
+    absent = [(name, f"{name} (not on this machine)") for name in listed]
+    return {"choices": [*((name, name) for name in local), *service, *absent]}

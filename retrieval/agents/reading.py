@@ -8,6 +8,7 @@ from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import NotFoundError
 from corecube.scope import AccessScope
+from retrieval.accesses import note_accesses
 from retrieval.agents.schemas import FetchToolOut
 from retrieval.api.shape import Absolute, document_path
 from retrieval.models import Chunk, Document
@@ -35,6 +36,7 @@ def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchTool
     text, truncated = _joined(chunks.iterator(chunk_size=100))
     if not text:
         raise NotFoundError("No passage with that id is visible to you.")
+    note_accesses([document.pk])
     audit.record("document.read", actor=principal.user, subject=str(document.pk), key=str(principal.key or ""))
     return FetchToolOut(
         id=wanted,

@@ -9,6 +9,7 @@ from retrieval.api.shape import Absolute, answerability, document_path, search_o
 from retrieval.generate.answering import DOUBTFUL, Answering
 from retrieval.generate.events import Done
 from retrieval.generate.types import Citation, TokenUsage
+from retrieval.packing import by_number
 from retrieval.services import SearchOutcome
 from retrieval.types import Passage
 
@@ -63,7 +64,7 @@ def usage_chunk(chat: Chat, done: Done) -> Json:
 
 def annotation(chat: Chat, citation: Citation) -> Json:
     """Return a citation: where it stands in the text, in code points, end exclusive, and what it points to."""
-    passage = chat.outcome.passages[citation.number - 1]
+    passage = by_number(chat.outcome.passages)[citation.number - 1]
     target = {
         "start_index": citation.start,
         "end_index": citation.end,
@@ -75,10 +76,10 @@ def annotation(chat: Chat, citation: Citation) -> Json:
 
 def ending(chat: Chat, done: Done) -> Json:
     """Return what follows a finished answer: each passage's address, all passages, and CoreCube's own part."""
-    cited = set(done.cited)
+    cited, passages = set(done.cited), by_number(chat.outcome.passages)
     return {
-        "citations": [_url(chat, passage) for passage in chat.outcome.passages],
-        "search_results": [_result(chat, passage, cited=passage.number in cited) for passage in chat.outcome.passages],
+        "citations": [_url(chat, passage) for passage in passages],
+        "search_results": [_result(chat, passage, cited=passage.number in cited) for passage in passages],
         "corecube": _extension(chat, done),
     }
 

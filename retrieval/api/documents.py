@@ -13,6 +13,7 @@ from corecube.api import principal_of
 from corecube.connectors.push import Pushed
 from corecube.errors import NotFoundError
 from corecube.models import Connection
+from retrieval.accesses import note_accesses
 from retrieval.api import push_schemas, schemas, shape
 from retrieval.api.idempotency import Answer, IdempotencyKey, once
 from retrieval.api.managed import pushable_connection
@@ -40,6 +41,7 @@ def read_document(
     if document is None:
         raise NotFoundError("No document with that id is visible to you.")
     audit.record("document.read", actor=principal.user, subject=str(document.pk), key=str(principal.key or ""))
+    note_accesses([document.pk])
     absolute = request.build_absolute_uri
     chunks = document.chunks.filter(connection_id__in=scope.connection_ids)
     return schemas.DocumentOut(

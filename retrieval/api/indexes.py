@@ -10,6 +10,7 @@ from retrieval.api.index_schemas import IndexIn, IndexOut
 from retrieval.api.managed import may_manage_presets
 from retrieval.api.schemas import REFUSALS, ErrorOut
 from retrieval.index.embedding_index import kept_indexes, progress
+from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.models import EmbeddingIndex
 
@@ -31,7 +32,8 @@ def start_index(request: HttpRequest, body: IndexIn) -> Status[IndexOut]:
     actor = _admin(request)
     try:
         choice = indexes.chosen(model=body.model, dim=body.dimensions, next_service=body.next)
-        row = indexes.start_index(choice, actor=actor, mode=body.mode)
+        scan = ScanChoice(body.scan, body.scan_dimensions, body.oversample)
+        row = indexes.start_index(choice, actor=actor, mode=body.mode, scan=scan)
     except ConfigError as error:
         raise InvalidRequestError(str(error)) from error
     return Status(202, _shown(row))
@@ -90,6 +92,9 @@ def _shown(row: EmbeddingIndex) -> IndexOut:
         source=row.source,
         dimensions=row.dim,
         mode=row.mode,
+        scan=row.scan,
+        scan_dimensions=row.scan_dim,
+        oversample=row.oversample,
         chunks=made.chunks,
         done=made.done,
         chunks_per_second=round(made.rate, 1),

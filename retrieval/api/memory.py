@@ -6,14 +6,15 @@ from ninja import Router
 from corecube.access import Principal
 from corecube.api import principal_of
 from retrieval.api import memory_schemas, schemas, shape
-from retrieval.memory.items import Item, Kind, remember
+from retrieval.memory.items import Item, remember
 from retrieval.memory.recall import Question, Recalled, RecalledItem, recall
 from retrieval.models import SearchRecord
 from retrieval.sanitise import storable
+from retrieval.types import MemoryType
 
 router = Router(tags=["memory"])
 
-_KINDS = {kind.value: kind for kind in Kind}
+_KINDS = {kind.value: kind for kind in MemoryType}
 
 
 @router.post("/recall", response={200: memory_schemas.RecallOut, **schemas.REFUSALS}, summary="Recall")
@@ -52,7 +53,14 @@ def remembered(
     body: memory_schemas.RememberIn, principal: Principal, absolute: shape.Absolute
 ) -> memory_schemas.RememberOut:
     """Remember, and return what the API answers."""
-    item = Item(text=body.text, title=body.title, kind=body.kind, project=body.project, at=body.at)
+    item = Item(
+        text=body.text,
+        title=body.title,
+        kind=body.kind,
+        project=body.project,
+        at=body.at,
+        is_confirmed=body.confirmed,
+    )
     done = remember(item, principal=principal)
     return memory_schemas.RememberOut(
         id=done.document_id,

@@ -7,7 +7,8 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from retrieval.api.schemas import Source
-from retrieval.memory.items import MOST_CHARACTERS, Kind
+from retrieval.memory.items import MOST_CHARACTERS
+from retrieval.types import MemoryType
 
 MOST_BUDGET_TOKENS = 32_000
 
@@ -28,11 +29,12 @@ class RememberToolIn(BaseModel):
 
     text: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="What to remember, complete in itself.")
     title: str = Field(default="", max_length=200, description="A short name; without one, the text's first line.")
-    kind: Kind = Field(
-        default=Kind.SEMANTIC,
+    kind: MemoryType = Field(
+        default=MemoryType.SEMANTIC,
         description="episodic: what happened; semantic: a fact; procedural: how to do something; decision; code.",
     )
     project: Project = ""
+    confirmed: bool = Field(default=False, description="The user said so; without that it counts as inferred.")
 
 
 class RememberIn(RememberToolIn):
@@ -47,7 +49,7 @@ class RememberOut(BaseModel):
     id: UUID = Field(description="The document that holds it.")
     state: str = Field(description="indexed: it can be found; queued: after the next sync; unchanged: it was the same.")
     title: str
-    kind: Kind
+    kind: MemoryType
     project: str
     at: datetime
     url: str
@@ -70,7 +72,7 @@ class RecallToolIn(BaseModel):
 class RecallIn(RecallToolIn):
     """What is to be recalled, and of which kind and time. These narrow the memory alone."""
 
-    kinds: list[Kind] = Field(default=[], max_length=len(Kind), description="Empty: all kinds.")
+    kinds: list[MemoryType] = Field(default=[], max_length=len(MemoryType), description="Empty: all kinds.")
     since: Moment | None = None
     until: Moment | None = None
 
@@ -87,7 +89,7 @@ class RecalledOut(BaseModel):
     heading_path: list[str]
     text: str
     url: str
-    kind: Kind | None = Field(description="Of a remembered item.")
+    kind: MemoryType | None = Field(description="Of a remembered item.")
     project: str
     at: datetime = Field(description="When it happened or last changed.")
     score: float

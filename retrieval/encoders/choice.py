@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 from corecube.errors import ConfigError
@@ -15,6 +16,8 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.tokens import ModelTokenizer
 
 _LOCAL: Final = "local:"
+#: Two threads that want a model at the start load it once.
+_loading: Final = Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,8 @@ class Choice:
 
         Raises ModelMissingError if a file is missing, EncoderError if one is damaged, ConfigError.
         """
-        return _loaded(self)
+        with _loading:
+            return _loaded(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,6 +147,11 @@ class OnnxEncoder:
         vectors = POOLINGS[self.manifest.pooling](states, mask)
         return shortened(unit_length(vectors) if self.manifest.normalise else vectors, self.dim)
 
+    @property
+    def smallest_dim(self) -> int:
+        """The fewest components that stand for the whole vector, 0 where none do."""
+        return self.manifest.smallest_dim
+
     def token_states(self, text: str) -> tuple[Floats, Ints]:
         """Return what the model gives for a query's text, shape (1, tokens, dim), and the mask of its tokens."""
         return self._states(self._tokenizer.encode([self.manifest.query_prefix + text]))

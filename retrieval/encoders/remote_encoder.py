@@ -106,6 +106,11 @@ class RemoteEncoder:
             vectors[start:end] = self._ask_again(cut[start:end], tokens=sum(tokens[start:end]))
         return vectors
 
+    @property
+    def tokenizer(self) -> ModelTokenizer:
+        """The local tokenizer, which asks nobody."""
+        return self._tokenizer
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text by the local tokenizer, nothing cut."""
         return self._tokenizer.count(texts)

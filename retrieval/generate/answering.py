@@ -14,6 +14,7 @@ from corecube.access import Principal
 from corecube.database import let_go
 from corecube.errors import CoreCubeError
 from retrieval import runtime
+from retrieval.accesses import note_accesses
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.events import AnswerEvent, Done, Failed
@@ -106,8 +107,13 @@ def _is_shown(turn: Turn, provider: Provider) -> bool:
 
 
 def note(answering: Answering, done: Done) -> None:
-    """Keep with the search's record how its answer ended; where the database does not answer, the answer stands."""
+    """Keep with the search's record how its answer ended, and that what it cites was read.
+
+    Where the database does not answer, the answer stands.
+    """
     if not done.refused:
+        cited = {passage.number: passage.hit.chunk_id.document_id for passage in answering.outcome.passages}
+        note_accesses(cited[number] for number in done.cited if number in cited)
         return
     try:
         # In a transaction of its own: a failure must not end one around it.

@@ -22,6 +22,7 @@ from retrieval.generate.selection import (
 from retrieval.generate.threads import AnswerThreads
 from retrieval.generate.types import Answer, Notice, Piece, Task
 from retrieval.generate.words import TermFinder
+from retrieval.packing import by_number
 from retrieval.types import Passage
 
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
@@ -40,7 +41,7 @@ def extract_answer(
     answer was hurried. `stem` must be the stemmer that made the task's terms. Raises EncoderError.
     """
     finder = TermFinder(task.terms.terms, stem)
-    found: Sequence[Candidate] = candidates(task.passages, finder)
+    found: Sequence[Candidate] = candidates(by_number(task.passages), finder)
     hurried = False
     if encoder is not None and found:
         best = most_promising(found)
@@ -51,7 +52,7 @@ def extract_answer(
             found = with_similarity(best, encoder.encode_documents(texts) @ question)
     chosen = choose(found)
     refused = not answers(chosen, finder)
-    text = _refusing(task.passages) if refused else _quoting(chosen, found)
+    text = _refusing(by_number(task.passages)) if refused else _quoting(chosen, found)
     citations = find_citations(text, len(task.passages))
     return Answer(text, citations, extractive=True, refused=refused, hurried=hurried)
 

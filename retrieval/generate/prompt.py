@@ -13,6 +13,7 @@ from corecube.errors import InvalidRequestError
 from retrieval.generate.citations import without_markers
 from retrieval.generate.neutral import neutral, plain
 from retrieval.generate.types import Message, Task, Turn, Window
+from retrieval.packing import by_number
 from retrieval.types import Passage
 
 #: How an answer begins that says that the sources do not answer the question.
@@ -120,7 +121,7 @@ def _shown(passage: Passage) -> str:
 
 
 def fitted(task: Task, window: Window | None, count: Callable[[Sequence[str]], Sequence[int]]) -> Fitted:
-    """Return the task as a window holds it: the oldest turns go first, then the last passages.
+    """Return the task as a window holds it: the oldest turns go first, then the passages with the highest numbers.
 
     `count` returns the number of tokens of each text. Raises PromptTooLongError where the question alone is too long.
     """
@@ -132,12 +133,14 @@ def fitted(task: Task, window: Window | None, count: Callable[[Sequence[str]], S
     room -= sum(count([message["content"] for message in bare])) + _MESSAGE_TOKENS * len(bare)
     if room < 0:
         raise PromptTooLongError
-    passages = _most(count([_fenced(passage, fence) for passage in task.passages]), room)
-    room -= sum(count([_fenced(passage, fence) for passage in task.passages[:passages]]))
+    ranked = by_number(task.passages)
+    passages = _most(count([_fenced(passage, fence) for passage in ranked]), room)
+    kept_passages = tuple(it for it in task.passages if it in ranked[:passages])
+    room -= sum(count([_fenced(passage, fence) for passage in kept_passages]))
     turns = _most([2 * _MESSAGE_TOKENS + it for it in _turn_tokens(task.history[::-1], count)], room)
     kept = task.history[len(task.history) - turns :]
     return Fitted(
-        replace(task, passages=task.passages[:passages], history=kept),
+        replace(task, passages=kept_passages, history=kept),
         len(task.history) - turns,
         len(task.passages) - passages,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -15,6 +15,7 @@ from retrieval.embedders import choices
 from retrieval.encoders import Encoder
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.errors import IndexStateError
+from retrieval.index.scans import ScanChoice
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import create_vector_index
@@ -29,6 +30,8 @@ _LOCK: Final = 7_302
 #: First key of the advisory locks that keep two builds of one index apart.
 _BUILD_LOCK_CLASS: Final = 7_303
 _DROPPED_AT_ONCE: Final = 10_000
+#: The walk over the whole vectors.
+_WHOLE: Final = ScanChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +66,17 @@ def ensure_index(encoder: Encoder) -> VectorIndex:
     if row is None:
         with transaction.atomic(), alone():
             source, mode = choices().configured().source, settings.CORECUBE_EMBED_MODE
-            row = active_row() or _made(encoder, source=source, mode=mode, status=_Status.ACTIVE)
+            row = active_row() or _made(encoder, source=source, mode=mode, status=_Status.ACTIVE, scan=_WHOLE)
     return same_model(row, encoder)
 
 
-def start_index(encoder: Encoder, *, source: str, mode: str) -> EmbeddingIndex:
+def start_index(encoder: Encoder, *, source: str, mode: str, scan: ScanChoice = _WHOLE) -> EmbeddingIndex:
     """Return a new embedding index beside the active one, empty, which syncs write from now on.
 
     Raises IndexStateError when there is no active index, when one beside it is kept already, or when the active one
-    has the same vectors.
+    has the same vectors and is walked by the same; ConfigError when the model does not allow the mode or the scan.
     """
+    scan = scan.of(encoder)
     with transaction.atomic(), alone():
         active = active_row()
         if active is None:
@@ -81,9 +85,9 @@ def start_index(encoder: Encoder, *, source: str, mode: str) -> EmbeddingIndex:
             raise IndexStateError(
                 f"Embedding index {kept.pk} ({kept.status}) is kept beside the active one; drop it first."
             )
-        if is_made_by(active, encoder) and active.mode == mode:
+        if is_made_by(active, encoder) and active.mode == mode and _is_walked_by(active, scan):
             raise IndexStateError("The active embedding index has this model's vectors already.")
-        return _made(encoder, source=source, mode=mode, status=_Status.BUILDING)
+        return _made(encoder, source=source, mode=mode, status=_Status.BUILDING, scan=scan)
 
 
 def activate(row: EmbeddingIndex) -> EmbeddingIndex:
@@ -171,7 +175,22 @@ def same_model(row: EmbeddingIndex, encoder: Encoder) -> VectorIndex:
             f" the model that there is now is {encoder.name} ({encoder.weights}, {encoder.dim} numbers)."
         )
         raise ConfigError(message)
-    return VectorIndex(row.pk, row.dim)
+    return searched(row)
+
+
+def searched(row: EmbeddingIndex) -> VectorIndex:
+    """Return what searching and writing need to know of an index."""
+    return VectorIndex(row.pk, row.dim, row.scan, row.scan_dim, row.oversample)
+
+
+def twin_of(row: EmbeddingIndex) -> EmbeddingIndex | None:
+    """Return another kept index whose vectors are the same ones, None where there is none."""
+    return EmbeddingIndex.objects.exclude(pk=row.pk).filter(**vectors_key(row)).first()
+
+
+def vectors_key(row: EmbeddingIndex) -> dict[str, Any]:
+    """Return what two indexes must have in common for a chunk's vector to be the same in both."""
+    return {"model": row.model, "weights": row.weights, "dim": row.dim, "mode": row.mode}
 
 
 @contextmanager
@@ -216,12 +235,27 @@ def require_mode(encoder: Encoder, mode: str) -> None:
         raise ConfigError(f"The model {encoder.name!r} is not for late chunking. {problem}")
 
 
-def _made(encoder: Encoder, *, source: str, mode: str, status: EmbeddingIndex.Status) -> EmbeddingIndex:
+def _is_walked_by(row: EmbeddingIndex, scan: ScanChoice) -> bool:
+    return (row.scan, row.scan_dim, row.oversample) == (scan.scan, scan.dim, scan.oversample)
+
+
+def _made(
+    encoder: Encoder, *, source: str, mode: str, status: EmbeddingIndex.Status, scan: ScanChoice
+) -> EmbeddingIndex:
     require_mode(encoder, mode)
+    scan = scan.of(encoder)
     row = EmbeddingIndex.objects.create(
-        model=encoder.name, weights=encoder.weights, dim=encoder.dim, source=source, mode=mode, status=status
+        model=encoder.name,
+        weights=encoder.weights,
+        dim=encoder.dim,
+        source=source,
+        mode=mode,
+        scan=scan.scan,
+        scan_dim=scan.dim,
+        oversample=scan.oversample,
+        status=status,
     )
-    create_vector_index(VectorIndex(row.pk, row.dim))
+    create_vector_index(searched(row))
     if not progress(row).missing:
         EmbeddingIndex.objects.filter(pk=row.pk).update(ready_at=timezone.now())
     return row

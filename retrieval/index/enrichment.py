@@ -15,6 +15,7 @@ from retrieval.types import Vector
 
 _COUNT_TERMS: Final = statement("count_terms")
 _ENRICH_CHUNK: Final = statement("enrich_chunk")
+_OUTBOX: Final = statement("outbox")
 _REPLACE_VECTOR: Final = (
     "UPDATE retrieval_embedding SET vector = %(vector)s"
     " WHERE document_id = %(document)s AND ordinal = %(ordinal)s AND index_id = %(index)s"
@@ -63,6 +64,8 @@ def store_enrichment(
         for chunk in chunks:
             stored += _store(cursor, chunk, text_search_config)
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
+        if stored:
+            cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
     return stored
 
 

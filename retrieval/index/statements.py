@@ -1,6 +1,5 @@
 """The search SQL, one file a statement. Every statement that reads chunks is limited to a scope."""
 
-import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
@@ -37,7 +36,6 @@ _HIDDEN: Final = {
 }
 _FACT_VALUES: Final = statement("fact_values")
 _KEPT: Final = statement("kept")
-_IN_SCOPE: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 #: Facts of a document that are no metadata of its source.
 _OWN_FACTS: Final = {
     "title": "document.title",
@@ -54,12 +52,9 @@ def fact_values(names: Sequence[str]) -> str:
     return _FACT_VALUES.replace("{facts}", _facts(names))
 
 
-def keeping(sql: str, kept: Kept | None) -> str:
-    """Return a statement that reads chunks, limited to documents that are kept; as it is where all are."""
-    if kept is None:
-        return sql
-    clause = _KEPT.replace("{facts}", _facts(kept.names))
-    return _IN_SCOPE.sub(lambda found: f"{found[0]}\n{clause}", sql)
+def kept_clause(kept: Kept) -> str:
+    """Return what stands beside the scope so that only documents with the kept facts are read."""
+    return _KEPT.replace("{facts}", _facts(kept.names))
 
 
 def _facts(names: Sequence[str]) -> str:

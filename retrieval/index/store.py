@@ -10,18 +10,19 @@ from pgvector import HalfVector
 
 from corecube.scope import AccessScope
 from retrieval.index import statements
-from retrieval.index.kept import kept_parameters
+from retrieval.index.filters import filtered
 from retrieval.index.lexemes import query_terms, quoted
 from retrieval.index.reach import Reach, cheapest_reach
 from retrieval.index.reading import read
+from retrieval.index.scans import dense_statement
 from retrieval.types import (
     ChunkFacts,
     ChunkId,
     Hit,
-    Kept,
     Query,
     QueryTerms,
     Ranking,
+    RequestFilter,
     ScoreType,
     Term,
     TermMatch,
@@ -31,7 +32,10 @@ from retrieval.types import (
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
-_PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts"})
+#: The longest search list that pgvector takes.
+_MOST_EF_SEARCH: Final = 1000
+_PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "minhash"})
+_EVERYTHING: Final = RequestFilter()
 #: Chunks in scope, and matches there, from which on it takes time worth a thought to mark them all: some 10 ms.
 _LARGE_SCOPE: Final = 100_000
 _MANY_MATCHES: Final = 1_000
@@ -43,6 +47,12 @@ class VectorIndex:
 
     id: int
     dim: int
+    #: What its HNSW index is walked by: halfvec, int8, binary or prefix.
+    scan: str = "halfvec"
+    #: Components of a prefix; 0 for the other scans.
+    scan_dim: int = 0
+    #: Chunks that a walk finds for each one wanted before the whole vectors choose; at least 1.
+    oversample: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +99,10 @@ def dense_exact(
     index: VectorIndex,
     depth: int,
     timeout_seconds: float,
-    kept: Kept | None = None,
+    kept: RequestFilter = _EVERYTHING,
 ) -> Ranking:
     """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them."""
-    parameters = _vector_parameters(vector, scope, index, depth) | kept_parameters(kept)
-    sql = statements.keeping(statements.DENSE_EXACT, kept)
+    sql, parameters = filtered(statements.DENSE_EXACT, _vector_parameters(vector, scope, index, depth), kept)
     return _ranking(read(sql, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
 
 
@@ -105,18 +114,25 @@ def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
     depth: int,
     ef_search: int,
     timeout_seconds: float,
-    kept: Kept | None = None,
+    oversample: float = 1.0,
+    kept: RequestFilter = _EVERYTHING,
 ) -> Ranking:
     """Return about the `depth` chunks in scope with the highest cosine, by the HNSW index.
 
-    The scan goes on until enough of what it meets is in scope (iterative scan), so a filter costs time, not hits.
+    The walk goes on until `oversample` times as many are found in scope (iterative scan), at least as many as the index
+    says, so a filter costs time, not hits. Whatever it went by, the whole vectors' cosine chooses and orders.
     """
-    settings = {"hnsw.ef_search": str(ef_search), "hnsw.iterative_scan": "relaxed_order", **ONLY_THE_HNSW_INDEX}
-    parameters = _vector_parameters(vector, scope, index, depth) | kept_parameters(kept)
-    sql = statements.keeping(statements.DENSE_HNSW, kept)
+    candidates = round(depth * max(oversample, index.oversample))
+    settings = {
+        "hnsw.ef_search": str(min(max(ef_search, candidates), _MOST_EF_SEARCH)),
+        "hnsw.iterative_scan": "relaxed_order",
+        **ONLY_THE_HNSW_INDEX,
+    }
+    parameters = {**_vector_parameters(vector, scope, index, depth), "candidates": candidates}
+    sql, parameters = filtered(dense_statement(index.scan, index.dim), parameters, kept)
     rows = read(sql, parameters, timeout_seconds=timeout_seconds, settings=settings)
     ordered = sorted(_ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))
-    return tuple(ordered)
+    return tuple(ordered[:depth])
 
 
 def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
@@ -129,7 +145,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     most: int,
     timeout_seconds: float,
     reach: Reach = Reach.BOTH,
-    kept: Kept | None = None,
+    kept: RequestFilter = _EVERYTHING,
 ) -> Matches:
     """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`.
 
@@ -137,8 +153,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     that it takes, not what is found.
     """
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most}
-    parameters |= kept_parameters(kept)
-    sql = statements.keeping(statements.fulltext(len(terms), reach), kept)
+    sql, parameters = filtered(statements.fulltext(len(terms), reach), parameters, kept)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
@@ -163,7 +178,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     most: int,
     share: float,
     timeout_seconds: float,
-    kept: Kept | None = None,
+    kept: RequestFilter = _EVERYTHING,
 ) -> Matches:
     """Return the best of the chunks in scope that match a tsquery too common to score all of them.
 
@@ -172,8 +187,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     until = UUID(int=min(int(share * 2**128), 2**128 - 1))
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most, "until": until}
-    parameters |= kept_parameters(kept)
-    sql = statements.keeping(statements.fulltext_capped(len(terms)), kept)
+    sql, parameters = filtered(statements.fulltext_capped(len(terms)), parameters, kept)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
@@ -186,11 +200,12 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     scope: AccessScope,
     search: TextSearch,
     timeout_seconds: float | None = None,
+    kept: RequestFilter = _EVERYTHING,
 ) -> Ranking:
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
 
-    Without a vector no hit has a cosine. A hit that is gone from the store, or out of scope, is left out: a stale index
-    can lose a hit, never show one.
+    Without a vector no hit has a cosine. A hit that is gone from the store, out of scope or not kept by the filter is
+    left out: a stale index can lose a hit, never show one.
     """
     parameters = {
         "documents": [hit.chunk_id.document_id for hit in hits],
@@ -203,7 +218,8 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
         "weights": list(search.weights),
         "saturation": search.saturation,
     }
-    rows = read(statements.COMPLETE, parameters, timeout_seconds=timeout_seconds)
+    sql, parameters = filtered(statements.COMPLETE, parameters, kept, document="wanted.document_id")
+    rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
     return tuple(_completed(hit, found[hit.chunk_id], terms) for hit in hits if hit.chunk_id in found)
 
@@ -221,7 +237,10 @@ def _facts(row: Mapping[str, Any]) -> ChunkFacts:
     # Django's cursor hands binary JSON over as text; most chunks have nothing in it.
     parts = row["quality_parts"]
     return ChunkFacts(
-        **plain, heading_path=tuple(row["heading_path"]), quality_parts={} if parts == "{}" else json.loads(parts)
+        **plain,
+        heading_path=tuple(row["heading_path"]),
+        quality_parts={} if parts == "{}" else json.loads(parts),
+        minhash=bytes(row["minhash"]),
     )
 
 
@@ -253,6 +272,7 @@ def _vector_parameters(vector: Vector, scope: AccessScope, index: VectorIndex, d
         "vector": HalfVector(vector).to_text(),
         "index": index.id,
         "dim": index.dim,
+        "scan_dim": index.scan_dim,
         "scope": scope.connection_ids,
         "depth": depth,
     }

@@ -10,6 +10,8 @@ from uuid import UUID
 from django.db import connection, transaction
 from pgvector import HalfVector
 
+from retrieval.index.graph_writer import ChunkWords, DocumentWords, remove_graph, write_graph
+from retrieval.index.scans import create_statement
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.ingest.traits import ChunkTraits
@@ -21,6 +23,7 @@ from retrieval.types import Vector
 _INSERT_CHUNK: Final = statement("insert_chunk")
 _INSERT_EMBEDDING: Final = statement("insert_embedding")
 _FILL_EMBEDDING: Final = statement("fill_embedding")
+_COPY_VECTORS: Final = statement("copy_vectors")
 _LACKING_DOCUMENTS: Final = statement("lacking_documents")
 _COUNT_TERMS: Final = statement("count_terms")
 _FOLD_TERMS: Final = statement("fold_terms")
@@ -86,6 +89,7 @@ def store_documents(documents: Sequence[StoredDocument], *, text_search_config: 
         )
         cursor.executemany(_INSERT_EMBEDDING, [row for document in documents for row in _embeddings(document)])
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
+        write_graph(cursor, [_words(document) for document in documents])
         cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
 
 
@@ -106,6 +110,7 @@ def delete_documents(ids: Sequence[UUID]) -> None:
         _remove_chunks(cursor, list(ids))
         cursor.execute(_FORGET_ITEMS, {"documents": list(ids)})
         cursor.execute("DELETE FROM retrieval_judgment WHERE document_id = ANY(%s)", [list(ids)])
+        cursor.execute("DELETE FROM retrieval_documentaccess WHERE document_id = ANY(%s)", [list(ids)])
         cursor.execute("DELETE FROM retrieval_document WHERE id = ANY(%s)", [list(ids)])
 
 
@@ -142,13 +147,16 @@ def committed_later() -> Iterator[None]:
 def refresh_statistics() -> None:
     """Let the planner know what the tables hold now."""
     with connection.cursor() as cursor:
-        cursor.execute("ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency")
+        cursor.execute(
+            "ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency,"
+            " retrieval_documentname, retrieval_chunkmentions"
+        )
 
 
 def create_vector_index(index: VectorIndex) -> None:
     """Create the HNSW index over one embedding index's vectors unless it is there."""
     with connection.cursor() as cursor:
-        cursor.execute(statement("create_hnsw") % {"index": int(index.id), "dim": int(index.dim)})
+        cursor.execute(create_statement(index.scan, index=index.id, dim=index.dim, scan_dim=index.scan_dim))
 
 
 def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
@@ -157,6 +165,13 @@ def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Dja
     cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
     cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = ANY(%s)", [ids])
     cursor.execute("DELETE FROM retrieval_chunk WHERE document_id = ANY(%s)", [ids])
+    remove_graph(cursor, ids)
+
+
+def _words(document: StoredDocument) -> DocumentWords:
+    row = document.row
+    chunks = (ChunkWords(it.draft.ordinal, it.draft.text, tuple(it.draft.heading_path)) for it in document.chunks)
+    return DocumentWords(row.pk, row.connection_id, row.title, row.source_type, dict(row.metadata), tuple(chunks))
 
 
 def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str, Any]]:
@@ -234,6 +249,14 @@ def fill_index(index: VectorIndex, vectors: Sequence[MissingVector]) -> None:
         documents = [it.document_id for it in vectors]
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
         cursor.executemany(_FILL_EMBEDDING, rows)
+
+
+def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
+    """Give documents the vectors of an index in another one, in one transaction, and return how many were lacking."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [list(documents)])
+        cursor.execute(_COPY_VECTORS, {"source": source, "index": target, "documents": list(documents)})
+        return int(cursor.rowcount)
 
 
 def lacking_documents(index: VectorIndex, *, after: UUID, most: int) -> list[tuple[UUID, int]]:

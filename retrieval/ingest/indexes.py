@@ -11,18 +11,27 @@ from retrieval.embedders import choices
 from retrieval.encoders.choice import Choice
 from retrieval.errors import IndexStateError
 from retrieval.index import embedding_index
+from retrieval.index.scans import ScanChoice
 from retrieval.models import EmbeddingIndex
 
 
-def start_index(choice: Choice, *, actor: User | None, mode: str = "", queue: bool = True) -> EmbeddingIndex:
-    """Start an index with this model beside the active one, and queue its building.
+def start_index(
+    choice: Choice, *, actor: User | None, mode: str = "", scan: ScanChoice | None = None, queue: bool = True
+) -> EmbeddingIndex:
+    """Start an index with this model beside the active one, and queue its building; `scan` None walks whole vectors.
 
     Raises IndexStateError when that cannot be, EncoderError or ConfigError when the model cannot be used so.
     """
     encoder = choice.load()
     with transaction.atomic():
-        row = embedding_index.start_index(encoder, source=choice.source, mode=mode or settings.CORECUBE_EMBED_MODE)
-        audit.record("index.started", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim, mode=row.mode)
+        row = embedding_index.start_index(
+            encoder,
+            source=choice.source,
+            mode=mode or settings.CORECUBE_EMBED_MODE,
+            scan=ScanChoice() if scan is None else scan,
+        )
+        facts = {"model": row.model, "dim": row.dim, "mode": row.mode, "scan": row.scan}
+        audit.record("index.started", actor=actor, subject=str(row.pk), **facts)
         if queue:
             queue_build(row)
     return row

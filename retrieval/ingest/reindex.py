@@ -16,9 +16,8 @@ from django.utils import timezone
 from corecube.errors import CoreCubeError
 from retrieval import runtime
 from retrieval.encoders import Encoder
-from retrieval.index.embedding_index import only_builder, progress
-from retrieval.index.store import VectorIndex
-from retrieval.index.writer import MissingVector, fill_index, lacking_documents
+from retrieval.index.embedding_index import only_builder, progress, searched, twin_of
+from retrieval.index.writer import MissingVector, copy_vectors, fill_index, lacking_documents
 from retrieval.ingest.embedding import embed_documents
 from retrieval.ingest.vectors import stored_texts
 from retrieval.models import EmbeddingIndex
@@ -30,6 +29,8 @@ Report = Callable[[EmbeddingIndex], None]
 #: Chunks that are embedded together, at least, and documents that are looked at for them.
 _BATCH_CHUNKS: Final = 256
 _BATCH_DOCUMENTS: Final = 64
+#: Documents whose vectors are copied together.
+_COPIED_DOCUMENTS: Final = 500
 _FIRST: Final = UUID(int=0)
 
 
@@ -57,6 +58,7 @@ def unfinished_indexes() -> list[EmbeddingIndex]:
 
 def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
     """Go through the documents until none lacks anything, or until the index is dropped."""
+    _copy(row, report)
     while _rows(row).exists():
         after: UUID | None = _FIRST
         while after is not None:
@@ -68,9 +70,21 @@ def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
             return
 
 
+def _copy(row: EmbeddingIndex, report: Report) -> None:
+    """Take what another index with the same vectors has, which takes no model; the rest is left to be embedded."""
+    twin = twin_of(row)
+    after = _FIRST
+    while twin and (lacking := lacking_documents(searched(row), after=after, most=_COPIED_DOCUMENTS)):
+        started = perf_counter()
+        copied = copy_vectors(source=twin.pk, target=row.pk, documents=[document for document, _ in lacking])
+        _record(row, copied, perf_counter() - started)
+        after = lacking[-1][0]
+        report(row)
+
+
 def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | None:
     """Fill in the next documents, by id, and return the last of them; None when there were none."""
-    index = VectorIndex(row.pk, row.dim)
+    index = searched(row)
     started = perf_counter()
     lacking = _batch(lacking_documents(index, after=after, most=_BATCH_DOCUMENTS))
     if not lacking:
@@ -83,12 +97,16 @@ def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | Non
         for ordinal, chunk, vector in zip(it.ordinals, it.text.chunks, found, strict=True)
     ]
     fill_index(index, vectors)
-    seconds = perf_counter() - started
+    _record(row, len(vectors), perf_counter() - started)
+    return lacking[-1]
+
+
+def _record(row: EmbeddingIndex, vectors: int, seconds: float) -> None:
+    """Note how much was built in how long, and that somebody builds."""
     now = timezone.now()
     _rows(row).update(
-        built=F("built") + len(vectors), build_seconds=F("build_seconds") + seconds, heartbeat_at=now, problem=""
+        built=F("built") + vectors, build_seconds=F("build_seconds") + seconds, heartbeat_at=now, problem=""
     )
-    return lacking[-1]
 
 
 def _batch(lacking: list[tuple[UUID, int]]) -> list[UUID]:

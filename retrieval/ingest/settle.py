@@ -8,6 +8,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from corecube.models import Connection
+from retrieval.bm25.follower import keep_up
+from retrieval.index.graph_writer import fill_graph
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest.enrich.soon import enrich_soon
@@ -72,7 +74,10 @@ def forget_items(sync: Sync) -> None:
 
 
 def tidy(connection: Connection) -> None:
-    """Put counts, repeated texts and salience of a connection in order, those of a sync that was cut off too."""
+    """Put counts, repeated texts, salience and graph of a connection in order, those of a sync that was cut off too.
+
+    The BM25 index of this machine follows, unless another process is at that.
+    """
     # Every addition has a row for the empty lexeme, so more than one of them means that nobody summed them.
     additions = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count()
     if additions > 1:
@@ -81,6 +86,8 @@ def tidy(connection: Connection) -> None:
         refresh_statistics()
     mark_repeated(connection.pk)
     fill_salience(connection.pk)
+    fill_graph(connection.pk)
+    keep_up()
 
 
 def _list_problems(sync: Sync) -> None:

@@ -12,7 +12,7 @@ from corecube.errors import ConfigError
 from retrieval import runtime
 from retrieval.encoders import Encoder
 from retrieval.errors import EncoderError
-from retrieval.index.embedding_index import kept_indexes
+from retrieval.index.embedding_index import kept_indexes, vectors_key
 from retrieval.index.store import VectorIndex
 from retrieval.ingest.embedding import ChunkText, DocumentText, embed_documents, embed_texts
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
@@ -45,9 +45,12 @@ class DocumentVectors:
         Raises EncoderError when the active index's model fails. Another index goes without these vectors then; it is
         not ready any more, and its building adds them later.
         """
-        for row in kept_indexes():
+        rows = kept_indexes()
+        for row in rows:
             if row.pk not in self._by_index:
-                self._by_index[row.pk] = self._made(row)
+                twins = (it.pk for it in rows if it.pk in self._by_index and vectors_key(it) == vectors_key(row))
+                twin = next(twins, None)
+                self._by_index[row.pk] = self._made(row) if twin is None else self._by_index[twin]
 
     def of(self, document: UUID, place: int, kept: frozenset[int]) -> dict[int, Vector]:
         """Return the vectors of a document's chunk at that place, by index, for those of the indexes that are kept."""

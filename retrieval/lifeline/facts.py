@@ -39,7 +39,7 @@ def _scored(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of se
 
 
 def _floored(hit: Hit, config: PresetConfig) -> str:
-    floor = config.floor.least(hit.score_type)
+    floor = config.least_score(hit.score_type)
     return f"{hit.score_type} {hit.score:.3f}, " + (f"floor {floor:.3f}" if floor > float("-inf") else "no floor")
 
 
@@ -49,6 +49,7 @@ _SAID: Final[Mapping[str, _Says]] = {
     "freshness": _fresh,
     "quality": _quality,
     "blend": _scored,
+    "signals": _scored,
     "rerank": _scored,
     "floor": _floored,
 }

@@ -113,6 +113,23 @@ def _found_fulltext(look: Look) -> tuple[str, ...]:
     return (f"score {look.hit.signals['fulltext']:.3f}", held, *([f"not {_words(lacking)}"] if lacking else []))
 
 
+def _found_bm25(look: Look) -> tuple[str, ...]:
+    return tuple(f"score {hit.score:.2f}" for hit in look.ranking if hit.chunk_id == look.chunk_id)
+
+
+def _missed_bm25(look: Look) -> tuple[str, str]:
+    """Return why the BM25 leg did not return a chunk, as far as PostgreSQL can tell."""
+    if look.hit is None or not look.hit.matches:
+        return f"it holds none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
+    depth = len(look.ranking)
+    least = f", the last with score {look.ranking[-1].score:.2f}" if look.ranking else ""
+    return f"it holds {_words(_held_lexemes(look))}; not among the {depth:,} that the leg returned{least}", ""
+
+
+def _held_lexemes(look: Look) -> list[str]:
+    return [match.lexeme for match in look.hit.matches] if look.hit else []
+
+
 def _missed_dense(look: Look) -> tuple[str, str]:
     """Return why the vector leg did not return a chunk."""
     if look.cosine is None:
@@ -184,7 +201,7 @@ def _held(hit: Hit) -> list[str]:
 
 
 def _lacking(look: Look) -> list[str]:
-    held = {match.lexeme for match in look.hit.matches} if look.hit else set()
+    held = set(_held_lexemes(look))
     return [term.lexeme for term in look.state.terms.terms if term.lexeme not in held]
 
 
@@ -202,8 +219,10 @@ def _quoted(lexeme: str) -> str:
 _FOUND: Final[Mapping[str, Callable[[Look], tuple[str, ...]]]] = {
     "dense": _found_dense,
     "fulltext": _found_fulltext,
+    "bm25": _found_bm25,
 }
 _MISSED: Final[Mapping[str, Callable[[Look], tuple[str, str]]]] = {
     "dense": _missed_dense,
     "fulltext": _missed_fulltext,
+    "bm25": _missed_bm25,
 }

@@ -77,15 +77,18 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
     if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
         return f"has the same text as {name}{why}", "Of one and the same text only one place is kept."
     least = _hundredth_above(likeness)
-    remedy = at_least(loss.config, "dedupe.least_similarity", least, "would have kept both")
+    remedy = at_least(loss.config, f"{loss.span.stage}.least_similarity", least, "would have kept both")
     return f"lost to its near-duplicate {name} at {likeness:.2f}{why}", remedy
 
 
 def _budget(loss: Loss) -> tuple[str, str]:
+    if "most" in loss.drop.numbers:
+        rank = loss.drop.numbers["rank"]
+        return loss.drop.detail, at_least(loss.config, "pack.most_passages", rank, "would have had a place for it")
     numbers = {name: int(value) for name, value in loss.drop.numbers.items()}
     needed = room_needed(_tokens_before(loss), numbers["tokens"], budget=numbers["budget"])
     fact = f"would need {numbers['tokens']:,} tokens, {numbers['left']:,} of {numbers['budget']:,} were left"
-    return fact, at_least(loss.config, "assemble.budget_tokens", needed, "would have had room for it")
+    return fact, at_least(loss.config, loss.config.budget[0], needed, "would have had room for it")
 
 
 def _top_k(loss: Loss) -> tuple[str, str]:
@@ -111,7 +114,7 @@ def _tokens_before(loss: Loss) -> list[int]:
     """Return the tokens of the texts that were packed, or tried, before the one that was lost, in order."""
     sizes = {passage.hit.chunk_id: passage.token_count for passage in loss.state.passages}
     for drop in loss.span.drops:
-        if drop.reason is DropReason.BUDGET:
+        if drop.reason is DropReason.BUDGET and "tokens" in drop.numbers:
             sizes[drop.chunk_id] = int(drop.numbers["tokens"])
     ids = [hit.chunk_id for hit in loss.before]
     return [sizes[chunk_id] for chunk_id in ids[: ids.index(loss.drop.chunk_id)] if chunk_id in sizes]
@@ -128,6 +131,8 @@ def _preferred(kept: Hit | None, lost: Hit | None, scope: AccessScope) -> str:
     """Return why one of two hits was kept: the more trusted, then the fresher one."""
     if kept is None or lost is None:
         return ""
+    if "freshness" not in kept.signals:
+        return ", which stands before it"
     trust = [scope.inclusion(hit.chunk.connection_id).connection.trust for hit in (kept, lost)]
     if trust[0] != trust[1]:
         return ", which is more trusted"

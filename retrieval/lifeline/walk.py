@@ -38,7 +38,7 @@ class Journey:
 
     def subjects(self, probe: DocumentProbe) -> dict[str, ChunkId | None]:
         """Return the chunk that each leg's step tells of: the one that came furthest, else the leg's own best."""
-        best = {"dense": probe.nearest, "fulltext": probe.wordiest}
+        best = {"dense": probe.nearest, "fulltext": probe.wordiest, "bm25": probe.wordiest}
         return {span.stage: self.followed or best.get(span.stage) for span in self.course.legs}
 
 
@@ -110,6 +110,8 @@ def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
 def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> Step:
     if fate is None and journey.course.gives_hits:
         return Step(span.stage, StepState.DROPPED, "not among what was found here")
+    if fate is None and (routing := journey.state.routing) and routing.skip:
+        return Step(span.stage, StepState.DROPPED, "nothing was searched: the question needs no search")
     if fate is None:
         return Step(span.stage, StepState.DROPPED, "the time was up before anything was found", _more_time(journey))
     if fate.drop is None:

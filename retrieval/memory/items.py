@@ -3,7 +3,6 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
@@ -15,22 +14,14 @@ from corecube.errors import InvalidRequestError
 from retrieval.ingest.push import PushState, push_document
 from retrieval.memory.place import own_memory
 from retrieval.sanitise import storable
+from retrieval.types import MemoryType
 
 #: Names of an item's facts among its document's metadata.
 KIND: Final = "memory_kind"
 PROJECT: Final = "memory_project"
+CONFIRMED: Final = "memory_confirmed"
 MOST_CHARACTERS: Final = 50_000
 _TITLE_CHARACTERS: Final = 80
-
-
-class Kind(StrEnum):
-    """What sort of thing is remembered."""
-
-    EPISODIC = "episodic"
-    SEMANTIC = "semantic"
-    PROCEDURAL = "procedural"
-    DECISION = "decision"
-    CODE = "code"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +31,13 @@ class Item:
     text: str
     #: Without one, the text's first line.
     title: str = ""
-    kind: Kind = Kind.SEMANTIC
+    kind: MemoryType = MemoryType.SEMANTIC
     #: Empty for what concerns no single project.
     project: str = ""
     #: When it happened or was decided; None for now.
     at: datetime | None = None
+    #: Whether the user said that it is so, and it is not only inferred.
+    is_confirmed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +70,12 @@ def remember(item: Item, *, principal: Principal) -> Remembered:
         content=text.encode(),
         media_type="text/plain; charset=utf-8",
         modified_at=at,
-        facts={"title": title, KIND: item.kind.value, PROJECT: project},
+        facts={
+            "title": title,
+            KIND: item.kind.value,
+            PROJECT: project,
+            **({CONFIRMED: "yes"} if item.is_confirmed else {}),
+        },
     )
     outcome = push_document(own_memory(principal), pushed, actor=principal.user)
     return Remembered(document_id=outcome.document_id, state=outcome.state, title=title, at=at)

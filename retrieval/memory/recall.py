@@ -11,18 +11,21 @@ from corecube.errors import NotPermittedError
 from corecube.models import Connection
 from corecube.scope import ConnectionFacts
 from retrieval import runtime
-from retrieval.memory.items import KIND, PROJECT, Kind
+from retrieval.accesses import note_accesses
+from retrieval.memory.items import KIND, PROJECT
 from retrieval.memory.place import memory_in
 from retrieval.memory.turns import pack_in_turns
 from retrieval.models import Document, SearchRecord
-from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.presets import PRESETS
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.stages.assemble import header
-from retrieval.types import Hit, Passage, Ranking
+from retrieval.types import Hit, MemoryType, Passage, Ranking, RequestFilter
 
-#: Hits that are read of the memory, of which filters leave some, and of the rest.
+#: Hits that are read of the memory and of the rest.
 _MEMORY_HITS: Final = 100
 _OTHER_HITS: Final = 50
+#: What is recalled with, where the principal may use it: it knows memory types, and costs an agent little time.
+_PRESET: Final = "helix"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +37,15 @@ class Question:
     #: Items of this project, and those of no project; empty for all.
     project: str = ""
     #: Empty for all.
-    kinds: frozenset[Kind] = frozenset()
+    kinds: frozenset[MemoryType] = frozenset()
     since: datetime | None = None
     until: datetime | None = None
     surface: SearchRecord.Surface = SearchRecord.Surface.API
+
+    @property
+    def filter(self) -> RequestFilter:
+        """What it leaves of the memory."""
+        return RequestFilter(since=self.since, until=self.until, project=self.project, memory_types=self.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +85,8 @@ def recall(question: Question, *, principal: Principal) -> Recalled:
     scope = scope_for(principal)
     memory = memory_in(scope, principal.user)
     outcomes = [_search(question, principal, memory, of_memory=True)] if memory else []
-    facts = _facts_of(outcomes[0].hits, memory) if memory else {}
-    remembered = tuple(hit for hit in outcomes[0].hits if _is_wanted(hit, facts, question)) if memory else ()
+    remembered = outcomes[0].hits if memory else ()
+    facts = _facts_of(remembered, memory) if memory else {}
     others = _search(question, principal, memory, of_memory=False)
     passages = pack_in_turns(
         remembered,
@@ -87,6 +95,7 @@ def recall(question: Question, *, principal: Principal) -> Recalled:
         header=lambda number, hit: header(number, hit, scope),
         count_tokens=runtime.resources().count_tokens,
     )
+    note_accesses(passage.hit.chunk_id.document_id for passage in passages)
     items = (_item(passage, scope.inclusion(passage.hit.chunk.connection_id).connection, facts) for passage in passages)
     ran = (*outcomes, others)
     degraded = dict.fromkeys(code for outcome in ran for code in outcome.state.degraded)
@@ -101,14 +110,15 @@ def _search(question: Question, principal: Principal, memory: Connection | None,
         preset=usable_preset(principal),
         top_k=_MEMORY_HITS if of_memory else _OTHER_HITS,
         narrowing=narrowing,
+        filter=question.filter if of_memory else RequestFilter(),
         surface=question.surface,
     )
     return search(request, principal=principal)
 
 
 def usable_preset(principal: Principal) -> str:
-    """Return the default preset, or the first that the principal may use; raise NotPermittedError for none."""
-    found = next((name for name in (DEFAULT_PRESET, *PRESETS) if principal.may_use(name)), None)
+    """Return the preset for recalling, or the first that the principal may use; raise NotPermittedError for none."""
+    found = next((name for name in (_PRESET, *PRESETS) if principal.may_use(name)), None)
     if found is None:
         raise NotPermittedError("This API key may use no preset.")
     return found
@@ -118,19 +128,6 @@ def _facts_of(hits: Ranking, memory: Connection) -> Mapping[UUID, Mapping[str, s
     """Return the facts of the remembered items among the hits, by document."""
     ids = {hit.chunk_id.document_id for hit in hits}
     return dict(Document.objects.filter(connection=memory, pk__in=ids).values_list("pk", "metadata"))
-
-
-def _is_wanted(hit: Hit, facts: Mapping[UUID, Mapping[str, str]], question: Question) -> bool:
-    own = facts.get(hit.chunk_id.document_id)
-    if own is None:
-        return False
-    at = hit.chunk.modified_at or hit.chunk.synced_at
-    return (
-        (not question.project or own.get(PROJECT, "") in {"", question.project})
-        and (not question.kinds or own.get(KIND, "") in question.kinds)
-        and (question.since is None or at >= question.since)
-        and (question.until is None or at <= question.until)
-    )
 
 
 def _item(passage: Passage, connection: ConnectionFacts, facts: Mapping[UUID, Mapping[str, str]]) -> RecalledItem:

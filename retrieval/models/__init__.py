@@ -5,6 +5,7 @@ from retrieval.models.calibration import Calibration
 from retrieval.models.conversation import Conversation, Message
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex
+from retrieval.models.graph import ChunkMentions, DocumentAccess, DocumentName, ReadModel, RouteExample
 from retrieval.models.idempotency import IdempotentRequest
 from retrieval.models.judgment import Case, Judgment, QuestionSet
 from retrieval.models.memory import Memory
@@ -17,8 +18,11 @@ __all__ = [
     "Calibration",
     "Case",
     "Chunk",
+    "ChunkMentions",
     "Conversation",
     "Document",
+    "DocumentAccess",
+    "DocumentName",
     "Embedding",
     "EmbeddingIndex",
     "IdempotentRequest",
@@ -29,6 +33,8 @@ __all__ = [
     "OutboxEntry",
     "PresetVersion",
     "QuestionSet",
+    "ReadModel",
+    "RouteExample",
     "RoutingRule",
     "SearchRecord",
     "Sync",

@@ -8,6 +8,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F, Func, Q, Value
+from django.db.models.functions import Now
 
 from corecube.models import Connection
 from corecube.scope import AccessScope
@@ -177,6 +178,8 @@ class OutboxEntry(models.Model):
     connection_id = models.BigIntegerField()
     deleted = models.BooleanField()
     transaction_id = models.BigIntegerField(db_index=True)
+    #: When it was written; followers tell by it how far behind they are.
+    at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self) -> str:
         return f"{'deleted' if self.deleted else 'changed'} {self.document_id}"

@@ -26,6 +26,17 @@ class EmbeddingIndex(models.Model):
         CHUNK_FIRST = "chunk_first"
         LATE = "late"
 
+    class Scan(models.TextChoices):
+        """What its HNSW index is walked by; all but HALFVEC compare what was found by the whole vectors afterwards."""
+
+        HALFVEC = "halfvec"
+        #: A byte a component: eight thresholds, a bit each.
+        INT8 = "int8"
+        #: The sign of each component.
+        BINARY = "binary"
+        #: The first components, of a model that was trained so (Matryoshka).
+        PREFIX = "prefix"
+
     model = models.CharField(max_length=120)
     #: Tells the weights apart from others under the same name.
     weights = models.CharField(max_length=200)
@@ -33,6 +44,11 @@ class EmbeddingIndex(models.Model):
     #: Where the model is: "local:" and its folder, or the kind of a service.
     source = models.CharField(max_length=200, default="", blank=True)
     mode = models.CharField(max_length=12, choices=Mode.choices, default=Mode.CHUNK_FIRST)
+    scan = models.CharField(max_length=8, choices=Scan.choices, default=Scan.HALFVEC, db_default=Scan.HALFVEC)
+    #: Components that PREFIX is walked by; 0 for the others.
+    scan_dim = models.PositiveIntegerField(default=0, db_default=0)
+    #: Chunks that the walk finds for each one that is wanted, before the whole vectors choose; at least 1.
+    oversample = models.FloatField(default=1.0, db_default=1.0)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
     created_at = models.DateTimeField(auto_now_add=True)
     #: When it last had a vector for every chunk; None while some are known to be missing.

@@ -30,16 +30,20 @@ class Assemble:
             header=lambda number, hit: header(number, hit, state.scope),
             count_tokens=self.count_tokens,
         )
-        beyond = tuple(
-            Drop(
-                hit.chunk_id,
-                DropReason.TOP_K,
-                f"rank {rank}, {state.top_k} wanted",
-                {"rank": rank, "wanted": state.top_k},
-            )
-            for rank, hit in enumerate(state.hits[state.top_k :], start=state.top_k + 1)
+        return replace(state, passages=passages, drops=(*state.drops, *over_budget, *beyond_wanted(state)))
+
+
+def beyond_wanted(state: SearchState) -> tuple[Drop, ...]:
+    """Return a drop for each hit beyond the wanted number."""
+    return tuple(
+        Drop(
+            hit.chunk_id,
+            DropReason.TOP_K,
+            f"rank {rank}, {state.top_k} wanted",
+            {"rank": rank, "wanted": state.top_k},
         )
-        return replace(state, passages=passages, drops=(*state.drops, *over_budget, *beyond))
+        for rank, hit in enumerate(state.hits[state.top_k :], start=state.top_k + 1)
+    )
 
 
 def header(number: int, hit: Hit, scope: AccessScope) -> str:

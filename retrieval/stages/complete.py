@@ -35,7 +35,10 @@ class Complete:
             scope=state.scope,
             search=store.TextSearch(tuple(self.config.weights), self.config.saturation),
             timeout_seconds=state.deadline.remaining_seconds,
+            kept=state.filter,
         )
         gone = len(state.hits) - len(hits)
-        notes = (Note("stale_hits", f"{gone} hits were gone from the store."),) if gone else ()
+        # Gone, out of scope, or found by a leg that knows no filter: which of these is nobody's to know.
+        text = "were left out by the filter, or gone from the store" if state.filter else "were gone from the store"
+        notes = (Note("stale_hits", f"{gone} hits {text}."),) if gone else ()
         return replace(state, hits=hits, notes=(*state.notes, *notes))

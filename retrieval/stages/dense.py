@@ -42,13 +42,14 @@ class Dense:
             vector,
             scope=state.scope,
             index=self.index,
-            depth=round(self.config.depth * self.config.oversample),
+            depth=self.config.depth,
+            oversample=self.config.oversample,
             ef_search=self.config.ef_search,
             timeout_seconds=state.deadline.leg_seconds,
-            kept=state.kept,
+            kept=state.filter,
         )
         if len(ranking) >= min(self.config.depth, size):
-            return ranking[: self.config.depth], Note("dense_hnsw", f"HNSW index, {size} chunks in scope.")
+            return ranking, Note("dense_hnsw", f"HNSW index{_walked(self.index)}, {size} chunks in scope.")
         # The scan ends after so many vectors, whether or not enough of them were in scope.
         text = f"The HNSW index gave only {len(ranking)} hits in scope; compared all {size} chunks."
         return self._exact(vector, state), Note("dense_exact", text)
@@ -60,5 +61,10 @@ class Dense:
             index=self.index,
             depth=self.config.depth,
             timeout_seconds=state.deadline.leg_seconds,
-            kept=state.kept,
+            kept=state.filter,
         )
+
+
+def _walked(index: store.VectorIndex) -> str:
+    """Return by what the index is walked, where that is not the whole vectors."""
+    return "" if index.scan == "halfvec" else f" by {index.scan}, then the whole vectors"

@@ -13,7 +13,8 @@ from retrieval.types import Note, SearchState
 class Embed:
     """Embed the query, without its search syntax, with the model that embedded the chunks."""
 
-    encoder: Encoder
+    #: None where the model is at a service and the preset asks none.
+    encoder: Encoder | None
     #: None encodes every query.
     cache: QueryCache | None = None
 
@@ -24,16 +25,19 @@ class Embed:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's unit vector; without one, and saying so, when the model fails."""
+        if self.encoder is None:
+            text = "The embedding model is at a service, which this preset does not ask; only words were searched."
+            return replace(state, notes=(*state.notes, Note("embed_remote", text, degraded=True)))
         try:
-            return self._embedded(state)
+            return self._embedded(state, self.encoder)
         except EncoderError:
             note = Note("embed_failed", "The query could not be embedded; only full text was searched.", degraded=True)
             return replace(state, notes=(*state.notes, note))
 
-    def _embedded(self, state: SearchState) -> SearchState:
+    def _embedded(self, state: SearchState, encoder: Encoder) -> SearchState:
         text = state.query.plain_text or state.query.retrieval_text
         if self.cache is None:
-            return replace(state, vector=self.encoder.encode_query(text))
-        found = self.cache.encode(text, encoder=self.encoder, principal=state.scope.principal)
+            return replace(state, vector=encoder.encode_query(text))
+        found = self.cache.encode(text, encoder=encoder, principal=state.scope.principal)
         notes = (Note("embed_cached", "You asked this before; its vector was kept."),) if found.was_known else ()
         return replace(state, vector=found.vector, notes=(*state.notes, *notes))

@@ -84,7 +84,7 @@ class Fulltext:
             depth=self.config.depth,
             most=self.config.most_matches,
             timeout_seconds=state.deadline.leg_seconds,
-            kept=state.kept,
+            kept=state.filter,
             reach=store.reach_of(chunks=state.terms.corpus_size, matches=at_most),
         )
 
@@ -98,7 +98,7 @@ class Fulltext:
             most=self.config.most_matches,
             share=share,
             timeout_seconds=state.deadline.leg_seconds,
-            kept=state.kept,
+            kept=state.filter,
         )
         return found.ranking
 

@@ -68,6 +68,7 @@ PAGES = {
     "models": "/models/",
     "index-switch": "/models/indexes/{index}/switch/",
     "index-drop": "/models/indexes/{index}/drop/",
+    "routes": "/routes/",
     "language-models": "/language-models/",
     "language-model-new": "/language-models/new/",
     "language-model": "/language-models/{language_model}/",

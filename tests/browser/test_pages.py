@@ -25,6 +25,7 @@ NO_PAGES = {
     "set_rule",
     "remove_claim",
     "add_claim",
+    "remove_route_example",
     "audit_export",
     "build_index",
     "change_active",

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, Inclusion, Sensitivity, TrustLevel
-from retrieval.config import PresetConfig
+from retrieval.config import CorecubeConfig
+from retrieval.configuration import Configuration
 from retrieval.deadline import Deadline
 from retrieval.presets import Preset, build_corecube
 from retrieval.services import SearchOutcome
@@ -152,8 +153,9 @@ def outcome(**changes):
         drops=tuple(drop for span in SPANS for drop in span.drops),
         trace=SPANS,
     )
-    preset = Preset("corecube", "Hybrid.", PresetConfig(), build_corecube)
-    return SearchOutcome(uuid.UUID(int=77), preset, "abc123", replace(state, **changes))
+    preset = Preset("corecube", "Hybrid.", CorecubeConfig(), build_corecube)
+    configuration = Configuration(config=CorecubeConfig())
+    return SearchOutcome(uuid.UUID(int=77), preset, "abc123", replace(state, **changes), configuration)
 
 
 @pytest.fixture

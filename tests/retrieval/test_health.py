@@ -19,7 +19,7 @@ def test_a_living_process_says_so_without_asking_the_database(client):
 
 @pytest.mark.django_db
 def test_an_installation_that_can_search_is_ready(client):
-    parts = {"database": "ok", "model": "ok", "reranker": "ok"}
+    parts = {"database": "ok", "model": "ok", "reranker": "ok", "bm25": "ok"}
     assert get(client, "/readyz") == (200, {"status": "ok", "parts": parts})
 
 
@@ -76,3 +76,10 @@ def test_a_database_that_does_not_answer_is_not_ready(client):
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_nothing_is_changed_there(client, path):
     assert client.post(path).status_code == 405
+
+
+@pytest.mark.django_db
+def test_a_machine_without_its_bm25_index_degrades(client, settings):
+    settings.CORECUBE_BM25 = True
+    status, body = get(client, "/readyz")
+    assert (status, body["status"], body["parts"]["bm25"]) == (200, "degraded", "degraded")

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.packing import pack, passage_header
+from retrieval.packing import by_number, outside_in, pack, passage_header
 from retrieval.types import DropReason
 from tests.retrieval.conftest import chunk_id, hit
 
@@ -43,3 +43,23 @@ def test_the_budget_is_never_exceeded_and_every_hit_is_accounted_for(sizes, budg
     assert [it.number for it in passages] == list(range(1, len(passages) + 1))
     accounted = [it.hit.chunk_id for it in passages] + [drop.chunk_id for drop in drops]
     assert sorted(accounted) == [it.chunk_id for it in hits]
+
+
+class TestOutsideIn:
+    def test_the_best_stands_first_and_the_second_last(self):
+        assert outside_in("123456") == ("1", "3", "5", "6", "4", "2")
+        assert outside_in("12345") == ("1", "3", "5", "4", "2")
+        assert (outside_in("1"), outside_in("12"), outside_in("")) == (("1",), ("1", "2"), ())
+
+    @given(st.integers(0, 30))
+    def test_the_worst_stands_in_the_middle_and_numbers_put_them_back(self, count):
+        passages, _ = pack(
+            tuple(hit(number, tokens=1) for number in range(count)),
+            budget_tokens=1000,
+            header=lambda number, _: f"[{number}]",
+            count_tokens=lambda _: 1,
+        )
+        laid = outside_in(passages)
+        assert by_number(laid) == passages
+        if count:
+            assert abs(laid.index(passages[-1]) - (count - 1) / 2) <= 0.5

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
-from retrieval.config import PresetConfig
+from retrieval.config import CorecubeConfig
 from retrieval.errors import OverridesError, TunablesError
 from retrieval.tunables import Change, Tunables, diff, tunable
 
@@ -38,7 +38,7 @@ class Nest(Tunables):
 
 NEST = Nest()
 FACTS = {facts.name: facts for facts in NEST.declared_below()}
-PRESET = PresetConfig()
+PRESET = CorecubeConfig()
 PRESET_FACTS = {facts.name: facts for facts in PRESET.declared_below()}
 
 junk = st.one_of(

@@ -18,8 +18,11 @@ from pgvector.psycopg import register_vector
 from corecube.access import Principal
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
+from retrieval.bm25.follower import follow
+from retrieval.evaluate.bench.links import copy_mentions, copy_names
 from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in, require_space
 from retrieval.evaluate.bench.synthesis import DIM, SyntheticDocument, synthesis
+from retrieval.index.embedding_index import searched
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import create_vector_index
@@ -32,7 +35,14 @@ Progress = Callable[[str, int, int], None]
 MODEL: Final = "synthetic"
 _NAME: Final = "bench"
 _COMPARTMENTS: Final = 4
-_TABLES: Final = ("retrieval_document", "retrieval_chunk", "retrieval_embedding", "retrieval_termfrequency")
+_TABLES: Final = (
+    "retrieval_document",
+    "retrieval_chunk",
+    "retrieval_embedding",
+    "retrieval_termfrequency",
+    "retrieval_documentname",
+    "retrieval_chunkmentions",
+)
 _OLDEST_DAYS: Final = 730
 _MAINTENANCE_MIB: Final = 1024
 
@@ -77,9 +87,7 @@ def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
     if database.settings_dict["ENGINE"] == "corecube.embedded":
         require_space(plan.chunks, shutil.disk_usage(settings.CORECUBE_VAR_DIR).free)
     seconds: dict[str, float] = {}
-    index = VectorIndex(
-        EmbeddingIndex.objects.create(model=MODEL, weights=MODEL, dim=DIM, status=EmbeddingIndex.Status.ACTIVE).pk, DIM
-    )
+    index = searched(_index(plan))
     definitions = _drop_indexes()
     _load(plan, index, seconds, progress)
     for done, (name, definition) in enumerate(definitions.items()):
@@ -92,6 +100,43 @@ def build(plan: Plan, progress: Progress) -> Mapping[str, float]:
     with _timed(seconds, "vacuum"), database.cursor() as cursor:
         cursor.execute(f"VACUUM (ANALYZE) {', '.join(_TABLES)}")
     return seconds
+
+
+def walk_by(plan: Plan, progress: Progress) -> Mapping[str, float]:
+    """Give a kept database the HNSW index of the plan's scan, and return the seconds that this took, by step."""
+    row = EmbeddingIndex.objects.get()
+    wanted = plan.scan
+    if (row.scan, row.scan_dim) == (wanted.scan, wanted.dim):
+        EmbeddingIndex.objects.update(oversample=wanted.oversample)
+        return {}
+    EmbeddingIndex.objects.update(scan=wanted.scan, scan_dim=wanted.dim, oversample=wanted.oversample)
+    progress("vector index", 0, 1)
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "vector_index"), _memory_for(plan.chunks):
+        with database.cursor() as cursor:
+            cursor.execute(statement("drop_hnsw") % {"index": row.pk})
+        create_vector_index(searched(EmbeddingIndex.objects.get()))
+    return seconds
+
+
+def index_text(progress: Progress) -> Mapping[str, float]:
+    """Bring the BM25 index up to the database, and return the seconds that this took, by step."""
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "bm25"):
+        follow(progress=lambda chunks: progress("bm25", chunks, chunks))
+    return seconds
+
+
+def _index(plan: Plan) -> EmbeddingIndex:
+    return EmbeddingIndex.objects.create(
+        model=MODEL,
+        weights=MODEL,
+        dim=DIM,
+        scan=plan.scan.scan,
+        scan_dim=plan.scan.dim,
+        oversample=plan.scan.oversample,
+        status=EmbeddingIndex.Status.ACTIVE,
+    )
 
 
 def index_bytes() -> dict[str, int]:
@@ -125,7 +170,7 @@ def document_key(connection: int, place: int) -> UUID:
 
 def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: Progress) -> None:
     """Load one connection after the other, each in one transaction, as syncs would."""
-    shared = synthesis(chunks=plan.chunks, seed=plan.seed)
+    shared = synthesis(chunks=plan.chunks, seed=plan.seed, nested=plan.nested)
     now = timezone.now()
     for number, connection in enumerate(_connections()):
         progress("load", number, CONNECTIONS)
@@ -137,6 +182,9 @@ def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: P
                 _insert_chunks(connection, ids, documents)
             with _timed(seconds, "embeddings"):
                 _copy_embeddings(connection, index, ids, documents)
+            with _timed(seconds, "graph"):
+                copy_names(connection.pk, ids, documents)
+                copy_mentions(connection.pk, ids, documents)
             # A connection's chunks are counted at once, so that there is nothing to fold afterwards.
             with _timed(seconds, "terms"), database.cursor() as cursor:
                 cursor.execute(statement("count_terms"), {"documents": ids, "sign": 1})

@@ -1,9 +1,11 @@
 """What one run of the bench builds and measures."""
 
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from corecube.errors import InvalidRequestError
+from retrieval.index.scans import ScanChoice
 
 #: All of one size, so that a scope of P connections holds P percent of the chunks.
 CONNECTIONS: Final = 100
@@ -27,6 +29,19 @@ class Plan:
     #: Timed searches in each scope.
     queries: int
     seed: int
+    #: How the HNSW index is walked.
+    scan: ScanChoice = field(default_factory=ScanChoice)
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "Plan":
+        """Return the plan whose fields, as JSON has them, these are."""
+        scan = ScanChoice(**fields["scan"])
+        return cls(**{**fields, "scopes": tuple(fields["scopes"]), "scan": scan})
+
+    @property
+    def nested(self) -> bool:
+        """Whether the vectors' first components carry most, which a scan by a prefix needs."""
+        return self.scan.scan == "prefix"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -1,38 +1,50 @@
 """Searching the scratch database through the production path, and summing up."""
 
 import resource
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any, Final
 
-import numpy as np
 from django.conf import settings
 
 from corecube import garbage
-from corecube.access import Principal, ScopeRequest
+from corecube.access import Principal
 from corecube.scope import AccessScope
 from retrieval import runtime
-from retrieval.errors import ModelMissingError
-from retrieval.evaluate.bench.corpus import Progress, bench_principal, build, database_bytes, index_bytes, slug
-from retrieval.evaluate.bench.plan import Plan, connections_in
+from retrieval.evaluate.bench.budget import BudgetRow, against_budget
+from retrieval.evaluate.bench.corpus import (
+    Progress,
+    bench_principal,
+    build,
+    database_bytes,
+    index_bytes,
+    index_text,
+    walk_by,
+)
+from retrieval.evaluate.bench.first import FirstSearch, first_search
+from retrieval.evaluate.bench.memory import process_bytes, server_bytes
+from retrieval.evaluate.bench.plan import Plan
+from retrieval.evaluate.bench.recall import Asked, RecallFigures, recall_figures
 from retrieval.evaluate.bench.scratch import scratch_database
 from retrieval.evaluate.bench.synthesis import DIM, SYNTHESIS_VERSION
-from retrieval.evaluate.bench.workload import KnownQueries, sample_queries
-from retrieval.evaluate.latency import Percentiles, latency_ms, percentiles
-from retrieval.index.store import dense_exact
+from retrieval.evaluate.bench.workload import KnownQueries, installed_model, request_for, sample_queries
+from retrieval.evaluate.latency import Percentiles, latency_ms
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.services import SearchOutcome, search
 from retrieval.types import ChunkId, Span, Vector
 
 _WARM_UP: Final = 20
 _RECALL_QUERIES: Final = 50
-_EXACT_SECONDS: Final = 60.0
-_ENCODED_QUERIES: Final = 20
 _DENSE: Final = "dense"
+_BM25: Final = "bm25"
+#: The preset whose steps have budgets.
+_WITH_BUDGETS: Final = "helix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +54,13 @@ class ScopeFigures:
     scope_percent: int
     queries: int
     latency_ms: Mapping[str, Percentiles]
+    #: What each step took of its budget; empty for presets without budgets.
+    budget: tuple[BudgetRow, ...]
     #: Share of the exact nearest chunks that the dense leg found, as the preset runs it; None without such a leg.
     recall_against_exact: float | None
+    #: The same of a walk over the HNSW index by itself, which small scopes are spared, and what it took.
+    walk_recall: float
+    walk_ms: Percentiles
     #: How many of the searches left each note in their trace.
     notes: Mapping[str, int]
 
@@ -69,8 +86,14 @@ class BenchReport:
     reused: bool
     #: Of this process, making up the documents included; the server's memory is not in it.
     peak_rss_bytes: int
-    #: What the installation's own model takes for one query, which `latency_ms` does not hold; None without a model.
-    encoder_ms: Percentiles | None
+    #: Of this process after the last search; and of all processes of the server, None for one on another machine.
+    rss_bytes: int
+    server_bytes: int | None
+    #: How the HNSW index was walked.
+    scan: Mapping[str, Any]
+    #: The model whose work on queries and sentences the times hold; empty where none is on this machine.
+    embedded_by: str
+    first_searches: tuple[FirstSearch, ...]
     scopes: tuple[ScopeFigures, ...]
 
 
@@ -85,16 +108,47 @@ class _Observation:
     dense: tuple[ChunkId, ...] | None
 
 
-def bench(plan: Plan, *, keep: bool, progress: Progress) -> BenchReport:
-    """Build the plan's chunks in a scratch database, search them, and return the figures."""
+def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> BenchReport:
+    """Build the plan's chunks in a scratch database, search them, and return the figures.
+
+    Without `first` no new process is started for its first search.
+    """
     with scratch_database(recipe(plan), keep=keep) as scratch:
         if scratch.kept is None:
             seconds = build(plan, progress)
             scratch.remember(seconds)
         else:
-            seconds = scratch.kept
-        scopes = tuple(_scope_figures(plan, percent, progress) for percent in plan.scopes)
-        return _report(plan, scopes, seconds, reused=scratch.kept is not None)
+            seconds = {**scratch.kept, **walk_by(plan, progress)}
+        with _text_index_beside(keep=keep):
+            if _BM25 in legs_of(plan.preset):
+                seconds = {**seconds, **index_text(progress)}
+            first_searches = _first_searches(plan) if first else ()
+            scopes = tuple(_scope_figures(plan, percent, progress) for percent in plan.scopes)
+            return _report(plan, scopes, seconds, first_searches, reused=scratch.kept is not None)
+
+
+def legs_of(preset: str) -> tuple[str, ...]:
+    """Return the names of the legs of a preset."""
+    found = preset_named(preset)
+    return found.build(found.defaults, runtime.resources(KnownQueries({}))).legs
+
+
+@contextmanager
+def _text_index_beside(*, keep: bool) -> Iterator[None]:
+    """Keep the bench's BM25 index in a folder of its own, which goes with its database."""
+    before = settings.CORECUBE_BM25_DIR
+    settings.CORECUBE_BM25_DIR = folder = before.with_name(f"{before.name}-bench")
+    try:
+        yield
+    finally:
+        settings.CORECUBE_BM25_DIR = before
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _first_searches(plan: Plan) -> tuple[FirstSearch, ...]:
+    """Return what the first searches of two new processes took: after warming up, which reads the disk, and without."""
+    return tuple(first_search(plan, plan.scopes[0], is_warmed=is_warmed) for is_warmed in (True, False))
 
 
 def recipe(plan: Plan) -> dict[str, Any]:
@@ -104,12 +158,20 @@ def recipe(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "synthesis": SYNTHESIS_VERSION,
         "text_search_config": settings.CORECUBE_TEXT_SEARCH_CONFIG,
+        "nested": plan.nested,
     }
 
 
-def _report(plan: Plan, scopes: tuple[ScopeFigures, ...], seconds: Mapping[str, float], *, reused: bool) -> BenchReport:
+def _report(
+    plan: Plan,
+    scopes: tuple[ScopeFigures, ...],
+    seconds: Mapping[str, float],
+    first: tuple[FirstSearch, ...],
+    *,
+    reused: bool,
+) -> BenchReport:
     sizes = index_bytes()
-    peak = peak_rss_bytes()  # before the model is loaded
+    model = installed_model()
     return BenchReport(
         preset=plan.preset,
         chunks=plan.chunks,
@@ -125,8 +187,12 @@ def _report(plan: Plan, scopes: tuple[ScopeFigures, ...], seconds: Mapping[str, 
         build_seconds=round(sum(seconds.values()), 3),
         build_seconds_by_step={step: round(value, 3) for step, value in seconds.items()},
         reused=reused,
-        peak_rss_bytes=peak,
-        encoder_ms=_encoder_ms(plan),
+        peak_rss_bytes=peak_rss_bytes(),
+        rss_bytes=process_bytes(),
+        server_bytes=server_bytes(),
+        scan=asdict(plan.scan),
+        embedded_by=model.name if model else "",
+        first_searches=first,
         scopes=scopes,
     )
 
@@ -137,27 +203,36 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     observed = _observe(plan, percent, principal, progress)[_WARM_UP:]
     SearchRecord.objects.filter(user=principal.user).delete()
     notes = Counter(note.code for it in observed for span in it.trace for note in span.notes)
+    recall = _recall(observed, plan)
     return ScopeFigures(
         scope_percent=percent,
         queries=len(observed),
         latency_ms=latency_ms([it.milliseconds for it in observed], [it.trace for it in observed]),
-        recall_against_exact=_recall(observed[:_RECALL_QUERIES], depth=preset_named(plan.preset).defaults.dense.depth),
+        budget=_budget(plan, observed),
+        recall_against_exact=recall.of_leg,
+        walk_recall=recall.of_walk,
+        walk_ms=recall.walk_ms,
         notes=dict(sorted(notes.items())),
     )
+
+
+def _budget(plan: Plan, observed: Sequence[_Observation]) -> tuple[BudgetRow, ...]:
+    if plan.preset != _WITH_BUDGETS:
+        return ()
+    return against_budget([it.milliseconds for it in observed], [it.trace for it in observed])
 
 
 def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[_Observation]:
     """Search for every query of a scope, one after the other."""
     queries = sample_queries(plan, percent, _WARM_UP + plan.queries)
-    encoder = KnownQueries({query.text: query.vector for query in queries})
-    narrowing = ScopeRequest(include=tuple(slug(number) for number in connections_in(percent)))
+    encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
     observed = []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
         if place == _WARM_UP:
             # As the web server does once it is loaded.
             garbage.settle()
-        request = SearchRequest(text=query.text, preset=plan.preset, narrowing=narrowing)
+        request = request_for(query, plan, percent)
         started = perf_counter()
         outcome = search(request, principal=principal, resources=runtime.resources(encoder))
         observed.append(_observation(outcome, (perf_counter() - started) * 1000))
@@ -172,37 +247,12 @@ def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
     return _Observation(milliseconds, state.trace, state.scope, state.vector, dense)
 
 
-def _recall(observed: Sequence[_Observation], *, depth: int) -> float | None:
-    """Return the mean share of the exact nearest chunks that the dense leg found."""
-    index = runtime.active_index(KnownQueries({}))
-    shares = []
-    for it in observed:
-        if it.dense is None or it.vector is None:
-            return None
-        exact = dense_exact(it.vector, scope=it.scope, index=index, depth=depth, timeout_seconds=_EXACT_SECONDS)
-        nearest = {hit.chunk_id for hit in exact}
-        shares.append(len(nearest.intersection(it.dense)) / len(nearest))
-    return round(float(np.mean(shares)), 4)
+def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
+    asked = [Asked(it.vector, it.scope, it.dense) for it in observed[:_RECALL_QUERIES] if it.vector is not None]
+    return recall_figures(asked, runtime.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
 
 
 def peak_rss_bytes() -> int:
     """Return the most memory that this process has had resident."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _encoder_ms(plan: Plan) -> Percentiles | None:
-    """Return what the installation's model takes for one query, or None when it is not on this machine."""
-    try:
-        encoder = runtime.encoder()
-    except ModelMissingError:
-        return None
-    texts = [query.text for query in sample_queries(plan, plan.scopes[0], _ENCODED_QUERIES)]
-    encoder.encode_query(texts[0])
-    return percentiles([_milliseconds(encoder.encode_query, text) for text in texts])
-
-
-def _milliseconds(call: Callable[[str], Any], text: str) -> float:
-    started = perf_counter()
-    call(text)
-    return (perf_counter() - started) * 1000

@@ -3,24 +3,30 @@
 Words follow a Zipf-Mandelbrot law whose commonest word stands in a third of the chunks, as in English without
 its stop words. Each document has a topic: some of its words are the topic's own, and its chunks' vectors lie
 around the topic's centre. Vectors have the spectrum of real embeddings: isotropic noise would leave the
-approximate index nothing to find, and a few tight clusters would make it look better than it is.
+approximate index nothing to find, and a few tight clusters would make it look better than it is. As in a model's
+vectors no component counts more than another, unless the first ones are to carry most (Matryoshka).
+
+Titles are names. Three texts in four speak of another document by its name, mostly of one of the same topic, and of a
+few documents much more than of the others.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.evaluate.bench.plan import CONNECTIONS, chunks_in
 from retrieval.types import Vector
 
 #: As many as the default model's vectors have.
 DIM: Final = 384
 CHUNKS_PER_DOCUMENT: Final = 4
 #: Raised by one whenever the same seed would give other documents.
-SYNTHESIS_VERSION: Final = 1
+SYNTHESIS_VERSION: Final = 2
 
 _SYLLABLES: Final = tuple(consonant + vowel for consonant in "bdfgklmnprtvz" for vowel in "aiou")
 #: No English suffix ends in one of these after a vowel of ours, so that a word is its own stem.
@@ -32,12 +38,31 @@ _TOPIC_SHARE: Final = 0.3
 _MOST_TOPICS: Final = 1000
 _CHUNKS_PER_TOPIC: Final = 50
 _TEXT_WORDS: Final = (60, 180)
-_TITLE_WORDS: Final = 5
+_SENTENCE_WORDS: Final = (8, 24)
 _HEADING_WORDS: Final = 3
+_NAME_WORDS: Final = 2
+#: Names are made of words from here on: what everybody says names nothing.
+_RARE_FROM: Final = 5_000
+_LINK_SHARE: Final = 0.75
+_SAME_TOPIC_SHARE: Final = 0.7
+#: The share of the links that go to the first part p of a topic's documents is p ** (1 / this).
+_HUB_POWER: Final = 2
 #: Standard deviation of the i-th component: (i + shift) ** -power. Compared with 2,466 passages of technical
 #: documentation under bge-small: participation ratio 55 there and 53 here, local dimension 16 to 19 and 10 to 19.
 _SPECTRUM_SHIFT: Final = 10
 _SPECTRUM_POWER: Final = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticLink:
+    """A place in a text where another document's title stands: code points, end exclusive."""
+
+    ordinal: int
+    start: int
+    end: int
+    #: The other document: its connection's number, and its place there.
+    connection: int
+    place: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +74,7 @@ class SyntheticDocument:
     texts: tuple[str, ...]
     #: Unit vectors, shape (len(texts), DIM).
     vectors: NDArray[np.float32]
+    links: tuple[SyntheticLink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +89,66 @@ class Synthesis:
     topic_words: NDArray[np.int64]
     #: Shape (topics, DIM), not of unit length.
     topic_centres: NDArray[np.float32]
+    #: The topic of each document, shape (connections, most documents of one).
+    topics: NDArray[np.int64]
+    #: Places in the vocabulary that each document's name is made of, shape (connections, most documents, words).
+    name_words: NDArray[np.int64]
+    #: (connection, place) of every document, by topic; shape (documents, 2), and where each topic begins.
+    by_topic: NDArray[np.int64]
+    topic_starts: NDArray[np.int64]
+    #: Whether the first components carry most, as in a model that was trained so; else all carry the same.
+    nested: bool = False
 
     def documents(self, connection: int, chunks: int) -> Iterator[SyntheticDocument]:
         """Yield the documents of the connection with this number, `chunks` chunks in all."""
         rng = np.random.default_rng([self.seed, SYNTHESIS_VERSION, connection])
-        for first in range(0, chunks, CHUNKS_PER_DOCUMENT):
-            yield self._document(rng, min(CHUNKS_PER_DOCUMENT, chunks - first))
+        for place, first in enumerate(range(0, chunks, CHUNKS_PER_DOCUMENT)):
+            yield self._document(rng, connection, place, min(CHUNKS_PER_DOCUMENT, chunks - first))
 
-    def _document(self, rng: np.random.Generator, chunks: int) -> SyntheticDocument:
-        topic = int(rng.integers(len(self.topic_words)))
+    def title(self, connection: int, place: int) -> str:
+        """Return the name of the document at a place of the connection with this number."""
+        return " ".join(word.capitalize() for word in self.vocabulary[self.name_words[connection, place]])
+
+    def vectors(self, drawn: NDArray[np.float32]) -> Vector:
+        """Return drawn vectors as a model would give them: of unit length, shape unchanged."""
+        return unit(drawn if self.nested else drawn @ mixing())
+
+    def _document(self, rng: np.random.Generator, connection: int, place: int, chunks: int) -> SyntheticDocument:
+        topic = int(self.topics[connection, place])
         lengths = rng.integers(*_TEXT_WORDS, size=chunks, endpoint=True).tolist()
-        words = iter(self._words(rng, topic, _TITLE_WORDS + _HEADING_WORDS + sum(lengths)))
-        title, heading, *texts = (
-            " ".join(islice(words, length)) for length in (_TITLE_WORDS, _HEADING_WORDS, *lengths)
+        words = iter(self._words(rng, topic, _HEADING_WORDS + sum(lengths)))
+        heading, *plain = (list(islice(words, length)) for length in (_HEADING_WORDS, *lengths))
+        texts, links = self._linked(rng, topic, plain)
+        vectors = self.vectors(self.topic_centres[topic] + noise(rng, chunks))
+        return SyntheticDocument(self.title(connection, place), " ".join(heading), texts, vectors, links)
+
+    def _linked(
+        self, rng: np.random.Generator, topic: int, plain: list[list[str]]
+    ) -> tuple[tuple[str, ...], tuple[SyntheticLink, ...]]:
+        """Return texts of these words, most of them with another document's title somewhere, and where it stands."""
+        texts, links = [], []
+        for ordinal, words in enumerate(plain):
+            if rng.random() >= _LINK_SHARE:
+                texts.append(" ".join(_sentences(rng, words)))
+                continue
+            other, place = self._target(rng, topic)
+            title, before = self.title(other, place), int(rng.integers(1, len(words)))
+            written = _sentences(rng, [*words[:before], title, *words[before:]])
+            start = len(" ".join(written[:before])) + 1
+            texts.append(" ".join(written))
+            links.append(SyntheticLink(ordinal, start, start + len(title), other, place))
+        return tuple(texts), tuple(links)
+
+    def _target(self, rng: np.random.Generator, topic: int) -> tuple[int, int]:
+        """Return the connection and place of a document that is spoken of."""
+        if rng.random() >= _SAME_TOPIC_SHARE:
+            topic = int(rng.integers(len(self.topic_words)))
+        first, end = self.topic_starts[topic], self.topic_starts[topic + 1]
+        found = (
+            first + int((end - first) * rng.random() ** _HUB_POWER) if end > first else rng.integers(len(self.by_topic))
         )
-        return SyntheticDocument(title, heading, tuple(texts), unit(self.topic_centres[topic] + noise(rng, chunks)))
+        connection, place = self.by_topic[found].tolist()
+        return connection, place
 
     def _words(self, rng: np.random.Generator, topic: int, count: int) -> list[str]:
         """Return running words: some are the topic's own, the others anyone's."""
@@ -87,19 +158,59 @@ class Synthesis:
         return words
 
 
-def synthesis(*, chunks: int, seed: int) -> Synthesis:
+def synthesis(*, chunks: int, seed: int, nested: bool = False) -> Synthesis:
     """Return what `chunks` chunks of synthetic documents are made from."""
     rng = np.random.default_rng([seed, SYNTHESIS_VERSION])
     topics = min(_MOST_TOPICS, chunks // _CHUNKS_PER_TOPIC)
     weights = 1 / (np.arange(_VOCABULARY) + 1 + _ZIPF_SHIFT)
     cumulative = np.cumsum(weights / weights.sum())
+    counts = np.array([-(-chunks_in(number, chunks) // CHUNKS_PER_DOCUMENT) for number in range(CONNECTIONS)])
+    shape = (CONNECTIONS, int(counts.max()))
+    of_documents = rng.integers(topics, size=shape)
+    by_topic, starts = _by_topic(of_documents, counts, topics)
     return Synthesis(
         seed=seed,
         vocabulary=np.array([word(place) for place in range(_VOCABULARY)], dtype=np.object_),
         cumulative=cumulative,
         topic_words=_zipf(rng, cumulative, (topics, _TOPIC_WORDS)),
         topic_centres=noise(rng, topics),
+        topics=of_documents,
+        name_words=rng.integers(_RARE_FROM, _VOCABULARY, size=(*shape, _NAME_WORDS)),
+        by_topic=by_topic,
+        topic_starts=starts,
+        nested=nested,
     )
+
+
+def _sentences(rng: np.random.Generator, words: list[str]) -> list[str]:
+    """Return the words as sentences: the first of each with a capital, the last with a point."""
+    written = list(words)
+    first = 0
+    while first < len(written):
+        last = min(first + int(rng.integers(*_SENTENCE_WORDS, endpoint=True)), len(written)) - 1
+        written[first] = written[first][0].upper() + written[first][1:]
+        written[last] += "."
+        first = last + 1
+    return written
+
+
+def _by_topic(
+    of_documents: NDArray[np.int64], counts: NDArray[np.int64], topics: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (connection, place) of every document, sorted by topic, and where each topic begins, and the last ends."""
+    there = np.arange(of_documents.shape[1]) < counts[:, np.newaxis]
+    documents = np.argwhere(there)
+    found = of_documents[there]
+    order = np.argsort(found, kind="stable")
+    return documents[order], np.searchsorted(found[order], np.arange(topics + 1))
+
+
+@cache
+def mixing() -> NDArray[np.float32]:
+    """Return a rotation that spreads what a vector says over all of its components, shape (DIM, DIM)."""
+    square = np.random.default_rng(SYNTHESIS_VERSION).standard_normal((DIM, DIM))
+    rotation: NDArray[np.float32] = np.linalg.qr(square)[0].astype(np.float32)
+    return rotation
 
 
 def word(place: int) -> str:
@@ -109,6 +220,11 @@ def word(place: int) -> str:
     rest, second = divmod(rest, size)
     ending, third = divmod(rest, size)
     return _SYLLABLES[first] + _SYLLABLES[second] + _SYLLABLES[third] + _ENDINGS[ending]
+
+
+def plain_words(text: str) -> list[str]:
+    """Return a text's words without capitals and points."""
+    return text.lower().replace(".", "").split()
 
 
 def noise(rng: np.random.Generator, count: int) -> NDArray[np.float32]:

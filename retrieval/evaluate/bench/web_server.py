@@ -69,7 +69,7 @@ def web_server() -> Iterator[WebServer]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         cwd=settings.BASE_DIR,
-        env={**inherited, "DATABASE_URL": _database_url(), "ALLOWED_HOSTS": _HOST},
+        env={**inherited, "DATABASE_URL": database_url(), "ALLOWED_HOSTS": _HOST},
     )
     try:
         _wait(process, port)
@@ -78,7 +78,7 @@ def web_server() -> Iterator[WebServer]:
         _stop(process)
 
 
-def _database_url() -> str:
+def database_url() -> str:
     """Return the address of the database in use, with its password."""
     database = {**connection.settings_dict, **connection.get_connection_params()}
     account = quote(str(database["user"]), safe="")

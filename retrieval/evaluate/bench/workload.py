@@ -1,20 +1,40 @@
-"""The bench's queries: words of a random chunk in scope, and a vector near that chunk's."""
+"""The bench's queries: words of a random chunk in scope, at times its document's name, and a vector near its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.encoders.protocol import Batching
-from retrieval.evaluate.bench.corpus import MODEL, document_key
+from corecube.access import ScopeRequest
+from retrieval.embedders import choices
+from retrieval.encoders.protocol import Batching, Encoder
+from retrieval.errors import ModelMissingError
+from retrieval.evaluate.bench.corpus import MODEL, document_key, slug
 from retrieval.evaluate.bench.plan import Plan, chunks_in, connections_in
-from retrieval.evaluate.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, noise, unit
+from retrieval.evaluate.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, mixing, noise, plain_words, unit
 from retrieval.models import Chunk, Embedding
+from retrieval.services import SearchRequest
 from retrieval.types import Vector
 
 _QUERY_WORDS: Final = (2, 6)
+_NAMED_SHARE: Final = 0.5
+#: Words that the model's vocabulary has, so that each is one token.
+_ENGLISH: Final = (
+    "server",
+    "backup",
+    "which",
+    "password",
+    "network",
+    "access",
+    "during",
+    "main",
+    "page",
+    "year",
+    "plan",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +47,37 @@ class SyntheticQuery:
 
 @dataclass(frozen=True, slots=True)
 class KnownQueries:
-    """An encoder that embeds nothing: it knows the vectors of the queries that will be asked."""
+    """An encoder that knows the vectors of the queries that will be asked, and can let a real model work for them.
+
+    A model reads as many English words in place of the synthetic ones, which it would take letter by letter; its
+    vectors, which take the time that they take, are thrown away.
+    """
 
     vectors: Mapping[str, Vector]
+    #: Reads what is to be embedded; None leaves its time out.
+    model: Encoder | None = None
     name: str = MODEL
     weights: str = MODEL
     dim: int = DIM
     max_tokens: int = 512
+    #: Its vectors may be walked by a prefix where they are made up so.
+    smallest_dim: int = 32
     batching: Batching = field(default_factory=Batching)
 
     def encode_query(self, text: str) -> Vector:
-        """Return the query's unit vector, shape (dim,); raise KeyError for a text that is none of the queries."""
-        return self.vectors[text]
+        """Return the query's unit vector, shape (dim,); a made-up one for a text that is none of the queries."""
+        if self.model:
+            self.model.encode_query(readable(text))
+        if text in self.vectors:
+            return self.vectors[text]
+        made_up: Vector = _made_up(text)
+        return made_up
 
     def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return made-up unit vectors, the same for the same text, shape (len(texts), dim)."""
-        return unit(np.concatenate([noise(np.random.default_rng(list(text.encode())), 1) for text in texts]))
+        if self.model:
+            self.model.encode_documents([readable(text) for text in texts])
+        return np.stack([_made_up(text) for text in texts])
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the number of words of each text."""
@@ -53,19 +88,55 @@ class KnownQueries:
         return [(0, len(text))]
 
 
+def readable(text: str) -> str:
+    """Return a text of as many common English words."""
+    return " ".join(_ENGLISH[crc32(word.encode()) % len(_ENGLISH)] for word in text.split())
+
+
+def _made_up(text: str) -> Vector:
+    return unit(noise(np.random.default_rng(list(text.encode())), 1)[0])
+
+
+def installed_model() -> Encoder | None:
+    """Return the model that a first index is made with; None where it is not on this machine, or not made for it."""
+    choice = choices().configured()
+    try:
+        return None if choice.service else choice.load()
+    except ModelMissingError:
+        return None
+
+
+def request_for(query: SyntheticQuery, plan: Plan, percent: int) -> SearchRequest:
+    """Return the search for a query in a scope."""
+    narrowing = ScopeRequest(include=tuple(slug(number) for number in connections_in(percent)))
+    return SearchRequest(text=query.text, preset=plan.preset, narrowing=narrowing)
+
+
+def first_query(plan: Plan, percent: int) -> SyntheticQuery:
+    """Return a query about another chunk than the others are."""
+    return _about_a_chunk(np.random.default_rng([plan.seed, percent, 1]), connections_in(percent)[-1], plan)
+
+
 def sample_queries(plan: Plan, percent: int, count: int) -> list[SyntheticQuery]:
     """Return queries about random chunks of a scope; the same plan and scope give the same."""
     rng = np.random.default_rng([plan.seed, percent])
     connections = connections_in(percent)
-    return [_about_a_chunk(rng, int(rng.choice(connections)), plan.chunks) for _ in range(count)]
+    return [_about_a_chunk(rng, int(rng.choice(connections)), plan) for _ in range(count)]
 
 
-def _about_a_chunk(rng: np.random.Generator, connection: int, chunks: int) -> SyntheticQuery:
+def _about_a_chunk(rng: np.random.Generator, connection: int, plan: Plan) -> SyntheticQuery:
     """Return a query of a few different words of one chunk, with a vector at a cosine of about 0.7 to the chunk's."""
-    place, ordinal = divmod(int(rng.integers(chunks_in(connection, chunks))), CHUNKS_PER_DOCUMENT)
+    place, ordinal = divmod(int(rng.integers(chunks_in(connection, plan.chunks))), CHUNKS_PER_DOCUMENT)
     document = document_key(connection, place)
-    text = Chunk.objects.values_list("text", flat=True).get(document_id=document, ordinal=ordinal)
+    chunk = (
+        Chunk.objects.select_related("document")
+        .only("text", "document__title")
+        .get(document_id=document, ordinal=ordinal)
+    )
     embedding = Embedding.objects.get(document_id=document, ordinal=ordinal)
-    words = rng.permutation(sorted(set(text.split())))[: rng.integers(*_QUERY_WORDS, endpoint=True)]
-    vector = unit(embedding.vector.to_numpy().astype(np.float32) + noise(rng, 1)[0])
-    return SyntheticQuery(" ".join(words), vector)
+    plain = sorted(set(plain_words(chunk.text)))
+    words = rng.permutation(plain)[: rng.integers(*_QUERY_WORDS, endpoint=True)]
+    name = [chunk.document.title] if rng.random() < _NAMED_SHARE else []
+    apart = noise(rng, 1)[0] if plan.nested else noise(rng, 1)[0] @ mixing()
+    vector = unit(embedding.vector.to_numpy().astype(np.float32) + apart)
+    return SyntheticQuery(" ".join((*words, *name)), vector)

@@ -27,6 +27,21 @@ SELECT
     chunk.quality,
     chunk.quality_parts,
     chunk.simhash,
+    chunk.salience,
+    chunk.minhash,
+    coalesce(document.metadata ->> 'memory_kind', '') AS memory_kind,
+    (
+        coalesce(document.metadata ->> 'memory_confirmed', '') = 'yes'
+        OR EXISTS (
+            SELECT
+            FROM retrieval_judgment AS judgment
+            WHERE
+                judgment.document_id = wanted.document_id
+                AND judgment.content_hash = chunk.content_hash
+                AND judgment.grade >= 2
+        )
+    ) AS is_confirmed,
+    access.accessed_at,
     1 - (embedding.vector <=> %(vector)s::halfvec) AS cosine,
     (
         SELECT json_agg(json_build_array(
@@ -49,4 +64,5 @@ LEFT JOIN retrieval_embedding AS embedding
     ON embedding.document_id = wanted.document_id
     AND embedding.ordinal = wanted.ordinal
     AND embedding.index_id = %(index)s
+LEFT JOIN retrieval_documentaccess AS access ON access.document_id = wanted.document_id
 WHERE chunk.connection_id = ANY(%(scope)s) AND document.connection_id = ANY(%(scope)s)

@@ -3,4 +3,4 @@ SELECT document_id, ordinal, 1 - (vector::halfvec(%(dim)s) <=> %(vector)s::halfv
 FROM retrieval_embedding
 WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
 ORDER BY vector::halfvec(%(dim)s) <=> %(vector)s::halfvec(%(dim)s)
-LIMIT %(depth)s
+LIMIT %(candidates)s

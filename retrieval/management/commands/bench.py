@@ -2,7 +2,7 @@
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final
@@ -13,11 +13,16 @@ from psycopg import Error as ServerError
 from tqdm import tqdm
 
 from corecube.errors import CoreCubeError
+from retrieval.evaluate.bench.budget import BudgetRow
 from retrieval.evaluate.bench.chat import ChatPhase, ChatReport, bench_chat
 from retrieval.evaluate.bench.corpus import Progress
 from retrieval.evaluate.bench.plan import Plan
 from retrieval.evaluate.bench.push import PushReport, bench_push
 from retrieval.evaluate.bench.runner import BenchReport, ScopeFigures, bench
+from retrieval.evaluate.bench.synthesis import DIM
+from retrieval.evaluate.bench.workload import KnownQueries
+from retrieval.index.scans import ScanChoice
+from retrieval.models import EmbeddingIndex
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
 _MIB: Final = 2**20
@@ -36,6 +41,17 @@ class Command(BaseCommand):
         )
         parser.add_argument("--queries", type=int, default=200, help="timed searches per scope (default: 200)")
         parser.add_argument("--seed", type=int, default=0, help="another seed, other chunks and queries (default: 0)")
+        parser.add_argument(
+            "--scan", choices=[*EmbeddingIndex.Scan.values], default="halfvec", help="what the HNSW index is walked by"
+        )
+        parser.add_argument(
+            "--scan-dimensions",
+            type=int,
+            default=0,
+            metavar="N",
+            help=f"components of a prefix, of {DIM} (default: a third)",
+        )
+        parser.add_argument("--oversample", type=float, default=0.0, metavar="X", help="candidates for each hit wanted")
         parser.add_argument("--keep", action="store_true", help="keep the database; a run with the same chunks uses it")
         parser.add_argument(
             "--push", type=int, metavar="N", help="instead: push N small documents over the API and take them in"
@@ -44,6 +60,7 @@ class Command(BaseCommand):
             "--chat", type=int, metavar="N", help="instead: stream N answers from a web server on the sample company"
         )
         parser.add_argument("--streams", type=int, default=50, help="answers that are read at once (default: 50)")
+        parser.add_argument("--no-first", action="store_true", help="leave the first search of a new process out")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -69,9 +86,10 @@ class Command(BaseCommand):
             scopes=tuple(options["scope"]),
             queries=options["queries"],
             seed=options["seed"],
+            scan=_scan(options),
         )
         with self._bar() as progress:
-            return bench(plan, keep=options["keep"], progress=progress)
+            return bench(plan, keep=options["keep"], first=not options["no_first"], progress=progress)
 
     def _push(self, options: dict[str, Any]) -> PushReport:
         with self._bar() as progress:
@@ -102,15 +120,40 @@ def _told(report: BenchReport | PushReport | ChatReport) -> Iterator[str]:
 def _lines(report: BenchReport) -> Iterator[str]:
     kept = ", kept from an earlier run" if report.reused else ""
     yield f"{report.preset}, {report.chunks:,} chunks, vectors of {report.dim}, seed {report.seed}{kept}"
+    yield _walk(report.scan)
     yield from _table("built in seconds", report.build_seconds_by_step, report.build_seconds, 1)
     yield from _table("index MiB", report.index_bytes_by_name, report.index_bytes, _MIB)
     for scope in report.scopes:
         yield from _scope_lines(scope)
     yield ""
-    yield f"Peak memory of this process, not of the server: {report.peak_rss_bytes / _MIB:.0f} MiB."
-    yield "Queries are not embedded here: the encoder is a stand-in that knows their vectors."
-    if report.encoder_ms:
-        yield f"The installed model takes {report.encoder_ms['p50']:.1f} ms for one query (p50)."
+    yield from _first_lines(report)
+    server = "on another machine" if report.server_bytes is None else f"{report.server_bytes / _MIB:,.0f} MiB"
+    yield f"Memory at the end: this process {report.rss_bytes / _MIB:,.0f} MiB, the database server {server}."
+    yield f"Peak memory of this process, making up the documents included: {report.peak_rss_bytes / _MIB:,.0f} MiB."
+    if report.embedded_by:
+        yield f"Each query was read by {report.embedded_by}; the vector is a known one, as the words are made up."
+    else:
+        yield "No model is on this machine: the queries' vectors are known ones, and nothing was embedded."
+
+
+def _scan(options: dict[str, Any]) -> ScanChoice:
+    """Return the scan that was asked for; raise ConfigError."""
+    prefix = options["scan"] == EmbeddingIndex.Scan.PREFIX
+    dim = options["scan_dimensions"] or (DIM // 3 if prefix else 0)
+    return ScanChoice(options["scan"], dim, options["oversample"]).of(KnownQueries({}))
+
+
+def _walk(scan: Mapping[str, Any]) -> str:
+    first = f" of {scan['dim']} components" if scan["dim"] else ""
+    return f"The HNSW index is walked by {scan['scan']}{first}, {scan['oversample']:g} candidates a hit at the least."
+
+
+def _first_lines(report: BenchReport) -> Iterator[str]:
+    p95 = report.latency_ms["total"]["p95"]
+    for it in report.first_searches:
+        how = f"after {it.warm_up_seconds:.1f} s of warming up" if it.is_warmed else "without warming up"
+        times = f", {it.milliseconds / p95:.1f} times the p95" if p95 else ""
+        yield f"First search of a new process {how}: {it.milliseconds:.0f} ms{times}."
 
 
 def _table(title: str, rows: Mapping[str, float], total: float, unit: int) -> Iterator[str]:
@@ -124,10 +167,23 @@ def _scope_lines(scope: ScopeFigures) -> Iterator[str]:
     recall = "" if scope.recall_against_exact is None else f", recall against exact {scope.recall_against_exact:.3f}"
     yield ""
     yield f"  scope {scope.scope_percent} %, {scope.queries} queries{recall}"
-    yield f"  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}"
+    walk = scope.walk_ms
+    yield f"  the HNSW walk alone: recall {scope.walk_recall:.3f}, p50 {walk['p50']:.1f} ms, p95 {walk['p95']:.1f} ms"
+    yield f"  {'ms':<16} {'p50':>8} {'p95':>8} {'p99':>8}"
     for stage, row in scope.latency_ms.items():
-        yield f"  {stage:<12} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
+        yield f"  {stage:<16} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
     yield "  " + ", ".join(f"{code} {count}" for code, count in scope.notes.items())
+    if scope.budget:
+        yield from _budget_lines(scope.budget)
+
+
+def _budget_lines(rows: Iterable[BudgetRow]) -> Iterator[str]:
+    yield ""
+    yield f"  {'step, ms':<16} {'budget':>8} {'p50':>8} {'p95':>8}"
+    for row in rows:
+        budget = "" if row.budget_ms is None else f"{row.budget_ms:g}"
+        over = "" if row.is_kept else "  over"
+        yield f"  {row.step:<16} {budget:>8} {row.taken_ms['p50']:>8.2f} {row.taken_ms['p95']:>8.2f}{over}"
 
 
 def _push_lines(report: PushReport) -> Iterator[str]:

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from corecube.errors import CoreCubeError
 from retrieval.index.embedding_index import clear_dropped, kept_indexes, progress
+from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.ingest.reindex import build_index
 from retrieval.models import EmbeddingIndex
@@ -27,6 +28,13 @@ class Command(BaseCommand):
         start.add_argument("--dimensions", type=int, default=0, help="components to keep (default: all)")
         start.add_argument("--next", action="store_true", help="the service that CORECUBE_NEXT_EMBEDDER describes")
         start.add_argument("--mode", choices=[*EmbeddingIndex.Mode.values], default="", help="default: as configured")
+        start.add_argument(
+            "--scan", choices=[*EmbeddingIndex.Scan.values], default="halfvec", help="what searches walk it by"
+        )
+        start.add_argument("--scan-dimensions", type=int, default=0, help="components that a prefix has")
+        start.add_argument(
+            "--oversample", type=float, default=0.0, help="candidates for each hit (default: the scan's)"
+        )
         start.add_argument("--wait", action="store_true", help="build it here instead of in a worker")
         build = actions.add_parser("build", help="build the unfinished index here; goes on where a build stopped")
         build.add_argument("index", type=int, nargs="?", help="default: the one that is building")
@@ -42,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _status(self, _: dict[str, Any]) -> None:
-        self.stdout.write(_row("index", "state", "model", "dim", "mode", "chunks", "per second", "time left"))
+        self.stdout.write(_row("index", "state", "model", "dim", "mode", "scan", "chunks", "per second", "time left"))
         for row in kept_indexes():
             self.stdout.write(_described(row))
             if row.problem:
@@ -50,7 +58,8 @@ class Command(BaseCommand):
 
     def _start(self, options: dict[str, Any]) -> None:
         choice = indexes.chosen(model=options["model"], dim=options["dimensions"], next_service=options["next"])
-        row = indexes.start_index(choice, actor=None, mode=options["mode"], queue=not options["wait"])
+        scan = ScanChoice(options["scan"], options["scan_dimensions"], options["oversample"])
+        row = indexes.start_index(choice, actor=None, mode=options["mode"], scan=scan, queue=not options["wait"])
         self.stdout.write(f"Embedding index {row.pk} with {row.model}, {row.dim} numbers.")
         if options["wait"]:
             self._build({"index": row.pk})
@@ -93,9 +102,9 @@ def _described(row: EmbeddingIndex) -> str:
     made = progress(row)
     left = "" if made.seconds_left is None else f"{made.seconds_left:.0f} s"
     rate = f"{made.rate:.0f}" if made.rate else ""
-    return _row(
-        row.pk, _state(row, made.missing), row.model, row.dim, row.mode, f"{made.done}/{made.chunks}", rate, left
-    )
+    scan = f"{row.scan} {row.scan_dim}" if row.scan_dim else row.scan
+    done = f"{made.done}/{made.chunks}"
+    return _row(row.pk, _state(row, made.missing), row.model, row.dim, row.mode, scan, done, rate, left)
 
 
 def _state(row: EmbeddingIndex, missing: int) -> str:
@@ -103,5 +112,5 @@ def _state(row: EmbeddingIndex, missing: int) -> str:
 
 
 def _row(*cells: object) -> str:
-    widths = (6, 9, 28, 5, 11, 17, 10, 0)
+    widths = (6, 9, 28, 5, 11, 11, 17, 10, 0)
     return " ".join(f"{cell!s:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

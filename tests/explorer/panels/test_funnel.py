@@ -6,7 +6,7 @@ import pytest
 
 from explorer.panels.drops import labels_of
 from explorer.panels.funnel import funnel, milliseconds, settings_of
-from retrieval.config import PresetConfig
+from retrieval.config import CorecubeConfig
 from retrieval.types import Note, Span
 
 
@@ -73,6 +73,6 @@ def test_milliseconds(seconds, words):
 
 
 def test_a_stage_shows_the_numbers_that_it_ran_with():
-    settings = {setting.key: setting.value for setting in settings_of("fuse", PresetConfig())}
+    settings = {setting.key: setting.value for setting in settings_of("fuse", CorecubeConfig())}
     assert settings == {"fusion.rank_constant": 60, "fusion.pool": 160}
-    assert settings_of("access", PresetConfig()) == ()
+    assert settings_of("access", CorecubeConfig()) == ()

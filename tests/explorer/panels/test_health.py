@@ -9,7 +9,9 @@ from django.utils import timezone
 from corecube.env import Origin, Reading
 from corecube.health import DatabaseFacts
 from explorer.panels.health import health_rows, overall, setting_rows, size
+from retrieval.bm25.status import Bm25Status
 from retrieval.health import Part, State
+from retrieval.index.outbox import Lag
 from retrieval.installation import Disk, Installation
 from retrieval.models import EmbeddingIndex, Worker
 
@@ -24,7 +26,7 @@ def worker(seconds_ago=2, pid=7):
 
 def installation(**changes):
     well = Installation(
-        parts={name: Part(State.OK) for name in ("database", "model", "reranker")},
+        parts={name: Part(State.OK) for name in ("database", "model", "reranker", "bm25")},
         database=DatabaseFacts("18.4", "0.8.5", 15_400_000, 6, 100),
         pool={"pool_size": 2, "pool_max": 24},
         model="bge-small",
@@ -44,13 +46,21 @@ def rows(**changes):
 
 def test_an_installation_that_is_well_says_so_part_by_part():
     found = rows()
-    assert [row.tone for row in found.values()] == ["good"] * 7
+    assert [row.tone for row in found.values()] == ["good"] * 8
     assert (
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."
     )
+    assert found["bm25"].detail == "This machine keeps none."
     assert found["workers"].detail == "1 worker: vm:7, up since 3 hours ago."
     assert overall(tuple(found.values())).detail == "Every part works."
+
+
+def test_the_bm25_index_tells_its_size_and_how_far_behind_it_is():
+    status = Bm25Status(is_kept=True, is_readable=True, is_current=True, chunks=1204, bytes=3_400_000)
+    assert rows(bm25=status)["bm25"].detail == "1,204 chunks, 3.4 MB, up to date."
+    behind = replace(status, lag=Lag(1, 7.4))
+    assert rows(bm25=behind)["bm25"].detail == "1,204 chunks, 3.4 MB, 1 transaction or 7 s behind."
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ import pytest
 from corecube.models import User
 from explorer.forms import TunablesForm
 from explorer.panels.presets import change_rows, field_sections, preset_row, version_rows
-from retrieval.config import PresetConfig
+from retrieval.config import CorecubeConfig
 from retrieval.configuration import Configuration
 from retrieval.models import PresetVersion
 from retrieval.presets import PRESETS
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
-CONFIG = PresetConfig()
+CONFIG = CorecubeConfig()
 
 
 def version(number, status, **fields):

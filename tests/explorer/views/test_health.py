@@ -19,6 +19,7 @@ def test_an_admin_sees_every_part_the_versions_and_the_settings(browse, settings
         "model",
         "index",
         "reranker",
+        "bm25",
         "workers",
         "queue",
         "disk",

@@ -64,6 +64,20 @@ def test_an_admin_sees_the_models_and_the_indexes(browse, second):
     assert "Begin an index" not in page(response)
 
 
+def test_the_table_of_models_is_there_to_choose_from(browse, world):
+    response = browse("alice").get("/models/")
+    assert 'data-model="mxbai-embed-large-v1"' in page(response)
+    choices = dict(response.context["form"].fields["model"].choices)
+    assert choices["arctic-embed-l-v2.0"] == "arctic-embed-l-v2.0 (not on this machine)"
+
+
+def test_a_listed_model_that_is_not_here_is_refused_and_one_reads_how_to_get_it(browse, world, settings, tmp_path):
+    settings.CORECUBE_MODELS_DIR = tmp_path
+    response = browse("alice").post("/models/indexes/", {"model": "gte-small", "mode": "chunk_first"})
+    assert response.status_code == 409
+    assert "manage.py models fetch gte-small" in page(response)
+
+
 def test_the_progress_is_a_part_of_the_page(browse, second, htmx):
     whole, part = browse("alice").get("/models/"), browse("alice").get("/models/", headers=htmx)
     assert 'id="indexes"' in page(whole)
@@ -85,6 +99,31 @@ def test_an_index_is_begun_and_handed_to_a_worker(
     assert actions() == [("index.started", "alice", str(row.pk))]
 
 
+def test_an_index_is_begun_with_another_walk_over_the_same_model(browse, world, monkeypatch, queued):
+    class Same:
+        source = "local:hash"
+
+        def load(self):
+            return HashEncoder()
+
+    monkeypatch.setattr(indexes, "chosen", lambda **_: Same())
+    monkeypatch.setattr("explorer.views.models._choices", lambda: {"choices": [("hash", "hash")]})
+    sent = {"model": "hash", "mode": "chunk_first", "scan": "binary", "oversample": "6"}
+    assert browse("alice").post("/models/indexes/", sent).status_code == 302
+    row = EmbeddingIndex.objects.get(status="building")
+    assert (row.scan, row.oversample) == ("binary", 6)
+    assert "a bit a component, 6 candidates a hit" in page(browse("alice").get("/models/"))
+
+
+def test_a_prefix_is_refused_where_the_model_was_not_trained_so(browse, world, monkeypatch):
+    monkeypatch.setattr("explorer.views.models._choices", lambda: {"choices": [("hash", "hash")]})
+    monkeypatch.setattr(indexes, "chosen", lambda **_: Choice())
+    sent = {"model": "hash", "mode": "chunk_first", "scan": "prefix", "scan_dimensions": "16"}
+    response = browse("alice").post("/models/indexes/", sent)
+    assert response.status_code == 409
+    assert "was not trained so" in page(response)
+
+
 @pytest.mark.parametrize(
     ("sent", "status"),
     [
@@ -92,6 +131,8 @@ def test_an_index_is_begun_and_handed_to_a_worker(
         ({"model": "../etc"}, 422),
         ({"model": "hash", "dimensions": "0"}, 422),
         ({"model": "hash", "mode": "sideways"}, 422),
+        ({"model": "hash", "scan": "sideways"}, 422),
+        ({"model": "hash", "scan": "binary", "oversample": "0.5"}, 422),
     ],
 )
 def test_what_cannot_be_built_is_refused(browse, world, sent, status, monkeypatch):

@@ -54,7 +54,7 @@ def test_the_tools_are_listed_with_what_they_read_and_return(server, world, mode
         "search": ["preset", "query", "top_k"],
         "fetch": ["id"],
         "recall": ["budget_tokens", "project", "query"],
-        "remember": ["kind", "project", "text", "title"],
+        "remember": ["confirmed", "kind", "project", "text", "title"],
     }
     assert all(it.input_schema["additionalProperties"] is False and it.output_schema for it in tools)
 

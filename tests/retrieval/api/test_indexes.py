@@ -52,6 +52,18 @@ class Choice:
         return Other(dim=32)
 
 
+def test_an_index_begins_with_a_scan_and_says_so(world, post, get, monkeypatch, queued):
+    monkeypatch.setattr(indexes, "chosen", lambda **_: Choice())
+    secret = world.key("alice")
+    refused = post("/api/v1/indexes", {"scan": "prefix", "scan_dimensions": 16, "mode": "chunk_first"}, secret)
+    assert refused.status_code == 422
+    assert "was not trained so" in refused.content.decode()
+    begun = post("/api/v1/indexes", {"scan": "int8", "oversample": 3, "mode": "chunk_first"}, secret).json()
+    assert (begun["scan"], begun["scan_dimensions"], begun["oversample"]) == ("int8", 0, 3)
+    assert [it["scan"] for it in get("/api/v1/indexes", secret).json()] == ["halfvec", "int8"]
+    assert post("/api/v1/indexes", {"scan": "binary", "oversample": 100}, secret).status_code == 422
+
+
 @pytest.fixture
 def models(world, monkeypatch):
     found = {"hash": HashEncoder(), "other": Other(dim=32)}

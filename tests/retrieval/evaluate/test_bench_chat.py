@@ -145,7 +145,7 @@ def test_answers_are_streamed_and_the_installation_is_left_alone():
         ("alone", 1, 10, {}),
         ("crowd", 5, 10, {}),
     ]
-    assert all(0 < it["first_ms"]["p50"] <= it["total_ms"]["p50"] for it in report["phases"])
+    assert all(it[name]["p50"] > 0 for it in report["phases"] for name in ("joining_ms", "first_ms", "total_ms"))
     assert [point["answers"] for point in report["points"]] == list(range(1, 11))
     assert report["connections_at_work"] == 0
     assert connection.settings_dict["NAME"] == application

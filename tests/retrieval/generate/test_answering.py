@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from corecube.access import Principal
 from corecube.errors import UnavailableError
 from corecube.models import User
-from retrieval.config import PresetConfig
+from retrieval.config import CorecubeConfig
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.answering import Answering, answer_events, answered, note, prepare
 from retrieval.generate.events import Cited, Done, Failed, Text
@@ -36,7 +36,7 @@ def answering():
 
     def make(*providers, passages=(QUEUE, STAGING), notices=(), answerability=None, **more):
         state = SimpleNamespace(vector=None, terms=QueryTerms(), passages=passages, answerability=answerability)
-        preset = Preset("corecube", "Hybrid.", PresetConfig(), lambda *_: None)
+        preset = Preset("corecube", "Hybrid.", CorecubeConfig(), lambda *_: None)
         return Answering(
             outcome=SearchOutcome(uuid.UUID(int=1), preset, "v", state),
             principal=Principal(User(username="alice")),

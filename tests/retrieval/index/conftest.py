@@ -10,6 +10,8 @@ from pgvector import HalfVector
 
 from corecube.access import scope_for
 from retrieval import runtime
+from retrieval.index.statements import statement
+from retrieval.index.writer import create_vector_index
 from retrieval.models import Document
 
 
@@ -37,6 +39,13 @@ def alice(world):
 @pytest.fixture
 def bob(world):
     return scope_for(world.principal("bob"))
+
+
+def rebuild(index):
+    """Give an embedding index the HNSW index of its scan in place of the one that it has."""
+    with database.cursor() as cursor:
+        cursor.execute(statement("drop_hnsw") % {"index": index.id})
+    create_vector_index(index)
 
 
 @pytest.fixture

@@ -1,12 +1,15 @@
 """How PostgreSQL runs the search statements: a plan that changes costs a factor, not a percent."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from django.db import connection as database
 from pgvector import HalfVector
 
 from retrieval.index import statements, store
+from retrieval.index.scans import dense_statement
+from tests.retrieval.index.conftest import rebuild
 
 _WEIGHTS = [0.1, 0.5, 0.7, 1.0]
 
@@ -44,6 +47,8 @@ def vector(index, unit, bob):
         "dim": index.dim,
         "scope": bob.connection_ids,
         "depth": 10,
+        "candidates": 40,
+        "scan_dim": 16,
     }
 
 
@@ -88,6 +93,18 @@ def test_the_hnsw_statement_walks_the_hnsw_index_alone(vector, index, many):
     plan = plan_of(statements.DENSE_HNSW, vector, store.ONLY_THE_HNSW_INDEX)
     assert indexes(plan) == {f"retrieval_embedding_hnsw_{index.id}"}
     assert [node["Node Type"] for node in plan] == ["Limit", "Index Scan"]
+
+
+@pytest.mark.parametrize("scan", ["int8", "binary", "prefix"])
+def test_a_quantised_statement_walks_its_hnsw_index_alone_and_then_compares_whole_vectors(vector, index, many, scan):
+    walked = replace(index, scan=scan, scan_dim=16)
+    rebuild(walked)
+    plan = plan_of(dense_statement(scan, index.dim), vector, store.ONLY_THE_HNSW_INDEX)
+    assert indexes(plan) == {f"retrieval_embedding_hnsw_{index.id}"}
+    assert scans(plan, "retrieval_embedding") == {"Index Scan"}
+    assert not {"Gather", "Gather Merge"} & {node["Node Type"] for node in plan}
+    [found] = [node for node in plan if "Index Name" in node]
+    assert "<=>" not in found["Order By"] or scan == "prefix"
 
 
 def test_the_exact_statement_reads_the_scope_by_its_index(vector, spread):

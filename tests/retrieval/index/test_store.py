@@ -14,7 +14,7 @@ from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Chunk, Document
 from retrieval.query import read_query
 from retrieval.ranking import idf
-from retrieval.types import Term
+from retrieval.types import RequestFilter, Term
 
 SEARCH = TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
 ENGLISH = ["english"]
@@ -116,7 +116,7 @@ def test_every_leg_returns_only_what_conditions_leave_of_the_scope(world, alice,
     kept = kept_by(Conditions(each), scope=alice, timeout_seconds=5)
     assert (kept.names, kept.facts) == (("author", "year"), ('["Ada", "2025"]',))
     query, term = unit(10)[0], Term("rollback", 3, 1.0)
-    both = {"scope": alice, "depth": 50, "timeout_seconds": 5, "kept": kept}
+    both = {"scope": alice, "depth": 50, "timeout_seconds": 5, "kept": RequestFilter(kept=kept)}
     near, words = {"index": index, **both}, {"terms": [term], "search": SEARCH, "most": 50, **both}
     rankings = (
         store.dense_exact(query, **near),

@@ -71,4 +71,5 @@ def test_a_build_that_is_killed_goes_on(environment):
 def vectors(environment):
     """Return how many vectors each index has, the active one first."""
     lines = manage(environment, "indexes", "status").splitlines()[1:]
-    return [int(line.split()[5].partition("/")[0]) for line in lines]
+    counts = [next(word for word in line.split() if "/" in word) for line in lines]
+    return [int(count.partition("/")[0]) for count in counts]

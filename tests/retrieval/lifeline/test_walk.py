@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from retrieval.config import PresetConfig
+from retrieval.config import CorecubeConfig
 from retrieval.deadline import Deadline
 from retrieval.lifeline.types import DocumentProbe, Evidence, StepState, Way
 from retrieval.lifeline.walk import Journey, step_names, steps, ways
@@ -70,7 +70,7 @@ def packing(*numbers):
 
 
 def told(state, document, *stages, evidence=NOTHING):
-    journey = Journey.of(uuid.UUID(int=document), Pipeline(stages).run(state), PresetConfig())
+    journey = Journey.of(uuid.UUID(int=document), Pipeline(stages).run(state), CorecubeConfig())
     return journey, list(steps(journey, evidence))
 
 

@@ -15,7 +15,7 @@ from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.enrich import chat
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass, remove_enrichment
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Chunk, Embedding, TermFrequency
+from retrieval.models import Chunk, Embedding, OutboxEntry, TermFrequency
 
 CONTEXT = "The chunk speaks of the works in hall seven."
 
@@ -101,6 +101,13 @@ def test_questions_find_a_chunk_by_words_that_it_lacks(works, model):
     assert found
     assert {(it.document_id, it.ordinal): list(it.vector.to_numpy()) for it in Embedding.objects.all()} == vectors
     assert counts_of(works) == true_counts_of(works)
+
+
+def test_what_was_written_is_told_to_whoever_follows(works, model):
+    OutboxEntry.objects.all().delete()
+    enrich(works)
+    told = set(OutboxEntry.objects.filter(deleted=False).values_list("document_id", flat=True))
+    assert told == set(chunks_of(works).values_list("document_id", flat=True))
 
 
 def test_a_pass_takes_no_more_than_its_ceiling(works, model, settings):

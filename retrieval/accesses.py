@@ -1,0 +1,86 @@
+"""When documents were last read: noted in memory at once, written by one statement every few seconds.
+
+A document counts as read when somebody opens it (its page, the API's document, an agent's fetch), and when a passage
+of it was handed to a reader: cited in an answer, packed for `recall`. To be listed among hits is not to be read: a
+document would become recent by being found, and be found because it is recent.
+"""
+
+import atexit
+import logging
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import Error
+from django.utils import timezone
+
+from retrieval.index.accesses import Access, let_go, write_accesses
+
+logger = logging.getLogger(__name__)
+
+#: Documents that are kept at the most while nothing can be written; beyond them the new ones are forgotten.
+_MOST: Final = 10_000
+
+
+@dataclass
+class AccessBuffer:
+    """What was read and is not written yet; safe to use from several threads."""
+
+    _noted: dict[UUID, Access] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, documents: Iterable[UUID], at: datetime) -> bool:
+        """Note that documents were read; return whether nothing waited to be written before."""
+        with self._lock:
+            was_empty = not self._noted
+            for document in set(documents):
+                known = self._noted.get(document)
+                if known is not None:
+                    self._noted[document] = Access(max(known.at, at), known.times + 1)
+                elif len(self._noted) < _MOST:
+                    self._noted[document] = Access(at, 1)
+            return was_empty and bool(self._noted)
+
+    def take(self) -> dict[UUID, Access]:
+        """Return what was noted, and forget it."""
+        with self._lock:
+            noted, self._noted = self._noted, {}
+            return noted
+
+
+_buffer: Final = AccessBuffer()
+
+
+def note_accesses(documents: Iterable[UUID]) -> None:
+    """Note that somebody reads these documents now. Nothing is written here, and no reader waits."""
+    seconds = settings.CORECUBE_ACCESS_SECONDS
+    if seconds and _buffer.note(documents, timezone.now()):
+        timer = threading.Timer(seconds, _write_in_thread)
+        timer.daemon = True
+        timer.start()
+
+
+def flush_accesses() -> int:
+    """Write what was noted and return of how many documents; what cannot be written is forgotten, and logged."""
+    noted = _buffer.take()
+    try:
+        write_accesses(noted)
+    except Error:
+        logger.warning("accesses.lost documents=%d", len(noted), exc_info=True)
+        return 0
+    return len(noted)
+
+
+def _write_in_thread() -> None:
+    """Write, and give the thread's database connection back."""
+    try:
+        flush_accesses()
+    finally:
+        let_go()
+
+
+atexit.register(_write_in_thread)

@@ -1,0 +1,127 @@
+"""Where BM25 indexes lie: a folder with numbered builds, and a pointer to the one that is searched. No Django.
+
+    CURRENT      the number of the build that is searched; written whole or not at all
+    ID           what this folder is called among those that follow the database
+    lock         held by whoever writes
+    7/           a build: tantivy's files, and about.json, which says what it was made from
+
+A build that CURRENT does not name is being written, or was cut off; the next writer removes it.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from corecube.locks import open_lock, try_exclusive
+
+_CURRENT: Final = "CURRENT"
+_ABOUT: Final = "about.json"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a build was made from; one of something else cannot be followed."""
+
+    schema: int
+    #: PostgreSQL's name for the language whose words are stemmed.
+    language: str
+    #: The database's history: another server, a restored copy and a promoted one have another.
+    database: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """The folder of one installation's BM25 indexes on this machine."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """What it is called among the followers; made up when it is first asked for."""
+        file = self.path / "ID"
+        if not file.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            _write(file, uuid4().hex[:8])
+        return file.read_text(encoding="utf-8").strip()
+
+    @property
+    def current(self) -> Path | None:
+        """The build that is searched; None when there is none."""
+        try:
+            number = (self.path / _CURRENT).read_text(encoding="utf-8").strip()
+        except OSError:
+            return None
+        build = self.path / number
+        return build if number.isdigit() and build.is_dir() else None
+
+    def about(self, build: Path) -> About | None:
+        """Return what a build was made from; None where it does not say."""
+        try:
+            return About(**json.loads((build / _ABOUT).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Hold the folder for writing; False, at once, while another process or thread does."""
+        lock = open_lock(self.path / "lock")
+        try:
+            yield try_exclusive(lock)
+        finally:
+            os.close(lock)
+
+    def begin(self, about: About) -> Path:
+        """Return a new, empty build that is not searched yet. The caller holds the lock."""
+        self.clear()
+        build = self.path / str(1 + max(self._numbers(), default=0))
+        build.mkdir()
+        _write(build / _ABOUT, json.dumps(asdict(about)))
+        return build
+
+    def switch(self, build: Path) -> None:
+        """Let searches use a build from now on, and remove the one before. The caller holds the lock."""
+        _write(self.path / _CURRENT, build.name)
+        self.clear()
+
+    def size(self) -> int:
+        """Return the bytes of the build that is searched."""
+        build = self.current
+        return sum(_bytes(it) for it in build.iterdir()) if build else 0
+
+    def clear(self) -> None:
+        """Remove every build that is not searched; who has one open goes on reading it. The caller holds the lock."""
+        current = self.current
+        for number in self._numbers():
+            if current is None or current.name != str(number):
+                shutil.rmtree(self.path / str(number), ignore_errors=True)
+
+    def _numbers(self) -> list[int]:
+        return [int(it.name) for it in self.path.iterdir() if it.name.isdigit()]
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # merged away meanwhile
+        return 0
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a small file so that it is there whole or not at all, also after a loss of power."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    with draft.open("w", encoding="utf-8") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    draft.replace(file)
+    descriptor = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,170 @@
+"""Keeping the BM25 index of this machine as the database is: following the outbox, and building anew.
+
+An index follows by transaction id, and its own commit says how far it is, so that the two cannot disagree. What is
+taken over twice is the same as once: all of a document's chunks are taken out, and those that it has now are put in.
+So it may be killed at any moment.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from corecube.models import Connection
+from retrieval.bm25 import schema
+from retrieval.bm25.folder import About, Folder
+from retrieval.bm25.reader import Reader, readable
+from retrieval.bm25.texts import ChunkTexts
+from retrieval.bm25.writer import Writer
+from retrieval.errors import Bm25UnavailableError
+from retrieval.index import outbox
+
+logger = logging.getLogger(__name__)
+
+#: Called with the chunks that are in the index so far.
+Progress = Callable[[int], None]
+#: Changes between two commits, and documents whose chunks are read together.
+_CHANGES_AT_ONCE: Final = 2_000
+_DOCUMENTS_AT_ONCE: Final = 200
+_BUILD_THREADS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What one pass did."""
+
+    #: Transactions up to this one are in the index.
+    position: int
+    #: Changes that were taken over.
+    changes: int
+    #: Whether the index was built anew.
+    is_rebuilt: bool = False
+
+
+def folder() -> Folder:
+    """Return the folder of this installation's BM25 indexes on this machine."""
+    return Folder(settings.CORECUBE_BM25_DIR)
+
+
+def follow(where: Folder | None = None, progress: Progress = lambda _: None) -> Followed | None:
+    """Take over what changed; without an index that can follow, build one. None while another process does it."""
+    where = where or folder()
+    with where.locked() as held:
+        if not held:
+            return None
+        where.clear()
+        position = _position(where)
+        if position is None:
+            return _rebuilt(where, progress)
+        try:
+            return Followed(*_followed(where, position))
+        except Bm25UnavailableError as error:
+            logger.warning("bm25.broken error=%r", error.__cause__ or error)
+            return _rebuilt(where, progress)
+
+
+def rebuild(where: Folder | None = None, progress: Progress = lambda _: None) -> Followed | None:
+    """Build the index anew beside the one that is searched, and switch; None while another process writes."""
+    where = where or folder()
+    with where.locked() as held:
+        return _rebuilt(where, progress) if held else None
+
+
+def keep_up() -> bool:
+    """Follow where this machine keeps an index; return whether it is well, and log what is wrong with it."""
+    if not settings.CORECUBE_BM25:
+        return True
+    try:
+        follow()
+    except (Bm25UnavailableError, OSError) as error:
+        logger.warning("bm25.failed error=%r", error.__cause__ or error)
+        return False
+    return True
+
+
+def wanted_about() -> About:
+    """Return what an index is made from that can follow this database."""
+    return About(schema.SCHEMA_VERSION, settings.CORECUBE_TEXT_SEARCH_CONFIG, outbox.history())
+
+
+def follower_name(where: Folder) -> str:
+    """Return what an index is called among the followers."""
+    return f"{outbox.BM25}{where.id}"
+
+
+def _position(where: Folder) -> int | None:
+    """Return how far the index is; None where there is none that can follow: a broken one, or another database's."""
+    build = where.current
+    if build is None or where.about(build) != wanted_about():
+        return None
+    try:
+        position = Reader(where).view().position
+    except Bm25UnavailableError as error:
+        logger.warning("bm25.unreadable build=%s error=%r", build.name, error.__cause__ or error)
+        return None
+    # A position that no transaction has reached is of another past.
+    return position if outbox.pruned_up_to() <= position < outbox.newest() else None
+
+
+def _followed(where: Folder, position: int) -> tuple[int, int]:
+    """Take over all that is settled by now; return the new position, and how many changes that took."""
+    before = outbox.horizon()
+    build, changes = where.current, 0
+    try:
+        while entries := outbox.entries(after=position, before=before, most=_CHANGES_AT_ONCE):
+            with readable(), Writer(_existing(build), settings.CORECUBE_TEXT_SEARCH_CONFIG) as writer:
+                _replace(writer, sorted({entry.document_id for entry in entries}))
+                writer.commit(entries[-1].transaction_id)
+            position, changes = entries[-1].transaction_id, changes + len(entries)
+    finally:
+        outbox.follows(follower_name(where), position)
+    if changes:
+        logger.info("bm25.followed changes=%d position=%d", changes, position)
+    return position, changes
+
+
+def _replace(writer: Writer, documents: list[UUID]) -> None:
+    languages = _languages()
+    for first in range(0, len(documents), _DOCUMENTS_AT_ONCE):
+        some = documents[first : first + _DOCUMENTS_AT_ONCE]
+        writer.replace(some, _texts(some, languages))
+
+
+def _rebuilt(where: Folder, progress: Progress) -> Followed:
+    """Build from the documents as they are while it goes on; what changes meanwhile has a later transaction."""
+    position = outbox.horizon() - 1
+    outbox.follows(follower_name(where), min(position, _position(where) or position))
+    build = where.begin(wanted_about())
+    with readable(), Writer(build, settings.CORECUBE_TEXT_SEARCH_CONFIG, threads=_BUILD_THREADS) as writer:
+        chunks = _add_all(writer, progress)
+        writer.commit(position)
+    where.switch(build)
+    logger.info("bm25.rebuilt build=%s chunks=%d position=%d", build.name, chunks, position)
+    return Followed(*_followed(where, position), is_rebuilt=True)
+
+
+def _add_all(writer: Writer, progress: Progress) -> int:
+    languages, after, chunks = _languages(), UUID(int=0), 0
+    while documents := outbox.documents_after(after, most=_DOCUMENTS_AT_ONCE):
+        chunks += writer.add(_texts(documents, languages))
+        after = documents[-1]
+        progress(chunks)
+    return chunks
+
+
+def _texts(documents: list[UUID], languages: dict[int, str]) -> list[ChunkTexts]:
+    return outbox.chunk_texts(documents, languages=languages, default=settings.CORECUBE_TEXT_SEARCH_CONFIG)
+
+
+def _languages() -> dict[int, str]:
+    return dict(Connection.objects.exclude(language="").values_list("pk", "language"))
+
+
+def _existing(build: Path | None) -> Path:
+    if build is None:
+        raise Bm25UnavailableError
+    return build

@@ -1,0 +1,225 @@
+"""From a question to tantivy's query: terms with the scope's idf, phrases, absences and the scope. No Django.
+
+A chunk's score is the sum over the terms, in every field that holds them, of
+
+    weight * idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length))
+
+with k1 = 1.2 and b = 0.75, which are tantivy's and fixed (Robertson and Zaragoza, 2009). tantivy's idf counts the whole
+index; what hidden chunks hold would show in the scores of visible ones. So each term is weighed by the idf that it has
+in scope, over tantivy's, which leaves the former. Of what is out of scope only the fields' average lengths remain.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from tantivy import FieldType, Occur, Query
+
+from retrieval.bm25 import schema
+from retrieval.bm25.reader import View
+from retrieval.bm25.spelling import humps, spellings
+from retrieval.bm25.writer import microseconds
+from retrieval.query import Clause
+from retrieval.ranking import idf
+from retrieval.types import RequestFilter
+
+_FIELDS: Final = (schema.BODY, schema.TITLE, schema.HEADING, schema.QUESTIONS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, of whom, and what is known of its terms."""
+
+    clauses: Sequence[Clause]
+    #: The connections that may be searched, at least one.
+    connection_ids: Sequence[int]
+    #: PostgreSQL's names for the languages of these.
+    languages: frozenset[str]
+    #: Chunks in scope that hold a stem, where that is known; others are counted in the index.
+    frequencies: Mapping[str, int] = field(default_factory=dict)
+    #: Chunks in scope.
+    corpus_size: int
+    #: What a match in each field of the index counts.
+    weights: Mapping[str, float]
+    kept: RequestFilter = field(default_factory=RequestFilter)
+
+
+@dataclass(frozen=True)
+class Composer:
+    """Makes the query for one view of the index."""
+
+    view: View
+    question: Question
+
+    @cached_property
+    def strict(self) -> Query | None:
+        """What finds the chunks that the question asks for; None for one without anything to search for."""
+        return self._query(self._required)
+
+    @cached_property
+    def relaxed(self) -> Query | None:
+        """The same without what must be there; None where nothing must, and where the question is nothing else.
+
+        Words beside a phrase ask about it, and the chunk that answers need not repeat it.
+        """
+        is_all = all(len(group) > 1 or group[0].is_phrase or group[0].is_excluded for group in self._groups)
+        return None if is_all or not self._required else self._query([])
+
+    def _query(self, required: Sequence[Query]) -> Query | None:
+        if not self._terms and not required:
+            return None
+        parts = [(Occur.Must, self._allowed)]
+        parts += [(Occur.Must, it) for it in required]
+        parts += [(Occur.MustNot, it) for it in self._excluded]
+        if self._terms:
+            parts.append((Occur.Should if required else Occur.Must, _any(self._terms)))
+        return Query.boolean_query(parts)
+
+    @cached_property
+    def _groups(self) -> list[list[Clause]]:
+        """The clauses, with those together that an OR joins."""
+        return _joined(self.question.clauses)
+
+    @cached_property
+    def _terms(self) -> list[Query]:
+        """What scores: the terms of all that is not to be absent."""
+        wanted = [clause.text for group in self._groups for clause in group if not clause.is_excluded]
+        return list(self._scored(wanted))
+
+    @cached_property
+    def _required(self) -> list[Query]:
+        """What must be there: phrases, and one of the words that an OR joins."""
+        required = []
+        for group in self._groups:
+            is_demand = len(group) > 1 or group[0].is_phrase
+            # A word or the absence of another is no demand that an index could meet.
+            if is_demand and not any(clause.is_excluded for clause in group):
+                held = [it for clause in group if (it := self._holds(clause.text))]
+                required += [_unscored(_any(held))] if held else []
+        return required
+
+    @cached_property
+    def _excluded(self) -> list[Query]:
+        """What must not be there."""
+        clauses = (group[0] for group in self._groups if len(group) == 1 and group[0].is_excluded)
+        return [held for clause in clauses if (held := self._holds(clause.text))]
+
+    def _holds(self, text: str) -> Query | None:
+        """Return what matches the chunks that hold a word, or words in this order; None for a text without words."""
+        found = []
+        if self._reads_stems:
+            found.append(_in_order(schema.BODY, schema.stems(self.view.language).analyze(text)))
+        if self._others:
+            found.append(_in_order(schema.PLAIN, schema.words().analyze(text)))
+        return _any(held) if (held := [it for it in found if it]) else None
+
+    def _scored(self, texts: Sequence[str]) -> Iterator[Query]:
+        """Yield a query for each term and field of the texts, each term once."""
+        text = " ".join(texts)
+        whole = f"{text} {' '.join(humps(text))}"
+        if self._reads_stems:
+            for term in dict.fromkeys(schema.stems(self.view.language, asked=True).analyze(whole)):
+                yield from self._weighed(term, _FIELDS, self.question.frequencies.get(term))
+        if self._others:
+            for term in dict.fromkeys(schema.words(*self._others).analyze(whole)):
+                yield from self._weighed(term, (schema.PLAIN,), None)
+        for term in dict.fromkeys(spellings(text)):
+            yield from self._weighed(schema.folded(term), (schema.EXACT,), None)
+
+    def _weighed(self, term: str, names: Sequence[str], frequency: int | None) -> Iterator[Query]:
+        """Yield a query for each field that holds a term, weighed by its idf in scope."""
+        held = {name: count for name in names if (count := self.view.holding(name, term))}
+        if not held:
+            return
+        if frequency is None:
+            frequency = self._count(next(iter(held)), term)
+        rarity = idf(frequency, self.question.corpus_size)
+        for name, count in held.items():
+            if weight := self.question.weights.get(name, 0.0):
+                query = Query.term_query(schema.schema(), name, term, index_option="freq")
+                yield Query.boost_query(query, weight * rarity / idf(count, self.view.entries))
+
+    def _count(self, name: str, term: str) -> int:
+        """Return how many chunks in scope hold a term in a field."""
+        held = Query.term_query(schema.schema(), name, term, index_option="basic")
+        return self.view.count(Query.boolean_query([(Occur.Must, held), (Occur.Must, self._in_scope)]))
+
+    @property
+    def _reads_stems(self) -> bool:
+        return self.view.language in self.question.languages
+
+    @cached_property
+    def _others(self) -> tuple[str, ...]:
+        """The languages in scope whose words stand unstemmed."""
+        return tuple(sorted(self.question.languages - {self.view.language}))
+
+    @cached_property
+    def _in_scope(self) -> Query:
+        numbers = self.question.connection_ids
+        return _unscored(_any([Query.term_query(schema.schema(), schema.CONNECTION, it) for it in numbers]))
+
+    @cached_property
+    def _allowed(self) -> Query:
+        """What matches the chunks in scope that the request's filter keeps, and some that PostgreSQL will drop."""
+        if not self.question.kept:
+            return self._in_scope
+        parts = [self._in_scope, *_since(self.question.kept), *_remembered(self.question.kept)]
+        return _unscored(Query.boolean_query([(Occur.Must, it) for it in parts]))
+
+
+def _joined(clauses: Sequence[Clause]) -> list[list[Clause]]:
+    """Return the clauses with those together that an OR joins."""
+    groups: list[list[Clause]] = []
+    joins = False
+    for clause in clauses:
+        if clause.is_or:
+            joins = True
+        elif joins and groups:
+            groups[-1].append(clause)
+            joins = False
+        else:
+            groups.append([clause])
+    return groups
+
+
+def _in_order(name: str, terms: Sequence[str]) -> Query | None:
+    if len(terms) > 1:
+        return Query.phrase_query(schema.schema(), name, list(terms))
+    return Query.term_query(schema.schema(), name, terms[0], index_option="basic") if terms else None
+
+
+def _since(kept: RequestFilter) -> Iterator[Query]:
+    """Yield what keeps documents that changed from a moment on, and those of which no moment is known."""
+    if kept.since:
+        yield _between(microseconds(kept.since), schema.ALWAYS)
+
+
+def _remembered(kept: RequestFilter) -> Iterator[Query]:
+    """Yield what keeps remembered items of the moment, project and types asked for, and all other documents."""
+    conditions = []
+    if kept.until:
+        conditions.append(_any([_between(-schema.ALWAYS, microseconds(kept.until)), _between(*[schema.ALWAYS] * 2)]))
+    if kept.project:
+        conditions.append(_any(_words(schema.MEMORY_PROJECT, (kept.project, schema.NONE))))
+    if kept.memory_types:
+        conditions.append(_any(_words(schema.MEMORY_KIND, sorted(kept.memory_types))))
+    if conditions:
+        fitting = Query.boolean_query([(Occur.Must, it) for it in conditions])
+        yield _any([*_words(schema.MEMORY_KIND, (schema.NONE,)), fitting])
+
+
+def _words(name: str, values: Iterable[str]) -> list[Query]:
+    return [Query.term_query(schema.schema(), name, str(it), index_option="basic") for it in values]
+
+
+def _between(low: int, high: int) -> Query:
+    return Query.range_query(schema.schema(), schema.CHANGED, FieldType.Integer, low, high)
+
+
+def _any(queries: Sequence[Query]) -> Query:
+    return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, it) for it in queries])
+
+
+def _unscored(query: Query) -> Query:
+    return Query.const_score_query(query, 0.0)

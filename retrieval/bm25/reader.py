@@ -1,0 +1,138 @@
+"""Opening the BM25 index for searches, and reading it. No Django."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+from uuid import UUID
+
+from tantivy import DocAddress, Index, Query, Searcher
+
+from retrieval.bm25 import schema
+from retrieval.bm25.folder import About, Folder
+from retrieval.errors import Bm25UnavailableError
+from retrieval.types import ChunkId
+
+_HALF: Final = 2**64
+#: What a file looks like when it is another one: (inode, time of the last change, size).
+_Look = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The index as it was at one commit."""
+
+    searcher: Searcher
+    language: str
+    #: Transactions up to this one are in it.
+    position: int
+    #: Entries, as tantivy counts them for its idf: those that were taken out and not merged away yet count too.
+    entries: int
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks it holds; the mark is none."""
+        return int(self.searcher.num_docs) - 1
+
+    def best(self, query: Query, depth: int) -> list[tuple[ChunkId, float]]:
+        """Return the chunks with the highest scores, at most `depth`, ties by id; raise Bm25UnavailableError."""
+        with readable():
+            found = self.searcher.search(query, depth, count=False).hits
+            ids = self._ids([address for _, address in found])
+        scored = [(chunk_id, float(score)) for chunk_id, (score, _) in zip(ids, found, strict=True)]
+        return sorted(scored, key=lambda it: (-it[1], it[0]))
+
+    def count(self, query: Query) -> int:
+        """Return how many entries match; raise Bm25UnavailableError."""
+        with readable():
+            return int(self.searcher.search(query, 1, count=True).count)  # type: ignore[attr-defined]  # not in its stubs
+
+    def holding(self, name: str, term: str) -> int:
+        """Return how many entries hold a term in a field, as tantivy counts them for its idf."""
+        return int(self.searcher.doc_freq(name, term))
+
+    def _ids(self, addresses: list[DocAddress]) -> list[ChunkId]:
+        values = (
+            self.searcher.fast_field_values(name, addresses) for name in (schema.HIGH, schema.LOW, schema.ORDINAL)
+        )
+        return [
+            ChunkId(UUID(int=int(high or 0) * _HALF + int(low or 0)), int(ordinal or 0))
+            for high, low, ordinal in zip(*values, strict=True)
+        ]
+
+
+@dataclass(slots=True)
+class Reader:
+    """What a process searches with; it notices by itself when somebody has written or built anew."""
+
+    folder: Folder
+    _lock: Lock = field(default_factory=Lock, repr=False)
+    _opened: "tuple[_Look, Index, About, Path] | None" = field(default=None, repr=False)
+    _view: tuple[_Look, View] | None = field(default=None, repr=False)
+
+    def view(self) -> View:
+        """Return the index as it is now; raise Bm25UnavailableError where there is none, or none that can be read."""
+        with self._lock, readable():
+            pointer = _look(self.folder.path / "CURRENT")
+            if self._opened is None or self._opened[0] != pointer:
+                self._opened, self._view = (pointer, *self._open()), None
+            _, index, about, build = self._opened
+            commit = _look(build / "meta.json")
+            if self._view is None or self._view[0] != commit:
+                index.reload()
+                self._view = (commit, _view(index, about))
+            return self._view[1]
+
+    def _open(self) -> tuple[Index, About, Path]:
+        build = self.folder.current
+        about = self.folder.about(build) if build else None
+        if build is None or about is None or about.schema != schema.SCHEMA_VERSION:
+            raise Bm25UnavailableError
+        index = schema.prepare(Index.open(str(build)), about.language)
+        index.config_reader(reload_policy="manual")
+        return index, about, build
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Raise Bm25UnavailableError for whatever is wrong with the files, tantivy's panics included."""
+    try:
+        yield
+    except (ValueError, OSError, KeyError) as error:
+        raise Bm25UnavailableError from error
+    except BaseException as error:
+        # It can be told by its name alone.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise Bm25UnavailableError from error
+
+
+def _look(file: Path) -> _Look:
+    found = file.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _view(index: Index, about: About) -> View:
+    searcher = index.searcher()
+    query = Query.term_query(schema.schema(), schema.MARK, schema.POSITION)
+    found = searcher.search(query, 1, count=False).hits
+    if not found:
+        raise Bm25UnavailableError
+    address = found[0][1]
+    (position,) = searcher.fast_field_values(schema.POSITION, [address])
+    told = json.loads(query.explain(searcher, address).to_json())
+    return View(searcher, about.language, int(position or 0), int(_told(told, "N, total number of docs")))
+
+
+def _told(explanation: dict[str, Any], what: str) -> float:
+    """Return a number of tantivy's explanation of a score; raise KeyError where it is not there."""
+    waiting = [explanation]
+    while waiting:
+        node = waiting.pop()
+        if node["description"] == what:
+            return float(node["value"])
+        waiting += node.get("details") or []
+    raise KeyError(what)

@@ -1,0 +1,45 @@
+"""`python -m retrieval.evaluate.bench.first_process JSON`: a process's first search, what it took as a JSON object."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import django
+
+
+def main(asked: dict[str, Any]) -> None:
+    """Warm up where that is asked for, search once, and print the figures."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
+    django.setup()
+    # What needs Django's settings is imported once they are there; it is a process's start, not its first search.
+    from django.conf import settings  # noqa: PLC0415
+
+    from retrieval import runtime, warm_up  # noqa: PLC0415
+    from retrieval.evaluate.bench.corpus import bench_principal  # noqa: PLC0415
+    from retrieval.evaluate.bench.plan import Plan  # noqa: PLC0415
+    from retrieval.evaluate.bench.workload import KnownQueries, first_query, installed_model, request_for  # noqa: PLC0415
+    from retrieval.services import search  # noqa: PLC0415
+
+    settings.CORECUBE_BM25_DIR = Path(asked["bm25_dir"])
+    plan = Plan.of(asked["plan"])
+    query, principal = first_query(plan, asked["percent"]), bench_principal()
+    started = perf_counter()
+    if asked["is_warmed"]:
+        warm_up.warm_up(tools=runtime.resources(KnownQueries({}, installed_model())))
+    warmed = perf_counter()
+    encoder = KnownQueries({query.text: query.vector}, installed_model())
+    request = request_for(query, plan, asked["percent"])
+    search(request, principal=principal, resources=runtime.resources(encoder))
+    figures = {
+        "is_warmed": asked["is_warmed"],
+        "milliseconds": (perf_counter() - warmed) * 1000,
+        "warm_up_seconds": warmed - started if asked["is_warmed"] else 0.0,
+    }
+    sys.stdout.write(json.dumps(figures) + "\n")
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

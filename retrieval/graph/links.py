@@ -1,0 +1,124 @@
+"""Links between documents, made of the names that stand in the seeds' texts, and how much each says. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log2, sqrt
+from typing import Final
+from uuid import UUID
+
+from retrieval.graph.mentions import Mentions, Occurrence, occurrences, phrase_places
+from retrieval.graph.question import KnownName
+from retrieval.graph.spans import number_of, sentence_around
+from retrieval.types import ChunkId
+
+#: Documents with one name, or speaking of it, from which on it says nothing of any of them.
+MOST_SHARING: Final = 8
+#: What a shared name counts beside one that is a document's own.
+_SHARED: Final = 0.5
+LINK: Final = "link"
+SHARED_NAME: Final = "shared_name"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedText:
+    """A chunk of a seed: where links start."""
+
+    chunk: ChunkId
+    text: str
+    mentions: Mentions
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A chunk that holds keys of the seeds' phrases."""
+
+    chunk: ChunkId
+    keys: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A way from a chunk of a seed to another document."""
+
+    source: ChunkId
+    target: UUID
+    kind: str
+    #: As it stands in the text.
+    name: str
+    #: How surely it leads there: quality / sqrt(documents with that name); of a shared name half of 1 / log2(n + 1).
+    weight: float
+    #: The sentence of the seed's text that holds the name.
+    sentence: str = ""
+    #: The chunk of the target that holds the shared name.
+    target_chunk: ChunkId | None = None
+
+
+def name_links(seeds: Sequence[SeedText], known: Sequence[KnownName]) -> list[Edge]:
+    """Return the links from the seeds' texts to the documents whose names stand there, the surest per pair of both.
+
+    A name that is the seed's own as well, or that more than eight documents bear, leads nowhere.
+    """
+    bearers: dict[str, list[KnownName]] = defaultdict(list)
+    for name in known:
+        bearers[name.key].append(name)
+    edges: dict[tuple[UUID, UUID], Edge] = {}
+    numbers = {number_of(key): key for key in bearers}
+    for seed in seeds:
+        held = {numbers[number] for number in seed.mentions.keys if number in numbers}
+        for edge in _links_of(seed, held, bearers):
+            pair = (edge.source.document_id, edge.target)
+            if pair not in edges or edges[pair].weight < edge.weight:
+                edges[pair] = edge
+    return list(edges.values())
+
+
+def _links_of(seed: SeedText, held: set[str], bearers: Mapping[str, Sequence[KnownName]]) -> Iterable[Edge]:
+    own = seed.chunk.document_id
+    for place in occurrences(seed.text, held):
+        names = bearers[place.key]
+        if len(names) > MOST_SHARING or any(name.document_id == own for name in names):
+            continue
+        sentence = sentence_around(seed.text, place.start, place.end)
+        said = seed.text[place.start : place.end]
+        for name in names:
+            weight = name.quality / sqrt(len(names))
+            yield Edge(seed.chunk, name.document_id, LINK, said, weight, sentence)
+
+
+def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[Edge]:
+    """Return the links to other documents that hold a phrase of a seed which stands in two to eight documents.
+
+    `holders` are chunks in scope that hold the seeds' phrases, the seeds' own among them or not; none where shared
+    names are not to be followed.
+    """
+    chunks: dict[int, dict[UUID, ChunkId]] = defaultdict(dict)
+    for chunk, keys in [(it.chunk, it.keys) for it in holders] + [(it.chunk, it.mentions.keys) for it in seeds]:
+        for key in keys:
+            chunks[key].setdefault(chunk.document_id, chunk)
+    edges: dict[tuple[UUID, UUID], Edge] = {}
+    for seed in seeds if holders else ():
+        for key in seed.mentions.keys[: seed.mentions.phrases]:
+            if not 1 < len(chunks[key]) <= MOST_SHARING:
+                continue
+            weight = _SHARED / log2(len(chunks[key]) + 1)
+            for document, chunk in chunks[key].items():
+                pair = (seed.chunk.document_id, document)
+                if document != pair[0] and (pair not in edges or edges[pair].weight < weight):
+                    edges[pair] = Edge(seed.chunk, document, SHARED_NAME, str(key), weight, target_chunk=chunk)
+    return _spelled(edges.values(), {seed.chunk: seed.text for seed in seeds})
+
+
+def _spelled(edges: Iterable[Edge], texts: Mapping[ChunkId, str]) -> list[Edge]:
+    """Return shared-name links with the name and its sentence in the place of the key's number."""
+    places: dict[ChunkId, dict[str, Occurrence]] = {}
+    found = []
+    for edge in edges:
+        text = texts[edge.source]
+        if edge.source not in places:
+            spoken = reversed(list(phrase_places(text)))
+            places[edge.source] = {str(number_of(place.key)): place for place in spoken}
+        place = places[edge.source].get(edge.name, Occurrence("", 0, 0))
+        name, sentence = text[place.start : place.end], sentence_around(text, place.start, place.end)
+        found.append(replace(edge, name=name, sentence=sentence if name else ""))
+    return found

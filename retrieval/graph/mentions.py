@@ -1,0 +1,132 @@
+"""What a text may be speaking of: the keys of its capitalised phrases, kept per chunk. Pure."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from retrieval.graph.spans import MOST_WORDS, Word, is_identifier, number_of, phrases, words_of
+
+#: Keys of one chunk. What a list of hundreds of names says of each of them is little.
+MOST_KEYS: Final = 160
+#: Phrases among them whose other places are looked for.
+_MOST_PHRASES: Final = 48
+_LEAST_LETTERS: Final = 2
+_SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
+#: Words of an identifier that is taken as a whole: a/path/of/five/parts.
+_IDENTIFIER_WORDS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """The keys of a text as numbers: first its `phrases` longest phrases, then what is a part of them."""
+
+    keys: tuple[int, ...] = ()
+    phrases: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A place in a text where a name stands, in code points, end exclusive."""
+
+    key: str
+    start: int
+    end: int
+
+
+def mentions_of(text: str) -> Mentions:
+    """Return what a text may be speaking of: capitalised phrases, their parts, and identifiers, in order of appearance.
+
+    A part begins and ends with a capitalised word; one plain word may follow a phrase, as in "Expense policy". A single
+    word that begins a sentence, and is capitalised for that alone perhaps, counts as a part.
+    """
+    words = words_of(text)
+    whole, parts = dict[str, None](), dict[str, None]()
+    for first, last in phrases(text, words):
+        if last > first or not _begins_a_sentence(text, words, first):
+            whole[_key(words, first, last)] = None
+        parts.update(dict.fromkeys(_parts(text, words, first, last)))
+    whole.update(dict.fromkeys(_key(words, *place) for place in _identifiers(text, words)))
+    kept = [key for key in whole if _is_looked_for(key)][:_MOST_PHRASES]
+    more = [key for key in (*whole, *parts) if _is_looked_for(key)]
+    return Mentions(tuple(dict.fromkeys(map(number_of, (*kept, *more))))[:MOST_KEYS], len(kept))
+
+
+def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> list[Occurrence]:
+    """Return where names stand in a text, by their keys: the longest first where they overlap, then in order.
+
+    A name stands there capitalised in its first word, unless it is written as an identifier, or `any_case` is true.
+    """
+    words = words_of(text)
+    longest = max((key.count(" ") + 1 for key in keys), default=0)
+    found: list[tuple[int, int]] = []
+    for first, word in enumerate(words):
+        if any_case or word.is_capitalised or is_identifier(_around(text, word)):
+            lasts = range(first, min(len(words), first + longest))
+            found += [(first, last) for last in lasts if _key(words, first, last) in keys]
+    taken = _apart(found)
+    return [Occurrence(_key(words, one, other), words[one].start, words[other].end) for one, other in sorted(taken)]
+
+
+def phrase_places(text: str) -> Iterator[Occurrence]:
+    """Yield the places of a text's longest capitalised phrases and of its identifiers."""
+    words = words_of(text)
+    for first, last in (*phrases(text, words), *_identifiers(text, words)):
+        yield Occurrence(_key(words, first, last), words[first].start, words[last].end)
+
+
+def _apart(found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the places that do not overlap with a longer one, or with an earlier one of the same length."""
+    taken: list[tuple[int, int]] = []
+    used: set[int] = set()
+    for first, last in sorted(found, key=lambda place: (place[0] - place[1], place[0])):
+        if used.isdisjoint(range(first, last + 1)):
+            used.update(range(first, last + 1))
+            taken.append((first, last))
+    return taken
+
+
+def _parts(text: str, words: Sequence[Word], first: int, last: int) -> Iterator[str]:
+    capitals = [place for place in range(first, last + 1) if words[place].is_capitalised]
+    for start in capitals:
+        yield from (_key(words, start, end) for end in capitals if end >= start)
+    follower = last + 1
+    if follower < len(words) and text[words[last].end : words[follower].start] == " ":
+        run = next((place for place in range(last, first, -1) if not words[place - 1].is_capitalised), first)
+        yield from (_key(words, start, follower) for start in {first, run} if follower - start < MOST_WORDS)
+
+
+def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Yield words that are written as code, and those that points, slashes and hyphens join to one."""
+    place = 0
+    while place < len(words):
+        last = place
+        while last + 1 < len(words) and _is_joined(text[words[last].end : words[last + 1].start]):
+            last += 1
+        if last - place < _IDENTIFIER_WORDS and is_identifier(text[words[place].start : words[last].end]):
+            yield place, last
+        place = last + 1
+
+
+def _begins_a_sentence(text: str, words: Sequence[Word], place: int) -> bool:
+    before = text[words[place - 1].end : words[place].start] if place else "\n"
+    return not _SENTENCE_SIGNS.isdisjoint(before)
+
+
+def _is_joined(between: str) -> bool:
+    return between in {".", "/", "-", "::", "->", ":", "#"}
+
+
+def _around(text: str, word: Word) -> str:
+    """Return a word with the signs that join it to its neighbours, and the neighbours."""
+    start, end = word.start, word.end
+    while end < len(text) and not text[end].isspace() and text[end] not in ",;()\"'":
+        end += 1
+    return text[start:end].rstrip(".:")
+
+
+def _key(words: Sequence[Word], first: int, last: int) -> str:
+    return " ".join(word.form for word in words[first : last + 1])
+
+
+def _is_looked_for(key: str) -> bool:
+    return len(key) > _LEAST_LETTERS and not key.isdigit()

@@ -1,0 +1,138 @@
+"""The names by which texts speak of a document. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from retrieval.graph.spans import MOST_WORDS, Word, is_identifier, phrases, words_of
+
+_BRACKETED: Final = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
+_NAME_WORDS: Final = 8
+_CAPITALISED_SHARE: Final = 0.8
+#: A word up to this length says nothing of whether a title is a name: of, the, von.
+_LITTLE_WORD: Final = 3
+#: Characters of a name: longer ones are sentences.
+MOST_CHARACTERS: Final = 120
+#: Names of one document. A page with more headings than this is a list.
+_MOST_NAMES: Final = 40
+
+
+class NameKind(StrEnum):
+    """Where a name comes from."""
+
+    TITLE = "title"
+    BARE = "bare"
+    SHORT = "short"
+    LEAD = "lead"
+    ENDS = "ends"
+    ALIAS = "alias"
+    HEADING = "heading"
+    IDENTIFIER = "identifier"
+
+
+#: How surely a name of a kind means its document, 0 to 1.
+QUALITY: Final = {
+    NameKind.TITLE: 1.0,
+    NameKind.BARE: 0.9,
+    NameKind.ALIAS: 0.9,
+    NameKind.LEAD: 0.8,
+    NameKind.IDENTIFIER: 0.8,
+    NameKind.SHORT: 0.6,
+    NameKind.ENDS: 0.6,
+    NameKind.HEADING: 0.5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name of a document."""
+
+    key: str
+    text: str
+    kind: NameKind
+
+    @property
+    def quality(self) -> float:
+        """How surely it means its document, 0 to 1."""
+        return QUALITY[self.kind]
+
+
+def names_of(
+    title: str,
+    *,
+    lead: str = "",
+    aliases: Iterable[str] = (),
+    headings: Iterable[str] = (),
+    identifiers: Iterable[str] = (),
+) -> tuple[Name, ...]:
+    """Return a document's names, one a key, the surest of each; `lead` is how its text begins.
+
+    Short forms are made only of a title that looks like a name, so that a title that is a sentence makes none.
+    """
+    found: dict[str, Name] = {}
+    for kind, text in _candidates(title, lead, aliases, headings, identifiers):
+        words = words_of(text)
+        key = " ".join(word.form for word in words)
+        if _can_name(text, words) and (key not in found or found[key].quality < QUALITY[kind]):
+            found[key] = Name(key, " ".join(text.split()), kind)
+    ordered = sorted(found.values(), key=lambda name: (-name.quality, name.key))
+    return tuple(ordered[:_MOST_NAMES])
+
+
+def looks_like_a_name(title: str) -> bool:
+    """Return whether a title is a name: few words, at most one comma, nearly all of its content words capitalised."""
+    words = words_of(title)
+    content = [word for word in words if word.end - word.start > _LITTLE_WORD or word.is_capitalised]
+    if not content or len(words) > _NAME_WORDS or title.count(",") > 1:
+        return False
+    return sum(word.is_capitalised for word in content) >= _CAPITALISED_SHARE * len(content)
+
+
+def _candidates(
+    title: str, lead: str, aliases: Iterable[str], headings: Iterable[str], identifiers: Iterable[str]
+) -> Iterator[tuple[NameKind, str]]:
+    bare = _BRACKETED.sub("", title)
+    yield NameKind.TITLE, title
+    yield NameKind.BARE, bare
+    if looks_like_a_name(bare):
+        yield from _short_forms(bare, lead)
+    yield from ((NameKind.ALIAS, alias) for alias in aliases)
+    yield from ((NameKind.HEADING, heading) for heading in headings if _is_telling(heading))
+    yield from ((NameKind.IDENTIFIER, text) for text in identifiers if is_identifier(text))
+
+
+def _short_forms(bare: str, lead: str) -> Iterator[tuple[NameKind, str]]:
+    before, comma, _ = bare.partition(",")
+    if comma:
+        yield NameKind.SHORT, before
+    words = words_of(before)
+    capitals = [word for word in words if word.is_capitalised]
+    if len(words) > 2 and words[0].is_capitalised and words[-1].is_capitalised:  # noqa: PLR2004 -- first, middle, last
+        yield NameKind.ENDS, f"{before[words[0].start : words[0].end]} {before[words[-1].start : words[-1].end]}"
+    leading = _leading_name(lead)
+    if leading and {word.form for word in words_of(leading)} & {word.form for word in capitals}:
+        yield NameKind.LEAD, leading
+
+
+def _leading_name(lead: str) -> str:
+    """Return the name that a text begins with, of two words or more; empty where it begins otherwise."""
+    words = words_of(lead)
+    if not words:
+        return ""
+    first, last = next(phrases(lead, words), (1, 0))
+    return lead[words[first].start : words[last].end] if first == 0 and last > 0 else ""
+
+
+def _is_telling(heading: str) -> bool:
+    """Return whether a heading can name its document: it is code, or several words that look like a name."""
+    return is_identifier(heading) or (len(words_of(heading)) > 1 and looks_like_a_name(heading))
+
+
+def _can_name(text: str, words: list[Word]) -> bool:
+    """Return whether a text can be looked for: not too long, and more than a letter or a number."""
+    letters = sum(word.end - word.start for word in words)
+    if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARACTERS:
+        return False
+    return (letters > 1 and any(not word.form.isdigit() for word in words)) or letters > 3  # noqa: PLR2004 -- "1984"

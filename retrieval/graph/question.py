@@ -1,0 +1,173 @@
+"""The names in a question. Pure."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from retrieval.graph.mentions import Occurrence, occurrences
+from retrieval.graph.spans import MOST_WORDS, Word, key_of, words_of
+
+#: A word of fewer letters is another word when one of them is wrong.
+_LETTERS_TO_REPAIR: Final = 4
+#: A question's first word is capitalised whatever it is: alone it is a name only where it is also searched for.
+_LETTERS_OF_A_STEM: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class KnownName:
+    """A name of a document in scope."""
+
+    document_id: UUID
+    text: str
+    quality: float
+
+    @property
+    def key(self) -> str:
+        """The name as it is compared."""
+        return key_of(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """A document that a question names, and where."""
+
+    document_id: UUID
+    name: str
+    start: int
+    end: int
+    #: The name stands there with a wrong letter.
+    is_repaired: bool = False
+
+
+def question_keys(question: str) -> list[str]:
+    """Return every run of words of a question that may be a name, in order of appearance."""
+    words = words_of(question)
+    runs = (
+        " ".join(word.form for word in words[first:last])
+        for first in range(len(words))
+        for last in range(first + 1, min(len(words), first + MOST_WORDS) + 1)
+    )
+    return list(dict.fromkeys(runs))
+
+
+def named_in(
+    question: str, known: Sequence[KnownName], *, scores: Mapping[UUID, float], stems: Collection[str]
+) -> list[NamedDocument]:
+    """Return the documents that a question names, in the question's order.
+
+    The longest names count. They are capitalised, unless nothing in the question is. Of several documents with one name
+    it is the one with the best score, and of those without, the one that the name means most surely. `stems` are the
+    lexemes that the question is searched with.
+    """
+    by_key: dict[str, list[KnownName]] = {}
+    for name in known:
+        by_key.setdefault(name.key, []).append(name)
+    found = [
+        NamedDocument(_best(by_key[place.key], scores).document_id, question[place.start : place.end], *_at(place))
+        for place in _places(question, by_key.keys())
+        if not _is_only_a_beginning(place, question, stems)
+    ]
+    return _once(found)
+
+
+def misspelled_in(
+    question: str, ranked: Sequence[tuple[UUID, Sequence[str]]], *, stems: Collection[str]
+) -> list[NamedDocument]:
+    """Return the documents of a ranking whose name stands in the question with at most one wrong letter a word.
+
+    `ranked` are documents, the best first, each with its names. The longest names count, then the better documents.
+    """
+    words = words_of(question)
+    has_capitals = _has_capitals(words)
+    found: list[tuple[int, int, int, UUID]] = []
+    for rank, (document, names) in enumerate(ranked):
+        for name in names:
+            forms = key_of(name).split()
+            for first in _near(words, forms, has_capitals=has_capitals):
+                found.append((len(forms), rank, first, document))  # noqa: PERF401 -- three loops deep
+    taken: set[int] = set()
+    result = []
+    for length, _, first, document in sorted(found, key=lambda it: (-it[0], it[1], it[2])):
+        places = range(first, first + length)
+        if taken.isdisjoint(places):
+            taken.update(places)
+            start, end = words[first].start, words[first + length - 1].end
+            place = Occurrence("", start, end)
+            if length > 1 or not _is_only_a_beginning(place, question, stems):
+                result.append(NamedDocument(document, question[start:end], start, end, is_repaired=True))
+    return _once(sorted(result, key=lambda it: it.start))
+
+
+def without(question: str, named: Iterable[NamedDocument]) -> str:
+    """Return a question less the names in it: what it asks of them."""
+    for name in sorted(named, key=lambda it: -it.start):
+        question = question[: name.start] + " " + question[name.end :]
+    return " ".join(question.split())
+
+
+def within_one_letter(one: str, other: str) -> bool:
+    """Return whether two words differ by at most one letter: wrong, missing, added, or swapped with its neighbour."""
+    if one == other:
+        return True
+    short, long = sorted((one, other), key=len)
+    if len(long) < _LETTERS_TO_REPAIR or len(long) - len(short) > 1:
+        return False
+    if len(short) < len(long):
+        return any(short == long[:place] + long[place + 1 :] for place in range(len(long)))
+    different = [place for place in range(len(one)) if one[place] != other[place]]
+    if len(different) == 1:
+        return True
+    return len(different) == 2 and _is_swapped(one, other, *different)  # noqa: PLR2004 -- a pair
+
+
+def _is_swapped(one: str, other: str, first: int, second: int) -> bool:
+    return second == first + 1 and one[first] == other[second] and one[second] == other[first]
+
+
+def _places(question: str, keys: Collection[str]) -> list[Occurrence]:
+    return occurrences(question, keys, any_case=not _has_capitals(words_of(question)))
+
+
+def _has_capitals(words: Sequence[Word]) -> bool:
+    """Return whether a word is capitalised, be it the first: who writes sentences as usual writes names so as well."""
+    return any(word.is_capitalised and not word.form.isdigit() for word in words)
+
+
+def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str]) -> bool:
+    """Return whether a place is one word that is no name by itself: a stop word, or a word too short to be searched."""
+    text = question[place.start : place.end]
+    form = key_of(text)
+    if " " in form or not stems:
+        return False
+    return not any(form[:_LETTERS_OF_A_STEM] == stem[:_LETTERS_OF_A_STEM] for stem in stems)
+
+
+def _best(names: Sequence[KnownName], scores: Mapping[UUID, float]) -> KnownName:
+    return min(names, key=lambda it: (-scores.get(it.document_id, 0.0), -it.quality, it.document_id))
+
+
+def _near(words: Sequence[Word], forms: Sequence[str], *, has_capitals: bool) -> Iterator[int]:
+    """Yield the first place where a name's words stand, each with at most one wrong letter."""
+    if not forms or sum(map(len, forms)) < _LETTERS_TO_REPAIR + 1:
+        return
+    for first in range(len(words) - len(forms) + 1):
+        if has_capitals and not words[first].is_capitalised:
+            continue
+        if all(within_one_letter(words[first + place].form, form) for place, form in enumerate(forms)):
+            yield first
+            return
+
+
+def _at(place: Occurrence) -> tuple[int, int]:
+    return place.start, place.end
+
+
+def _once(found: Sequence[NamedDocument]) -> list[NamedDocument]:
+    seen: set[UUID] = set()
+    kept = []
+    for name in found:
+        if name.document_id not in seen:
+            seen.add(name.document_id)
+            kept.append(name)
+    return kept

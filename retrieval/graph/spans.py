@@ -1,0 +1,107 @@
+"""Words, capitalised phrases and identifiers of a text, and the form in which names are compared. Pure."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+#: Scripts that write without spaces count each character as a word.
+_SPACELESS: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD: Final = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
+#: What may stand between two words of one phrase: spaces, hyphens, apostrophes, the point of an initial, an ampersand.
+_INSIDE: Final = re.compile(r"[ \t]*(?:['\u2019-][ \t]*|&[ \t]*)?|\.?[ \t]*")
+#: What joins the words of an identifier: a path, a dotted name, an error's number.
+_JOINT: Final = re.compile(r"[-./:#]|::|->")
+_HUMP: Final = re.compile(r"[a-z\d][A-Z]|[A-Z]{2}[a-z]|_|[a-zA-Z]\d|\d[a-zA-Z]")
+_SENTENCE_END: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*\s+(?=[^a-z\s])|\n+")
+#: A lower-case word up to this length may stand inside a name: of, the, de, la, von, and, bin.
+_LETTERS_BETWEEN: Final = 3
+#: Words of the longest name.
+MOST_WORDS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text: its compared form, and where it stands."""
+
+    form: str
+    start: int
+    end: int
+    #: It starts with a capital or a digit, or its script has no capitals.
+    is_capitalised: bool
+
+
+def words_of(text: str) -> list[Word]:
+    """Return the words of a text in order; words are compared without case, accents and form of writing."""
+    found = (
+        Word(_form(match[0]), match.start(), match.end(), not match[0][0].islower()) for match in _WORD.finditer(text)
+    )
+    return [word for word in found if word.form]
+
+
+def key_of(name: str) -> str:
+    """Return the form in which names are compared: their words, without case, accents and punctuation."""
+    return " ".join(word.form for word in words_of(name))
+
+
+def number_of(key: str) -> int:
+    """Return a key as the number that it is stored as: 64 bits of its hash, signed."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), signed=True)
+
+
+def sentence_around(text: str, start: int, end: int) -> str:
+    """Return the sentence that holds a place in a text, without its line breaks."""
+    first, last = 0, len(text)
+    for match in _SENTENCE_END.finditer(text):
+        if match.end() <= start and not _is_initial(text, match.start()):
+            first = match.end()
+        elif match.start() >= end and not _is_initial(text, match.start()):
+            last = match.end()
+            break
+    return " ".join(text[first:last].split())
+
+
+def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Yield the longest capitalised phrases as places in `words`, first and last, both inclusive.
+
+    A lower-case word of at most three letters may stand between two capitalised ones.
+    """
+    place = 0
+    while place < len(words):
+        if not words[place].is_capitalised:
+            place += 1
+            continue
+        last = place
+        for ahead in range(place + 1, min(len(words), place + MOST_WORDS)):
+            if not _touches(text, words[ahead - 1], words[ahead]):
+                break
+            if words[ahead].is_capitalised:
+                last = ahead
+            elif ahead - last > 2 or words[ahead].end - words[ahead].start > _LETTERS_BETWEEN:  # noqa: PLR2004 -- "of the"
+                break
+        yield place, last
+        place = last + 1
+
+
+def is_identifier(text: str) -> bool:
+    """Return whether a text is written as code is: scope_for, HttpRequest, Q-4711, retrieval/graph/spans.py."""
+    return " " not in text and (_HUMP.search(text) is not None or (_JOINT.search(text) is not None and len(text) > 3))  # noqa: PLR2004
+
+
+def _is_initial(text: str, point: int) -> bool:
+    """Return whether the point ends an initial or a short title: "J. Smith", "St. Maurice"."""
+    before = text[max(0, point - 3) : point].split()[-1:] if text[point] == "." else []
+    return bool(before) and len(before[0]) <= 2 and before[0][:1].isupper()  # noqa: PLR2004
+
+
+def _touches(text: str, one: Word, other: Word) -> bool:
+    return other.start - one.end <= 3 and _INSIDE.fullmatch(text, one.end, other.start) is not None  # noqa: PLR2004
+
+
+def _form(word: str) -> str:
+    if word.isascii():
+        return word.lower()
+    split = unicodedata.normalize("NFKD", word.casefold())
+    return unicodedata.normalize("NFC", "".join(sign for sign in split if sign.isalnum() or sign == "_"))

@@ -1,0 +1,220 @@
+"""The numbers of the preset `helix`."""
+
+from dataclasses import dataclass, field
+
+from retrieval.config import AnswerabilityConfig, BlendConfig, FusionConfig, PresetConfig
+from retrieval.tunables import Tunables, tunable
+from retrieval.types import MemoryType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteConfig(Tunables):
+    """When the router narrows or skips; a route that is not clearly the nearest changes nothing."""
+
+    skip_from: float = tunable(
+        0.4, low=0.0, high=1.01, unit="cosine", help="Likeness to a skip route from which nothing is searched."
+    )
+    skip_margin: float = tunable(
+        0.3, low=0.0, high=2.0, unit="cosine", help="Lead that a skip route must have over every other route."
+    )
+    type_from: float = tunable(
+        0.3, low=0.0, high=1.01, unit="cosine", help="Likeness to a memory type's route from which its weights serve."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bm25Config(Tunables):
+    """The BM25 leg."""
+
+    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.", costs=True)
+    weight_title: float = tunable(0.4, low=0.0, high=10.0, unit="", help="What a match in the title counts beside it.")
+    weight_heading: float = tunable(
+        0.3, low=0.0, high=10.0, unit="", help="What one in the heading path counts beside it."
+    )
+    weight_text: float = tunable(
+        1.0, low=0.0, high=10.0, unit="", help="Weight of a match in the chunk: its text, or title and headings."
+    )
+    weight_questions: float = tunable(
+        0.3, low=0.0, high=10.0, unit="", help="Weight of a match in the questions that a model wrote for the chunk."
+    )
+    weight_exact: float = tunable(
+        0.5,
+        low=0.0,
+        high=10.0,
+        unit="",
+        help="Weight of a name, path or version that stands there as it was asked for.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphConfig(Tunables):
+    """How links lift hits."""
+
+    named: int = tunable(4, low=0, high=20, unit="documents", help="Documents named in the question that get a seat.")
+    top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")
+    seed_weight: float = tunable(
+        0.8, low=0.0, high=1.0, unit="", help="Weight of the best hit as a seed; a named document weighs 1."
+    )
+    bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
+    hops: int = tunable(1, low=0, high=2, unit="hops", help="How far links are followed.", costs=True)
+    most_edges: int = tunable(
+        2000, low=10, high=20_000, unit="links", help="Links of the subgraph that one search reads.", costs=True
+    )
+    damping: float = tunable(
+        0.5, low=0.0, high=0.99, unit="", help="Share of PageRank's mass that follows links instead of starting anew."
+    )
+    hub_links: int = tunable(
+        10,
+        low=1,
+        high=10_000,
+        unit="links",
+        help="Documents linked from more, and from more than the share, are hubs.",
+    )
+    hub_share: float = tunable(0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope for the same.")
+    most_mass: float = tunable(
+        1.0, low=0.0, high=2.0, unit="", help="The most that links add to a hit, beside a fused score of 0 to 1."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalWeights(Tunables):
+    """How much each signal of a hit counts; each is min-max-normalised within the pool."""
+
+    similarity: float = tunable(0.4, low=0.0, high=1.0, unit="", help="Weight of relevance: fused similarity.")
+    recency: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of how lately it was last read.")
+    salience: float = tunable(0.2, low=0.0, high=1.0, unit="", help="Weight of how much it says of its document.")
+    confidence: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of its source's trust.")
+    graph: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of what links add.")
+
+
+def _weights(similarity: float, recency: float, salience: float, confidence: float, graph: float) -> SignalWeights:
+    return SignalWeights(similarity=similarity, recency=recency, salience=salience, confidence=confidence, graph=graph)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalsConfig(Tunables):
+    """The ranking's weights, one set for each memory type, and how fast recency fades."""
+
+    hourly_decay: float = tunable(
+        0.995, low=0.5, high=1.0, unit="", help="What is left of recency after an hour without being read."
+    )
+    type_share: float = tunable(
+        0.6,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of the best ten hits' similarity that one memory type must have for its weights to serve.",
+    )
+    dense_share: float = tunable(
+        0.65, low=0.0, high=1.0, unit="", help="Share of the cosine in similarity; the rest is the full-text score."
+    )
+    least_cosine_span: float = tunable(
+        0.1, low=0.0, high=1.0, unit="", help="Cosines of a pool closer together than this are not stretched to 0 to 1."
+    )
+    least_span: float = tunable(
+        1.0,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Recency, salience and confidence that lie closer together than this are not stretched to 0 to 1.",
+    )
+    episodic: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.30, 0.15, 0.10, 0.10))
+    semantic: SignalWeights = field(default_factory=lambda: _weights(0.40, 0.05, 0.20, 0.20, 0.15))
+    procedural: SignalWeights = field(default_factory=lambda: _weights(0.45, 0.10, 0.25, 0.15, 0.05))
+    decision: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.10, 0.25, 0.25, 0.05))
+    code: SignalWeights = field(default_factory=lambda: _weights(0.50, 0.15, 0.10, 0.10, 0.15))
+
+    @property
+    def blend(self) -> BlendConfig:
+        """How the two legs' signals make similarity: as in the blend of `corecube`, without freshness."""
+        return BlendConfig(
+            dense=self.dense_share,
+            fulltext=1 - self.dense_share,
+            freshness=0.0,
+            least_cosine_span=self.least_cosine_span,
+        )
+
+    @property
+    def least_spans(self) -> dict[str, float]:
+        """The least span of each signal that has one."""
+        return dict.fromkeys(("recency", "salience", "confidence"), self.least_span)
+
+    def of(self, memory_type: MemoryType) -> SignalWeights:
+        """Return the weights of a memory type."""
+        weights: SignalWeights = getattr(self, memory_type)
+        return weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewPairsConfig(Tunables):
+    """What a reranker on this machine may see: a processor takes tens of milliseconds for each pair."""
+
+    candidates: int = tunable(
+        0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 leaves it out.", costs=True
+    )
+    reserve_ms: int = tunable(
+        100, low=0, high=10_000, unit="ms", help="Time kept back from it, so that the search can still end."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearDuplicatesConfig(Tunables):
+    """What counts as said already."""
+
+    least_similarity: float = tunable(
+        0.8, low=0.5, high=1.0, unit="", help="Estimated Jaccard similarity from which texts are near duplicates."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiversifyConfig(Tunables):
+    """How relevance is weighed against repetition (MMR)."""
+
+    relevance: float = tunable(
+        0.5, low=0.0, high=1.0, unit="", help="MMR's lambda: 1 orders by relevance alone, 0 by being different."
+    )
+    depth: int = tunable(
+        50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.", costs=True
+    )
+    least_cosine: float = tunable(
+        0.94,
+        low=0.0,
+        high=0.99,
+        unit="cosine",
+        help="Likeness up to which two passages share a subject and repeat nothing; above it repetition counts 0 to 1.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackConfig(Tunables):
+    """How hits become the numbered context: best first, second last."""
+
+    budget_tokens: int = tunable(4000, low=100, high=200_000, unit="tokens", help="Size of the context.", costs=True)
+    most_passages: int = tunable(20, low=1, high=100, unit="passages", help="Passages packed at the most.", costs=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelixConfig(PresetConfig):
+    """The numbers of the preset `helix`."""
+
+    deadline_ms: int = tunable(500, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
+    fusion: FusionConfig = field(default_factory=lambda: FusionConfig(pool=100))
+    answerability: AnswerabilityConfig = field(default_factory=lambda: AnswerabilityConfig(sentences=0))
+    route: RouteConfig = field(default_factory=RouteConfig)
+    bm25: Bm25Config = field(default_factory=Bm25Config)
+    graph: GraphConfig = field(default_factory=GraphConfig)
+    signals: SignalsConfig = field(default_factory=SignalsConfig)
+    rerank: FewPairsConfig = field(default_factory=FewPairsConfig)
+    near_duplicates: NearDuplicatesConfig = field(default_factory=NearDuplicatesConfig)
+    diversify: DiversifyConfig = field(default_factory=DiversifyConfig)
+    pack: PackConfig = field(default_factory=PackConfig)
+
+    @property
+    def highest_score(self) -> float:
+        """The greatest sum of a memory type's weights."""
+        return max(sum(self.signals.of(it).values().values()) for it in MemoryType)
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """The tunable that bounds the context, and its tokens."""
+        return "pack.budget_tokens", self.pack.budget_tokens

@@ -1,0 +1,180 @@
+"""What the expansion reads from the graph of names. Every read takes the scope; both ends of a link are in it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from pgvector import HalfVector
+
+from corecube.scope import AccessScope
+from retrieval.graph.links import MOST_SHARING, Holder, SeedText
+from retrieval.graph.mentions import Mentions
+from retrieval.graph.question import KnownName
+from retrieval.graph.spans import number_of
+from retrieval.index.reading import read
+from retrieval.index.statements import statement
+from retrieval.index.store import VectorIndex
+from retrieval.types import ChunkId, Vector
+
+_NAMES: Final = statement("graph_names")
+_HUBS: Final = statement("graph_hubs")
+_EDGES: Final = statement("graph_edges")
+_LIKENESS: Final = statement("graph_likeness")
+#: Documents read of one name in a question, beside those that the legs found.
+_BEARERS_ASKED: Final = 20
+#: Chunks of a document that its links start from, and that it is entered by, beside those that the legs found.
+_LEADING_SEED: Final = 4
+_LEADING_TARGET: Final = 24
+#: A phrase that stands in more chunks than this is taken to stand in more than eight documents.
+_HOLDERS: Final = 3 * MOST_SHARING
+#: Chunks of the store from which on a phrase is not looked up: it is shared by too many.
+_COMMON: Final = 2000
+_SAMPLE: Final = 600
+_MOST_SAMPLED: Final = 100
+#: Without this the planner looks through the table for a name that it takes to be common.
+_BY_INDEX: Final = {"enable_seqscan": "off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that a question's words may be, and all names of the documents that the legs found."""
+
+    asked: tuple[KnownName, ...] = ()
+    of_found: Mapping[UUID, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """The seeds' texts and what they are connected with by a key."""
+
+    seeds: tuple[SeedText, ...] = ()
+    names: tuple[KnownName, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    #: Rows read.
+    size: int = 0
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How near a chunk is to the question, and to what it asks of the names in it."""
+
+    chunk: ChunkId
+    cosine: float
+    #: In standard deviations above the scope's mean.
+    z: float
+
+
+def names(
+    keys: Sequence[str], documents: Sequence[UUID], *, scope: AccessScope, timeout_seconds: float | None = None
+) -> Names:
+    """Return the names in scope that these keys are, and every name of the documents."""
+    parameters = {
+        "keys": [number_of(key) for key in keys],
+        "documents": list(documents),
+        "scope": scope.connection_ids,
+        "most": _BEARERS_ASKED,
+    }
+    rows = read(_NAMES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    asked = {(row["document_id"], row["name"]): _known(row) for row in rows if row["is_asked"]}
+    of_found: dict[UUID, list[str]] = {}
+    for row in rows:
+        of_found.setdefault(row["document_id"], []).append(row["name"])
+    return Names(tuple(asked.values()), {document: tuple(found) for document, found in of_found.items()})
+
+
+def hubs(keys: Sequence[str], *, most: int, scope: AccessScope, timeout_seconds: float | None = None) -> set[str]:
+    """Return the keys that stand in more than `most` chunks in scope."""
+    numbers = {number_of(key): key for key in keys}
+    parameters = {"keys": list(numbers), "most": most + 1, "scope": scope.connection_ids}
+    rows = read(_HUBS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    return {numbers[row["key"]] for row in rows if row["chunks"] > most}
+
+
+def subgraph(
+    documents: Sequence[UUID],
+    chunks: Iterable[ChunkId],
+    *,
+    scope: AccessScope,
+    with_shared_names: bool,
+    most: int,
+    timeout_seconds: float | None = None,
+) -> Subgraph:
+    """Return what the seeds are connected with, in one SELECT: of each document the first chunks, and `chunks`."""
+    parameters = {
+        "documents": list(documents),
+        **_chunk_parameters(chunks),
+        "leading": _LEADING_SEED,
+        "with_shared": with_shared_names,
+        "bearers": MOST_SHARING + 1,
+        "holders": _HOLDERS + 1,
+        "common": _COMMON,
+        "most": most + 1,
+        "scope": scope.connection_ids,
+    }
+    rows = read(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], "holder": []}
+    for row in rows[:most]:
+        kinds[row["kind"]].append(row)
+    return Subgraph(
+        tuple(
+            SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"])) for row in kinds["seed"]
+        ),
+        tuple(_known(row) for row in kinds["name"]),
+        tuple(Holder(_chunk(row), frozenset(row["keys"])) for row in kinds["holder"]),
+        size=min(len(rows), most),
+        is_cut=len(rows) > most,
+    )
+
+
+def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
+    documents: Sequence[UUID],
+    chunks: Iterable[ChunkId],
+    *,
+    relation: Vector,
+    question: Vector,
+    index: VectorIndex,
+    scope: AccessScope,
+    timeout_seconds: float | None = None,
+) -> list[Likeness]:
+    """Return how near the documents' first chunks, and `chunks`, are to the question and to what it asks."""
+    sampled = scope.connection_ids[:_MOST_SAMPLED]
+    parameters = {
+        "documents": list(documents),
+        **_chunk_parameters(chunks),
+        "leading": _LEADING_TARGET,
+        "relation": HalfVector(relation).to_text(),
+        "question": HalfVector(question).to_text(),
+        "index": index.id,
+        "sampled": sampled,
+        "sample": max(1, _SAMPLE // max(1, len(sampled))),
+        "scope": scope.connection_ids,
+    }
+    rows = read(_LIKENESS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
+    mean, deviation = next(
+        ((row["relation"], row["cosine"]) for row in rows if row["document_id"] is None), (None, None)
+    )
+    if not deviation:
+        mean, deviation = 0.0, 1.0
+    return [
+        Likeness(_chunk(row), float(row["cosine"]), (row["relation"] - (mean or 0.0)) / deviation)
+        for row in rows
+        if row["document_id"] is not None
+    ]
+
+
+def _known(row: Mapping[str, Any]) -> KnownName:
+    return KnownName(row["document_id"], row["name"], row["quality"])
+
+
+def _chunk(row: Mapping[str, Any]) -> ChunkId:
+    return ChunkId(row["document_id"], row["ordinal"])
+
+
+def _chunk_parameters(chunks: Iterable[ChunkId]) -> dict[str, Any]:
+    given = list(chunks)
+    return {
+        "chunk_documents": [chunk.document_id for chunk in given],
+        "chunk_ordinals": [chunk.ordinal for chunk in given],
+    }

@@ -1,0 +1,178 @@
+"""Keeping the graph of names: what documents are called and what their texts may speak of."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from retrieval.graph.mentions import mentions_of
+from retrieval.graph.names import Name, names_of
+from retrieval.graph.spans import number_of
+from retrieval.index.statements import statement
+
+_INSERT_NAME: Final = statement("insert_name")
+_INSERT_MENTIONS: Final = statement("insert_mentions")
+_TEXTS: Final = statement("graph_texts")
+_WITHOUT: Final = statement("without_mentions")
+_STATUS: Final = statement("graph_status")
+_BATCH_DOCUMENTS: Final = 200
+_FIRST: Final = UUID(int=0)
+#: Where a file or its author says by what else it is known.
+_ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
+#: Characters of a text that can hold the name that it begins with.
+_LEAD_CHARACTERS: Final = 200
+_CODE: Final = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """What of a chunk goes into the graph."""
+
+    ordinal: int
+    text: str
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWords:
+    """What of a document goes into the graph."""
+
+    id: UUID
+    connection_id: int
+    title: str
+    source_type: str
+    metadata: dict[str, Any]
+    chunks: tuple[ChunkWords, ...]
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The names by which texts speak of it."""
+        headings = list(dict.fromkeys(heading for chunk in self.chunks for heading in chunk.heading_path))
+        is_code = self.source_type == _CODE
+        return names_of(
+            self.title,
+            lead=self.chunks[0].text[:_LEAD_CHARACTERS] if self.chunks else "",
+            aliases=_aliases(self.metadata),
+            headings=() if is_code else headings,
+            identifiers=headings,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStatus:
+    """How much of a connection is in the graph."""
+
+    chunks: int
+    #: Chunks that were read for names.
+    read: int
+    names: int
+    keys: int
+
+
+def write_graph(cursor: Any, documents: Sequence[DocumentWords]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    """Add the names and mentions of documents that have none, in the caller's transaction."""
+    cursor.executemany(_INSERT_NAME, [row for document in documents for row in _names(document)])
+    cursor.executemany(_INSERT_MENTIONS, [row for document in documents for row in _mentions(document)])
+
+
+def remove_graph(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- as above
+    """Forget the names and mentions of documents, in the caller's transaction."""
+    cursor.execute("DELETE FROM retrieval_documentname WHERE document_id = ANY(%s)", [list(ids)])
+    cursor.execute("DELETE FROM retrieval_chunkmentions WHERE document_id = ANY(%s)", [list(ids)])
+
+
+def fill_graph(connection_id: int) -> int:
+    """Read every document of a connection that was not read for names yet, and return how many there were.
+
+    Syncs write the graph with the documents; this is for those that were stored before there was one.
+    """
+    filled, after = 0, _FIRST
+    while batch := _next(connection_id, after):
+        _rewrite(batch)
+        filled += len(batch)
+        after = batch[-1]
+    return filled
+
+
+def forget_graph(connection_id: int) -> None:
+    """Forget the graph of a connection; `fill_graph` makes it anew."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM retrieval_documentname WHERE connection_id = %s", [connection_id])
+        cursor.execute("DELETE FROM retrieval_chunkmentions WHERE connection_id = %s", [connection_id])
+
+
+def graph_status(connection_id: int) -> GraphStatus:
+    """Return how much of a connection is in the graph."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATUS, {"connection": connection_id})
+        return GraphStatus(*map(int, cursor.fetchone()))
+
+
+def _next(connection_id: int, after: UUID) -> list[UUID]:
+    with connection.cursor() as cursor:
+        cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "most": _BATCH_DOCUMENTS})
+        return [document for (document,) in cursor.fetchall()]
+
+
+def _rewrite(ids: Sequence[UUID]) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Nobody replaces their chunks meanwhile.
+        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [list(ids)])
+        remove_graph(cursor, ids)
+        write_graph(cursor, _read(cursor, ids))
+
+
+def _read(cursor: Any, ids: Sequence[UUID]) -> list[DocumentWords]:  # noqa: ANN401 -- as above
+    cursor.execute(_TEXTS, {"documents": list(ids)})
+    documents = []
+    for (identity, source, title, source_type), rows in groupby(
+        cursor.fetchall(), key=lambda row: (row[0], row[1], row[2], row[4])
+    ):
+        kept = list(rows)
+        chunks = tuple(ChunkWords(row[5], row[6], tuple(row[7])) for row in kept)
+        documents.append(DocumentWords(identity, source, title, source_type, _metadata(kept[0][3]), chunks))
+    return documents
+
+
+def _metadata(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- JSON comes as text or parsed, as the driver was told
+    found = json.loads(value) if isinstance(value, str) else value
+    return found if isinstance(found, dict) else {}
+
+
+def _aliases(metadata: dict[str, Any]) -> list[str]:
+    values = [metadata[key] for key in _ALIAS_KEYS if key in metadata]
+    return [alias.strip(" \t\"'[]") for value in values for alias in str(value).split(",") if alias.strip()]
+
+
+def _names(document: DocumentWords) -> list[dict[str, Any]]:
+    return [
+        {
+            "document": document.id,
+            "key": number_of(name.key),
+            "connection": document.connection_id,
+            "name": name.text,
+            "kind": name.kind.value,
+            "quality": name.quality,
+        }
+        for name in document.names
+    ]
+
+
+def _mentions(document: DocumentWords) -> list[dict[str, Any]]:
+    rows = []
+    for chunk in document.chunks:
+        found = mentions_of(chunk.text)
+        rows.append(
+            {
+                "document": document.id,
+                "ordinal": chunk.ordinal,
+                "connection": document.connection_id,
+                "keys": list(found.keys),
+                "phrases": found.phrases,
+            }
+        )
+    return rows

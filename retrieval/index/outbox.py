@@ -1,0 +1,151 @@
+"""Following the outbox: which documents changed, in the order of transactions, and what read models hold of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from retrieval.bm25.texts import ChunkTexts
+from retrieval.index.statements import statement
+from retrieval.models import Document, ReadModel, SearchRecord
+
+_ENTRIES: Final = statement("outbox_entries")
+_WAITING: Final = statement("outbox_waiting")
+_PRUNE: Final = statement("prune_outbox")
+_TEXTS: Final = statement("chunk_texts")
+_HISTORY: Final = statement("history")
+_HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
+_NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+#: Changes that are counted behind a follower at the most.
+MOST_COUNTED: Final = 10_000
+#: Changes that are forgotten at once.
+_MOST_PRUNED: Final = 5_000
+#: What the rows of BM25 indexes begin with, one for each machine that has one.
+BM25: Final = "bm25-"
+#: The row that says up to which transaction changes are forgotten.
+_PRUNED: Final = "outbox"
+#: An index on a machine that gave no sign for so long is not waited for; it is built anew when it comes back.
+_SILENT: Final = timedelta(days=7)
+_SIGN_OF_LIFE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document that changed or went, and the transaction that did it."""
+
+    document_id: UUID
+    transaction_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What a follower has not got yet."""
+
+    #: At most `MOST_COUNTED` changes are looked at.
+    transactions: int
+    #: Since the first of them was written; 0 when there is none.
+    seconds: float
+
+
+def horizon() -> int:
+    """Return the transaction id before which every transaction has ended; a transaction of one's own counts."""
+    return int(_value(_HORIZON))
+
+
+def newest() -> int:
+    """Return the transaction id that no transaction has reached yet."""
+    return int(_value(_NEWEST))
+
+
+def history() -> str:
+    """Return what tells this database, and its past, from every other one."""
+    return _value(_HISTORY)
+
+
+def entries(*, after: int, before: int, most: int) -> list[Entry]:
+    """Return the next changes after a transaction and before another, about `most`: all those of each transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ENTRIES, {"after": after, "before": before, "most": most})
+        return [Entry(document, number) for document, number in cursor.fetchall()]
+
+
+def lag(position: int) -> Lag:
+    """Return what came after a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WAITING, {"after": position, "most": MOST_COUNTED})
+        transactions, seconds = cursor.fetchone()
+    return Lag(int(transactions), max(0.0, float(seconds)))
+
+
+def chunk_texts(documents: Sequence[UUID], *, languages: Mapping[int, str], default: str) -> list[ChunkTexts]:
+    """Return the chunks that documents have now; `languages` by connection, `default` where one is not named there."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TEXTS, {"documents": list(documents)})
+        return [
+            ChunkTexts(
+                document_id=document,
+                ordinal=ordinal,
+                connection_id=source,
+                language=languages.get(source) or default,
+                title=title,
+                heading_path=tuple(headings),
+                text=text,
+                questions=tuple(questions),
+                modified_at=modified_at,
+                memory_kind=kind,
+                memory_project=project,
+            )
+            for document, ordinal, source, title, headings, text, questions, modified_at, kind, project in cursor
+        ]
+
+
+def documents_after(after: UUID, *, most: int) -> list[UUID]:
+    """Return the next documents by id."""
+    return list(Document.objects.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:most])
+
+
+def follows(name: str, position: int) -> None:
+    """Note that a follower has every change up to a transaction, and is alive: the latter once a minute."""
+    now = timezone.now()
+    if not ReadModel.objects.filter(name=name, transaction_id=position, at__gt=now - _SIGN_OF_LIFE).exists():
+        ReadModel.objects.update_or_create(name=name, defaults={"transaction_id": position, "at": now})
+
+
+def pruned_up_to() -> int:
+    """Return the newest transaction whose changes are forgotten; a follower from before cannot catch up."""
+    row = ReadModel.objects.filter(name=_PRUNED).first()
+    return row.transaction_id if row else 0
+
+
+def prune(most: int = _MOST_PRUNED) -> int:
+    """Forget changes that every follower has and no kept search is to be compared with; return how many."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        silent = ReadModel.objects.filter(name__startswith=BM25, at__lt=timezone.now() - _SILENT)
+        silent.delete()
+        until = min(_needed_from(), horizon()) - 1
+        cursor.execute(_PRUNE, {"until": until, "most": most})
+        count, newest_gone = cursor.fetchone()
+        if count:
+            ReadModel.objects.update_or_create(
+                name=_PRUNED, defaults={"transaction_id": max(newest_gone, pruned_up_to()), "at": timezone.now()}
+            )
+    return int(count)
+
+
+def _needed_from() -> int:
+    """Return the first transaction whose changes a follower lacks or a search record may be compared with."""
+    positions = ReadModel.objects.exclude(name=_PRUNED).values_list("transaction_id", flat=True)
+    oldest = SearchRecord.objects.filter(transaction_id__isnull=False).order_by("at")
+    searched = oldest.values_list("transaction_id", flat=True)[:1]
+    needed = (*(it + 1 for it in positions), *(it + 1 for it in searched if it is not None))
+    return min(needed, default=horizon())
+
+
+def _value(sql: str) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return str(cursor.fetchone()[0])

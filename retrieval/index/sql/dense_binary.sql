@@ -1,0 +1,18 @@
+-- The chunks in scope nearest to a query vector: the HNSW index over the components' signs finds candidates, the whole
+-- vectors choose among them.
+WITH candidates AS MATERIALIZED (
+    SELECT document_id, ordinal, vector
+    FROM retrieval_embedding
+    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+    ORDER BY
+        binary_quantize(vector::halfvec(%(dim)s))::bit(%(dim)s)
+        <~> binary_quantize(%(vector)s::halfvec(%(dim)s))::bit(%(dim)s)
+    LIMIT %(candidates)s
+),
+compared AS MATERIALIZED (
+    SELECT document_id, ordinal, vector <=> %(vector)s::halfvec AS distance FROM candidates
+)
+SELECT document_id, ordinal, 1 - distance AS score
+FROM compared
+ORDER BY distance, document_id, ordinal
+LIMIT %(depth)s

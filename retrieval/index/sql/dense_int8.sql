@@ -1,0 +1,18 @@
+-- The chunks in scope nearest to a query vector: the HNSW index over a byte a component finds candidates, the whole
+-- vectors choose among them.
+WITH candidates AS MATERIALIZED (
+    SELECT document_id, ordinal, vector
+    FROM retrieval_embedding
+    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+    ORDER BY
+        {levels}
+        <~> {asked_levels}
+    LIMIT %(candidates)s
+),
+compared AS MATERIALIZED (
+    SELECT document_id, ordinal, vector <=> %(vector)s::halfvec AS distance FROM candidates
+)
+SELECT document_id, ordinal, 1 - distance AS score
+FROM compared
+ORDER BY distance, document_id, ordinal
+LIMIT %(depth)s

@@ -1,0 +1,58 @@
+-- The subgraph around the seeds, both ends in scope: chunks of the seeds with their text and keys ("seed"), the names that
+-- these keys belong to ("name"), and other chunks that hold a phrase of the seeds which stands in few ("holder").
+WITH seeds AS MATERIALIZED (
+    SELECT chunk.document_id, chunk.ordinal, chunk.text, mentions.keys, mentions.phrases
+    FROM retrieval_chunkmentions AS mentions
+    JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
+    WHERE mentions.document_id = ANY(%(documents)s::uuid[])
+        AND (
+            mentions.ordinal < %(leading)s
+            OR (mentions.document_id, mentions.ordinal) IN (
+                SELECT * FROM unnest(%(chunk_documents)s::uuid[], %(chunk_ordinals)s::int[])
+            )
+        )
+        AND mentions.connection_id = ANY(%(scope)s)
+        AND chunk.connection_id = ANY(%(scope)s)
+),
+spoken_of AS MATERIALIZED (
+    SELECT DISTINCT key FROM seeds CROSS JOIN unnest(keys) AS key
+),
+common AS MATERIALIZED (
+    -- What stands in thousands of chunks is shared by more than a few, and takes long to look up: the statistics know it.
+    SELECT given.key
+    FROM pg_stats
+    CROSS JOIN LATERAL unnest(most_common_elems::text::bigint[], most_common_elem_freqs) AS given (key, frequency)
+    WHERE schemaname = current_schema()
+        AND tablename = 'retrieval_chunkmentions'
+        AND attname = 'keys'
+        AND given.frequency * (
+            SELECT reltuples FROM pg_class WHERE oid = 'retrieval_chunkmentions'::regclass
+        ) > %(common)s
+),
+phrases AS MATERIALIZED (
+    SELECT DISTINCT key
+    FROM seeds
+    CROSS JOIN unnest(keys[1:phrases]) AS key
+    WHERE %(with_shared)s AND key NOT IN (SELECT key FROM common WHERE key IS NOT NULL)
+)
+SELECT 'seed' AS kind, document_id, ordinal, keys, phrases, text, '' AS name, 0::float8 AS quality
+FROM seeds
+UNION ALL
+SELECT 'name', named.document_id, 0, NULL, 0, '', named.name, named.quality
+FROM spoken_of
+CROSS JOIN LATERAL (
+    SELECT document_id, name, quality
+    FROM retrieval_documentname
+    WHERE key = spoken_of.key AND connection_id = ANY(%(scope)s)
+    LIMIT %(bearers)s
+) AS named
+UNION ALL
+SELECT 'holder', held.document_id, held.ordinal, ARRAY[phrases.key], 0, '', '', 0
+FROM phrases
+CROSS JOIN LATERAL (
+    SELECT document_id, ordinal
+    FROM retrieval_chunkmentions
+    WHERE keys @> ARRAY[phrases.key] AND connection_id = ANY(%(scope)s)
+    LIMIT %(holders)s
+) AS held
+LIMIT %(most)s

@@ -1,0 +1,13 @@
+-- The names in scope with these keys, a few documents of each key, and every name of these documents.
+SELECT found.document_id, found.name, found.quality, true AS is_asked
+FROM unnest(%(keys)s::bigint[]) AS asked (key)
+CROSS JOIN LATERAL (
+    SELECT document_id, name, quality
+    FROM retrieval_documentname
+    WHERE key = asked.key AND connection_id = ANY(%(scope)s)
+    LIMIT %(most)s
+) AS found
+UNION ALL
+SELECT document_id, name, quality, key = ANY(%(keys)s::bigint[])
+FROM retrieval_documentname
+WHERE document_id = ANY(%(documents)s::uuid[]) AND connection_id = ANY(%(scope)s)

@@ -1,0 +1,10 @@
+-- Notes when documents were last read and how often, those that are there still; a later note never takes time back.
+INSERT INTO retrieval_documentaccess (document_id, connection_id, accessed_at, times)
+SELECT document.id, document.connection_id, noted.accessed_at, noted.times
+FROM unnest(%(documents)s::uuid[], %(moments)s::timestamptz[], %(times)s::bigint[]) AS noted (id, accessed_at, times)
+JOIN retrieval_document AS document USING (id)
+ORDER BY document.id
+FOR KEY SHARE OF document
+ON CONFLICT (document_id) DO UPDATE SET
+    accessed_at = greatest(retrieval_documentaccess.accessed_at, excluded.accessed_at),
+    times = retrieval_documentaccess.times + excluded.times

@@ -1,0 +1,93 @@
+"""Bringing what searches read from the disk into memory, before the first of them asks for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import connection
+
+from corecube.scope import AccessScope
+from retrieval.index.reading import read
+from retrieval.index.statements import statement
+from retrieval.index.store import VectorIndex, dense_hnsw
+from retrieval.models import Embedding
+
+_MEANS: Final = statement("warm_means")
+_RELATIONS: Final = statement("warm_relations")
+#: After the HNSW index; what a search looks a chunk up by, then the rows.
+_NAMES: Final = (
+    "retrieval_embedding_pkey",
+    "retrieval_chunk_pkey",
+    "retrieval_document_pkey",
+    "retrieval_document",
+    "retrieval_embedding",
+    "retrieval_chunk",
+)
+#: More is left to the searches.
+_MOST_BYTES: Final = 3 * 2**30
+_PIECE_BYTES: Final = 8 * 2**20
+_SEGMENT_BYTES: Final = 2**30
+#: Walks through the HNSW index: its upper layers, and where what is asked about lies.
+_WALKS: Final = 8
+_WALK_SECONDS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """What was brought into memory, and how."""
+
+    #: "pg_prewarm", into the server's own buffers; "read", into the system's; "walked", as far as searches went.
+    means: str
+    bytes: int
+
+
+def warm_relations(index: VectorIndex) -> Warmed:
+    """Bring an embedding index and the rows behind it into memory, as far as the server allows and 3 GiB reach."""
+    (means,) = read(_MEANS, {})
+    names = [f"retrieval_embedding_hnsw_{index.id}", *_NAMES]
+    relations = read(_RELATIONS, {"names": names})
+    if means["prewarms"]:
+        return Warmed("pg_prewarm", _prewarm(relations, most=min(means["buffers"] // 2, _MOST_BYTES)))
+    if means["reads"]:
+        return Warmed("read", _read_through(relations, most=_MOST_BYTES))
+    return Warmed("walked", 0)
+
+
+def walk(index: VectorIndex, *, scope: AccessScope) -> int:
+    """Walk the HNSW index towards a few of its own vectors, forget what was found, and return the number of walks."""
+    own = Embedding.objects.filter(index_id=index.id, connection_id__in=scope.connection_ids)
+    vectors = [it.vector.to_numpy() for it in own.only("vector")[:_WALKS]]
+    for vector in vectors:
+        dense_hnsw(vector, scope=scope, index=index, depth=100, ef_search=200, timeout_seconds=_WALK_SECONDS)
+    return len(vectors)
+
+
+def _prewarm(relations: Sequence[Mapping[str, Any]], *, most: int) -> int:
+    """Load whole relations into the server's buffers while they fit."""
+    done = 0
+    for relation in relations:
+        if done + relation["bytes"] <= most:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_prewarm(%s::regclass)", [relation["name"]])
+            done += relation["bytes"]
+    return done
+
+
+def _read_through(relations: Sequence[Mapping[str, Any]], *, most: int) -> int:
+    """Let the server read relations' files, a piece at a time, so that the system keeps them."""
+    done = 0
+    for relation in relations:
+        for start in range(0, min(relation["bytes"], most - done), _PIECE_BYTES):
+            done += _read_piece(relation["path"], start)
+    return done
+
+
+def _read_piece(path: str, start: int) -> int:
+    """Let the server read a piece of a relation, which lies in files of 1 GiB, and return its bytes."""
+    number, offset = divmod(start, _SEGMENT_BYTES)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT coalesce(length(pg_read_binary_file(%s, %s, %s, true)), 0)",
+            [f"{path}.{number}" if number else path, offset, _PIECE_BYTES],
+        )
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,80 @@
+"""What kind of thing a document remembers. Pure.
+
+A remembered item is what it was remembered as. Everything else is told by what it is (code and mail by the source type)
+and by what its title, its address, its connection's name and its headings call it; what calls itself nothing is a fact.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from retrieval.types import ChunkFacts, MemoryType
+
+#: Source types that are program text, as the parsers name them.
+_CODE_TYPES: Final = frozenset({"code", "notebook"})
+_MAIL_TYPES: Final = frozenset({"email"})
+
+
+def _words(*words: str) -> re.Pattern[str]:
+    """Return a pattern of whole words; a path's and a file name's words count."""
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])", re.IGNORECASE)
+
+
+_DECISION: Final = _words(
+    r"adrs?", r"adr[-_ ]?\d+", r"rfcs?", r"rfc[-_ ]?\d+", "decisions?", r"decision[-_ ]records?", "rationale"
+)
+_PROCEDURE: Final = _words(
+    r"how[-_ ]?tos?", r"how[-_ ]to", "runbooks?", "playbooks?", "procedures?", "tutorials?", "checklists?", "manuals?",
+    "sops?", r"step[-_ ]by[-_ ]step", "guides?", "instructions?", "onboarding",
+)  # fmt: skip
+_EPISODE: Final = _words(
+    "incidents?", r"inc[-_ ]\d[\w-]*", r"post[-_ ]?mortems?", "outages?", "meetings?", r"minutes of", "standups?",
+    "retros?", "retrospectives?", "inbox", "tickets?", "journals?", "diary", "changelog", r"call[-_ ]notes",
+    "transcripts?", r"(?:19|20)\d\d-\d\d-\d\d",
+)  # fmt: skip
+#: Looked for in this order: the minutes of a decision are a decision, the runbook of an incident a procedure.
+_NAMED: Final = (
+    (MemoryType.DECISION, _DECISION),
+    (MemoryType.PROCEDURAL, _PROCEDURE),
+    (MemoryType.EPISODIC, _EPISODE),
+)
+_TYPES: Final = frozenset(it.value for it in MemoryType)
+#: Documents whose words are not looked through again.
+_KEPT: Final = 20_000
+
+
+def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
+    """Return a chunk's memory type, as its document's title says, then its address, its connection, its headings."""
+    if chunk.memory_kind in _TYPES:
+        return MemoryType(chunk.memory_kind)
+    if chunk.source_type in _CODE_TYPES:
+        return MemoryType.CODE
+    if chunk.source_type in _MAIL_TYPES:
+        return MemoryType.EPISODIC
+    return _said((chunk.title, _path(chunk.uri), connection, " / ".join(chunk.heading_path)))
+
+
+@lru_cache(_KEPT)
+def _said(texts: tuple[str, ...]) -> MemoryType:
+    return next((found for text in texts if (found := _named(text)) is not None), MemoryType.SEMANTIC)
+
+
+def _named(text: str) -> MemoryType | None:
+    return next((memory_type for memory_type, words in _NAMED if words.search(text)), None)
+
+
+def _path(uri: str) -> str:
+    """Return an address without its scheme and host, which name a place and not a thing."""
+    return re.sub(r"^[a-z][\w+.-]*://[^/]*", "", uri)
+
+
+def prevailing(found: Iterable[tuple[MemoryType, float]], *, least_share: float) -> MemoryType | None:
+    """Return the memory type that has at least this share of what all weigh, (type, weight) each; None for none."""
+    weights: dict[MemoryType, float] = {}
+    for memory_type, weight in found:
+        weights[memory_type] = weights.get(memory_type, 0.0) + weight
+    best = max(weights, key=lambda it: (weights[it], it), default=None)
+    total = math.fsum(weights.values())
+    return best if best is not None and total > 0 and weights[best] >= least_share * total else None

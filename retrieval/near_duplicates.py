@@ -1,0 +1,62 @@
+"""Near duplicates among a pool's hits by their signatures: locality-sensitive hashing in bands. Pure.
+
+A signature of 128 minima is cut into 25 bands of 5. Two texts of Jaccard similarity s share a whole band with
+probability 1 - (1 - s**5)**25: 0.99995 at 0.8, 0.55 at 0.5 and 0.01 at 0.2, so that few pairs are compared and none
+that counts is missed. What shares a band is compared by the whole signature (Leskovec, Rajaraman and Ullman, "Mining
+of Massive Datasets", 3.4).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from retrieval.minhash import similarity
+from retrieval.types import Drop, DropReason, Hit, Ranking
+
+_ROWS: Final = 5
+
+
+def drop_near_duplicates(hits: Ranking, *, least_similarity: float) -> tuple[Ranking, tuple[Drop, ...]]:
+    """Keep the best of several hits that say the same, and say of each other one which it was dropped for.
+
+    A hit is dropped only for a kept one that it resembles itself, the most alike of them. Order is otherwise unchanged.
+    """
+    kept: list[Hit] = []
+    drops: list[Drop] = []
+    bands: dict[tuple[int, bytes], list[Hit]] = {}
+    for hit in hits:
+        own = list(_bands(hit.chunk.minhash))
+        known = {other.chunk_id: other for band in own for other in bands.get(band, ())}
+        twin, likeness = _most_alike(hit, list(known.values()))
+        if twin is not None and likeness >= least_similarity:
+            drops.append(_drop(hit, twin, likeness, least_similarity))
+            continue
+        kept.append(hit)
+        for band in own:
+            bands.setdefault(band, []).append(hit)
+    return tuple(kept), tuple(drops)
+
+
+def _bands(signature: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield each whole band of a signature with its place."""
+    for start in range(0, len(signature) - _ROWS + 1, _ROWS):
+        yield start, signature[start : start + _ROWS]
+
+
+def _most_alike(hit: Hit, others: list[Hit]) -> tuple[Hit | None, float]:
+    """Return the most similar of some hits, the better placed among equals, and the similarity."""
+    best: tuple[Hit | None, float] = (None, 0.0)
+    for other in others:
+        likeness = similarity(hit.chunk.minhash, other.chunk.minhash)
+        if likeness > best[1]:
+            best = (other, likeness)
+    return best
+
+
+def _drop(hit: Hit, twin: Hit, likeness: float, least: float) -> Drop:
+    return Drop(
+        hit.chunk_id,
+        DropReason.DUPLICATE,
+        f"{likeness:.2f} like {twin.chunk_id}",
+        {"likeness": likeness, "least": least},
+        instead=twin.chunk_id,
+    )

@@ -1,0 +1,96 @@
+"""The router's examples: those shipped and those that admins added, and the router that is trained with them."""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final
+
+import numpy as np
+from django.db import transaction
+
+from corecube import audit
+from corecube.changing import changing
+from corecube.errors import InvalidRequestError
+from corecube.models import User
+from retrieval.encoders import Encoder
+from retrieval.models import RouteExample
+from retrieval.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
+from retrieval.sanitise import storable
+
+MOST_CHARACTERS: Final = 300
+#: Examples that admins can add; each takes some milliseconds of a process's first search.
+MOST_ADDED: Final = 500
+
+#: Route and text of each.
+Added = tuple[tuple[str, str], ...]
+_Key = tuple[str, str, Added]
+
+
+def added_examples() -> Added:
+    """Return the examples that admins added."""
+    return tuple(RouteExample.objects.order_by("pk").values_list("route", "text"))
+
+
+def add_example(route: str, text: str, *, actor: User) -> RouteExample:
+    """Add an example, or return it where it is there; raise InvalidRequestError."""
+    text = " ".join(storable(text).split())
+    if route not in ROUTES:
+        raise InvalidRequestError(f"There is no route {route!r}; there are: {', '.join(ROUTES)}.")
+    if not text or len(text) > MOST_CHARACTERS:
+        raise InvalidRequestError(f"An example has 1 to {MOST_CHARACTERS} characters.")
+    if text in shipped_examples().get(route, ()):
+        raise InvalidRequestError("That example is shipped already.")
+    with changing():
+        if RouteExample.objects.count() >= MOST_ADDED:
+            raise InvalidRequestError(f"There are {MOST_ADDED} examples already; delete one first.")
+        example, is_new = RouteExample.objects.get_or_create(route=route, text=text)
+        if is_new:
+            audit.record("route_example.added", actor=actor, subject=route, example=example.pk)
+    return example
+
+
+def delete_example(example: RouteExample, *, actor: User) -> None:
+    """Delete an example that was added."""
+    with transaction.atomic():
+        audit.record("route_example.deleted", actor=actor, subject=example.route, example=example.pk)
+        example.delete()
+
+
+@dataclass(frozen=True, slots=True)
+class Routers:
+    """Routers by model and examples, trained once each; safe to use from several threads."""
+
+    _trained: dict[_Key, Future[Router]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def get(self, encoder: Encoder, added: Added, executor: Executor) -> Router | None:
+        """Return the router of a model and its examples; None while the executor trains it, and when that failed."""
+        key = (encoder.name, encoder.weights, added)
+        with self._lock:
+            is_new = key not in self._trained
+            if is_new:
+                self._trained.clear()
+            future = self._trained.setdefault(key, Future())
+        if is_new:
+            executor.submit(_train, future, encoder, added)
+        return future.result() if future.done() and future.exception() is None else None
+
+    def router_of(self, encoder: Encoder, executor: Executor) -> Callable[[], Router | None]:
+        """Return what looks the examples up, with every search, and gives the router that they make."""
+        return lambda: self.get(encoder, added_examples(), executor)
+
+
+def _train(future: "Future[Router]", encoder: Encoder, added: Added) -> None:
+    try:
+        future.set_result(trained_router(encoder, with_more(shipped_examples(), added)))
+    except Exception as error:  # noqa: BLE001 -- a search goes on without a router
+        future.set_exception(error)
+
+
+def trained_router(encoder: Encoder, examples: Examples) -> Router:
+    """Return the router of a model, whose vectors of the examples are those of questions; raise EncoderError."""
+    vectors = {
+        route: np.stack([encoder.encode_query(text) for text in texts]) for route, texts in examples.items() if texts
+    }
+    return Router.trained(vectors, version=version_of(examples))

@@ -1,0 +1,214 @@
+"""Times that a question names, read from its English words relative to a moment and its time zone. Pure.
+
+A day begins at midnight of the moment's zone, a week on Monday. A month or weekday without a year is the latest that
+has begun. Words that are no date on any calendar are not read.
+"""
+
+import calendar
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from retrieval.types import TimeWindow
+
+_MONTHS: Final = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
+_SHORT_MONTHS: Final = {"sept": 9} | {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}
+_DAYS: Final = {name.lower(): number for number, name in enumerate(calendar.day_name)}
+_COUNTS: Final = {
+    word: number
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
+    )
+} | {"a": 1, "an": 1, "few": 3, "couple of": 2}
+_MOST: Final = 1000
+_MONTHS_OF_YEAR: Final = 12
+_QUARTER: Final = 3
+
+_UNIT: Final = "(?P<unit>hour|day|week|fortnight|month|quarter|year)s?"
+_COUNT: Final = rf"(?P<count>\d{{1,3}}|{'|'.join(_COUNTS)})"
+_MONTH: Final = rf"(?P<month>{'|'.join(_MONTHS)}|(?:{'|'.join(_SHORT_MONTHS)})\b\.?)"
+_YEAR: Final = r"(?P<year>(?:19|20)\d\d)(?![\d-])"
+_DATE: Final = rf"""(?:
+    (?P<iso>\d{{4}}-\d\d-\d\d)
+    | (?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}(?:\s+(?P<day_after>\d{{1,2}})(?:st|nd|rd|th)?(?!\d))?
+      (?:,?\s+{_YEAR})?
+    | (?:last\s+)?(?P<weekday>{"|".join(_DAYS)})
+    | {_YEAR.replace("year", "only_year")}
+    | (?P<relative>yesterday|today|(?:last|this)\s+(?:week|month|quarter|year))
+)"""
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w-]){pattern}(?![\w])", re.IGNORECASE | re.VERBOSE)
+
+
+@dataclass(frozen=True, slots=True)
+class SaidTime:
+    """A time that a question names."""
+
+    window: TimeWindow
+    #: Whether it lies behind the asker for sure: "yesterday", "last week", "since March". Words like "in 2024" or
+    #: "this week" may just as well be a part of what is asked about.
+    is_past: bool
+
+
+def time_in(text: str, now: datetime) -> SaidTime | None:
+    """Return the first time that a question names, the most telling words first; None where it names none.
+
+    A window has its first moment in it and its last one not. One that begins after `now` is none.
+    """
+    for pattern, read in _READERS:
+        for found in pattern.finditer(text):
+            said = read(found, now)
+            if said is not None and (said.window.since is None or said.window.since <= now):
+                return said
+    return None
+
+
+def _said(found: re.Match[str], since: datetime | None, until: datetime | None, *, is_past: bool) -> SaidTime:
+    return SaidTime(TimeWindow(since, until, " ".join(found[0].split())), is_past)
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _begin(unit: str, now: datetime) -> datetime:
+    """Return when the day, week, month, quarter or year of a moment began."""
+    day = _midnight(now)
+    if unit == "week":
+        return day - timedelta(days=day.weekday())
+    if unit == "month":
+        return day.replace(day=1)
+    if unit == "quarter":
+        return day.replace(month=day.month - (day.month - 1) % _QUARTER, day=1)
+    return day.replace(month=1, day=1) if unit == "year" else day
+
+
+def _shifted(moment: datetime, unit: str, count: int) -> datetime:
+    """Return a moment so many units later, or earlier for a count below 0; the day is cut to its month's last."""
+    days = {"hour": 0, "day": 1, "week": 7, "fortnight": 14}
+    if unit == "hour":
+        return moment + timedelta(hours=count)
+    if unit in days:
+        return moment + timedelta(days=days[unit] * count)
+    months = moment.year * _MONTHS_OF_YEAR + moment.month - 1
+    months += count * {"month": 1, "quarter": _QUARTER, "year": _MONTHS_OF_YEAR}[unit]
+    year, month = divmod(months, _MONTHS_OF_YEAR)
+    last = calendar.monthrange(year, month + 1)[1]
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+
+
+def _count(found: re.Match[str]) -> int:
+    word = found["count"].lower()
+    return _COUNTS[word] if word in _COUNTS else int(word)
+
+
+def _ago(found: re.Match[str], now: datetime) -> SaidTime:
+    """Read "3 days ago": the day, week, month or year that far back."""
+    unit, then = found["unit"].lower(), _shifted(now, found["unit"].lower(), -_count(found))
+    if unit == "hour":
+        return _said(found, then, now, is_past=True)
+    whole = {"fortnight": "week"}.get(unit, unit)
+    since = _begin(whole, then)
+    return _said(found, since, _shifted(since, whole, 1), is_past=True)
+
+
+def _recent(found: re.Match[str], now: datetime) -> SaidTime:
+    """Read "the past two weeks", "the last 24 hours": from that far back until now."""
+    return _said(found, _shifted(now, found["unit"].lower(), -_count(found)), None, is_past=True)
+
+
+def _calendar(found: re.Match[str], now: datetime) -> SaidTime:
+    """Read "last week", "previous month", "this year"."""
+    unit, is_this = found["unit"].lower(), found["which"].lower() == "this"
+    begin = _begin(unit, now)
+    if is_this:
+        return _said(found, begin, None, is_past=False)
+    return _said(found, _shifted(begin, unit, -1), begin, is_past=True)
+
+
+def _day_word(found: re.Match[str], now: datetime) -> SaidTime:
+    back = {"today": 0, "yesterday": 1}.get(found[0].lower(), 2)
+    since = _midnight(now) - timedelta(days=back)
+    return _said(found, since, since + timedelta(days=1) if back else None, is_past=bool(back))
+
+
+def _bounded(found: re.Match[str], now: datetime) -> SaidTime | None:
+    """Read "since March", "before 5 May 2024", "in 2024", "on Monday", "between" aside."""
+    span = _date(found, now)
+    if span is None:
+        return None
+    since, until = span
+    word = found["bound"].lower()
+    is_open = found["only_year"] is None and found["year"] is None and found["iso"] is None
+    if word == "since":
+        return _said(found, since, None, is_past=is_open)
+    if word == "after":
+        return _said(found, until, None, is_past=is_open)
+    if word in {"before", "until", "till", "up to"}:
+        return _said(found, None, since if word == "before" else until, is_past=False)
+    return _said(found, since, until, is_past=bool(found["weekday"]) and is_open)
+
+
+def _date(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
+    """Return the first moment of the date in a match, and the first one after it; None for no date."""
+    try:
+        return next(_dates(found, now), None)
+    except ValueError:
+        return None
+
+
+def _dates(found: re.Match[str], now: datetime) -> Iterator[tuple[datetime, datetime]]:
+    midnight = _midnight(now)
+    if iso := found["iso"]:
+        day = datetime.fromisoformat(iso).replace(tzinfo=now.tzinfo)
+        yield day, day + timedelta(days=1)
+    elif year := found["only_year"]:
+        begin = midnight.replace(year=int(year), month=1, day=1)
+        yield begin, _shifted(begin, "year", 1)
+    elif weekday := found["weekday"]:
+        back = (now.weekday() - _DAYS[weekday.lower()]) % 7 or (7 if "last" in found[0].lower() else 0)
+        yield midnight - timedelta(days=back), midnight - timedelta(days=back - 1)
+    elif relative := found["relative"]:
+        yield _relative(relative.lower().split(), now)
+    else:
+        yield _month(found, now)
+
+
+def _relative(words: list[str], now: datetime) -> tuple[datetime, datetime]:
+    if len(words) == 1:
+        begin = _midnight(now) - timedelta(days=words[0] == "yesterday")
+        return begin, begin + timedelta(days=1)
+    begin = _begin(words[1], now)
+    return (_shifted(begin, words[1], -1), begin) if words[0] == "last" else (begin, _shifted(begin, words[1], 1))
+
+
+def _month(found: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
+    """Return a month, or a day of one; without a year the latest that has begun."""
+    name = found["month"].lower().rstrip(".")
+    month = _MONTHS.get(name) or _SHORT_MONTHS[name]
+    day = int(found["day"] or found["day_after"] or 0)
+    begin = _midnight(now).replace(year=int(found["year"] or now.year), month=month, day=day or 1)
+    if not found["year"] and begin > now:
+        begin = begin.replace(year=begin.year - 1)
+    return begin, begin + timedelta(days=1) if day else _shifted(begin, "month", 1)
+
+
+_Read = Callable[[re.Match[str], datetime], SaidTime | None]
+
+_READERS: Final[tuple[tuple[re.Pattern[str], _Read], ...]] = (
+    (_compiled(rf"{_COUNT}\s+{_UNIT}\s+ago"), _ago),
+    (
+        _compiled(rf"(?:(?:in|over|during|within|for)\s+)?(?:the\s+)?(?:last|past|previous)\s+{_COUNT}\s+{_UNIT}"),
+        _recent,
+    ),
+    (_compiled(r"(?:the\s+)?day\s+before\s+yesterday"), _day_word),
+    (_compiled(rf"(?P<bound>since|after|before|until|till|up\s+to)\s+(?:the\s+)?{_DATE}"), _bounded),
+    (_compiled(r"yesterday"), _day_word),
+    (_compiled(r"(?P<which>last|previous|this|past)\s+(?P<unit>week|month|quarter|year)"), _calendar),
+    (_compiled(rf"(?P<bound>in|on|during|from)\s+{_DATE}"), _bounded),
+    (_compiled(r"today"), _day_word),
+)

@@ -1,0 +1,89 @@
+"""The BM25 leg."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.bm25 import schema
+from retrieval.bm25.question import Composer, Question
+from retrieval.bm25.reader import Reader
+from retrieval.errors import Bm25UnavailableError
+from retrieval.helix_config import Bm25Config
+from retrieval.query import clauses_of
+from retrieval.types import ChunkId, Hit, Note, Ranking, ScoreType, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """Find the chunks in scope with the highest BM25 scores, in the index beside PostgreSQL.
+
+    Plain words are alternatives. A phrase in quotes must be there, what a minus stands before must not, and of words
+    joined by OR one must. Where plain words stand beside a phrase, chunks without it come after those that hold it.
+    A chunk's score rests on what is in scope.
+    """
+
+    config: Bm25Config
+    #: None where this process has no index.
+    index: Reader | None
+    #: Text search configuration of connections that name none.
+    text_search_config: str
+
+    name: ClassVar[str] = "bm25"
+    needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with this leg's ranking; without an index or time it gives none and says so."""
+        if not state.scope.connection_ids:
+            return replace(state, rankings={**state.rankings, self.name: ()})
+        try:
+            ranking, note = self._search(state)
+        except Bm25UnavailableError:
+            text = "There is no BM25 index to read, it may be building; the other legs searched alone."
+            ranking, note = (), Note("bm25_unavailable", text, degraded=True)
+        return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
+
+    def _search(self, state: SearchState) -> tuple[Ranking, Note]:
+        if self.index is None:
+            raise Bm25UnavailableError
+        view = self.index.view()
+        composer = Composer(view, self._question(state))
+        if composer.strict is None:
+            return (), Note("bm25_nothing", "The query has no searchable term.")
+        # A search in the index cannot be broken off; it takes milliseconds.
+        if not state.deadline.leg_seconds:
+            return (), Note("bm25_timeout", "The BM25 leg ran out of time.", degraded=True)
+        found = view.best(composer.strict, self.config.depth)
+        note = Note("bm25", f"BM25 index, {state.terms.corpus_size} chunks in scope.")
+        if composer.relaxed is not None and len(found) < self.config.depth:
+            note = Note("bm25_relaxed", f"{len(found)} chunks hold what was demanded; others come after them.")
+            found += [it for it in view.best(composer.relaxed, self.config.depth) if it not in found]
+        return tuple(_hit(*it) for it in found[: self.config.depth]), note
+
+    def _question(self, state: SearchState) -> Question:
+        connections = [inclusion.connection for inclusion in state.scope.included]
+        return Question(
+            clauses=clauses_of(state.query),
+            connection_ids=state.scope.connection_ids,
+            languages=frozenset(it.language or self.text_search_config for it in connections),
+            frequencies={schema.folded(term.lexeme): term.document_frequency for term in state.terms.terms},
+            corpus_size=state.terms.corpus_size,
+            weights=self._weights,
+            kept=state.filter,
+        )
+
+    @property
+    def _weights(self) -> dict[str, float]:
+        config = self.config
+        return {
+            schema.BODY: config.weight_text,
+            schema.TITLE: config.weight_title,
+            schema.HEADING: config.weight_heading,
+            schema.QUESTIONS: config.weight_questions,
+            schema.PLAIN: config.weight_text,
+            schema.EXACT: config.weight_exact,
+        }
+
+
+def _hit(chunk_id: ChunkId, score: float) -> Hit:
+    return Hit(chunk_id, score, ScoreType.BM25, signals={"bm25": score})

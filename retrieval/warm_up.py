@@ -1,0 +1,148 @@
+"""Opening what the first search would open, beside the start of a process, so that the first search finds it open.
+
+A rehearsal is a search of each preset for titles of documents, in the scope of somebody who sees much: nothing of it is
+kept, and nobody is shown it.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Thread
+from time import perf_counter, sleep
+from typing import Final
+
+from django.conf import settings
+from django.db import Error, close_old_connections
+from django.utils import timezone
+
+from corecube import garbage
+from corecube.access import Principal, scope_for
+from corecube.errors import CoreCubeError
+from corecube.models import User
+from corecube.scope import AccessScope
+from retrieval import runtime
+from retrieval.configuration import configuration_of
+from retrieval.deadline import Deadline
+from retrieval.index.warming import walk, warm_relations
+from retrieval.models import Document
+from retrieval.presets import PRESETS, Preset
+from retrieval.query import read_query
+from retrieval.resources import Resources
+from retrieval.types import SearchState
+
+logger = logging.getLogger(__name__)
+
+#: By then Celery has let go of the connections that a worker's process was forked with.
+_LET_GO_SECONDS: Final = 1.0
+_REHEARSALS: Final = 3
+_TOP_K: Final = 10
+#: The first admin is among them.
+_FIRST_USERS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of warming up that was done, or that failed: the first search then does it."""
+
+    name: str
+    seconds: float
+    #: "ok", what was done, or the name of the error.
+    outcome: str = "ok"
+
+
+def begin(*, is_worker: bool = False) -> Thread | None:
+    """Warm up in a thread of its own and return it; None where the settings switch it off."""
+    if not settings.CORECUBE_WARM_UP:
+        return None
+    thread = Thread(target=_in_thread, args=(is_worker,), name="warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple[Step, ...]:
+    """Open the model, the disk's part of the index and every preset's own; a worker needs the model alone.
+
+    Whatever fails is logged and left to the first search. `tools` take the place of the installation's own.
+    """
+    steps: list[tuple[str, Callable[[Resources | None], object]]] = [("model", _open_model)]
+    if not is_worker:
+        steps += [("disk", _warm_disk), ("walk", _walk), ("rehearsal", _rehearse)]
+    return tuple(_step(name, partial(work, tools)) for name, work in steps)
+
+
+def _in_thread(is_worker: bool) -> None:  # noqa: FBT001 -- a thread's argument
+    try:
+        if is_worker:
+            sleep(_LET_GO_SECONDS)
+        warm_up(is_worker=is_worker)
+        if not is_worker:
+            garbage.settle()
+    finally:
+        close_old_connections()
+
+
+def _step(name: str, work: Callable[[], object]) -> Step:
+    started = perf_counter()
+    try:
+        outcome = str(work() or "ok")
+    except (CoreCubeError, Error, OSError) as error:
+        # Its name alone: a message may hold text of documents. A new installation has no index yet, for instance.
+        outcome = type(error).__name__
+        logger.info("warm_up.left_out step=%s error=%s", name, outcome)
+    step = Step(name, perf_counter() - started, outcome)
+    logger.info("warm_up.step name=%s seconds=%.2f outcome=%s", name, step.seconds, outcome)
+    return step
+
+
+def _open_model(tools: Resources | None) -> None:
+    encoder = tools.encoder if tools else runtime.encoder()
+    encoder.encode_query("warm")
+
+
+def _warm_disk(tools: Resources | None) -> str:
+    done = warm_relations((tools or runtime.resources()).index)
+    return f"{done.means} {done.bytes}"
+
+
+def _walk(tools: Resources | None) -> str:
+    scope = _widest_scope()
+    return f"{walk((tools or runtime.resources()).index, scope=scope) if scope else 0} walks"
+
+
+def _rehearse(tools: Resources | None) -> str:
+    """Run every preset for a few titles, as a search would, without its record."""
+    scope = _widest_scope()
+    if scope is None:
+        return "nobody to see anything"
+    titles = _titles(scope)
+    forgetful = replace(tools or runtime.resources(), query_cache=None)
+    for preset in PRESETS.values():
+        for title in titles:
+            _run(preset, title, scope, forgetful)
+    return f"{len(titles)} searches with {len(PRESETS)} presets"
+
+
+def _run(preset: Preset, text: str, scope: AccessScope, tools: Resources) -> None:
+    config = configuration_of(preset).config
+    state = SearchState(
+        query=read_query(text, characters=config.query.retrieval_characters),
+        scope=scope,
+        deadline=Deadline.after(config.deadline_ms / 1000),
+        now=timezone.now(),
+        top_k=_TOP_K,
+    )
+    preset.build(config, tools).run(state)
+
+
+def _widest_scope() -> AccessScope | None:
+    """Return what the one of the first users who sees most connections may see; None while nobody sees any."""
+    users = User.objects.filter(is_active=True).order_by("pk")[:_FIRST_USERS]
+    scopes = (scope_for(Principal(user)) for user in users)
+    widest = max(scopes, key=lambda scope: len(scope.connection_ids), default=None)
+    return widest if widest and widest.connection_ids else None
+
+
+def _titles(scope: AccessScope) -> Sequence[str]:
+    found = Document.objects.in_scope(scope).exclude(title="").order_by("pk")
+    return [document.title for document in found.only("title")[:_REHEARSALS]]

@@ -1,0 +1,68 @@
+"""Links from names, worked out by hand."""
+
+from math import log2, sqrt
+from uuid import UUID
+
+import pytest
+
+from retrieval.graph.links import Holder, SeedText, name_links, shared_name_links
+from retrieval.graph.mentions import mentions_of
+from retrieval.graph.question import KnownName
+from retrieval.graph.spans import number_of
+from retrieval.types import ChunkId
+
+SEED, GUY, HUGH, OTHER = (UUID(int=number) for number in (1, 2, 3, 4))
+
+
+def seed(text, document=SEED):
+    return SeedText(ChunkId(document, 0), text, mentions_of(text))
+
+
+def test_a_link_keeps_its_sentence_and_weighs_by_how_sure_its_name_is():
+    text = "It is old. Lambert was a brother of Guy. He left."
+    (link,) = name_links([seed(text)], [KnownName(GUY, "Guy", 0.6)])
+    assert (link.target, link.name, link.sentence) == (GUY, "Guy", "Lambert was a brother of Guy.")
+    assert link.weight == pytest.approx(0.6)
+
+
+def test_a_name_of_several_documents_leads_to_each_by_less():
+    names = [KnownName(GUY, "Guy", 1.0), KnownName(HUGH, "Guy", 0.9)]
+    links = {it.target: it.weight for it in name_links([seed("Then Guy came.")], names)}
+    assert links == {GUY: pytest.approx(1 / sqrt(2)), HUGH: pytest.approx(0.9 / sqrt(2))}
+
+
+def test_a_name_of_more_than_eight_leads_nowhere():
+    names = [KnownName(UUID(int=number), "Guy", 1.0) for number in range(10, 19)]
+    assert name_links([seed("Then Guy came.")], names) == []
+    assert len(name_links([seed("Then Guy came.")], names[1:])) == 8
+
+
+def test_a_text_does_not_lead_to_itself():
+    names = [KnownName(SEED, "Guy", 1.0), KnownName(GUY, "Guy", 1.0)]
+    assert name_links([seed("Then Guy came.")], names) == []
+
+
+def test_the_longer_name_is_meant():
+    names = [KnownName(GUY, "Guy", 1.0), KnownName(HUGH, "Guy of Tuscany", 1.0)]
+    assert [it.target for it in name_links([seed("Then Guy of Tuscany came.")], names)] == [HUGH]
+
+
+def test_a_rare_shared_name_links_and_weighs_by_how_rare():
+    text = "later Mortimer came."
+    holder = Holder(ChunkId(OTHER, 3), frozenset({number_of("mortimer")}))
+    (link,) = shared_name_links([seed(text)], [holder])
+    # Two documents share it: half of 1 / log2(3).
+    assert link.weight == pytest.approx(0.5 / log2(3))
+    assert (link.target, link.target_chunk) == (OTHER, ChunkId(OTHER, 3))
+    assert (link.name, link.sentence) == ("Mortimer", text)
+
+
+def test_a_phrase_in_more_than_eight_documents_is_no_shared_name():
+    key = frozenset({number_of("mortimer")})
+    holders = [Holder(ChunkId(UUID(int=number), 0), key) for number in range(10, 18)]
+    assert shared_name_links([seed("later Mortimer came.")], holders) == []
+    assert len(shared_name_links([seed("later Mortimer came.")], holders[1:])) == 7
+
+
+def test_without_holders_not_even_the_seeds_share_a_name():
+    assert shared_name_links([seed("later Mortimer came."), seed("so Mortimer went.", OTHER)], []) == []

@@ -1,0 +1,170 @@
+"""The graph in the store: it follows every change, a rebuild finds the same, nobody sees beyond the scope."""
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from corecube.access import scope_for
+from retrieval.graph.spans import key_of, number_of
+from retrieval.index import graph
+from retrieval.index.graph_writer import fill_graph, forget_graph, graph_status
+from retrieval.index.writer import EncodedChunk, StoredDocument, delete_documents, store_documents
+from retrieval.ingest.types import ChunkDraft
+from retrieval.models import ChunkMentions, Document, DocumentName
+from retrieval.models.document import document_id
+from retrieval.quality import quality_of
+
+
+def put(connection, name, title, *texts, **metadata):
+    """Store a document under its name at the source and return its id."""
+    row = Document(
+        id=document_id(connection.pk, name),
+        connection=connection,
+        external_id=name,
+        title=title,
+        source_type="text",
+        byte_size=1,
+        metadata=metadata,
+        synced_at=timezone.now(),
+    )
+    chunks = tuple(
+        EncodedChunk(ChunkDraft(place, text, (), 1), content_hash="", simhash=0, quality=quality_of(text), vectors={})
+        for place, text in enumerate(texts)
+    )
+    store_documents([StoredDocument(row, chunks)], text_search_config="simple")
+    return row.pk
+
+
+def everything():
+    """Return every row of the graph, in a fixed order."""
+    names = DocumentName.objects.values_list("document_id", "key", "connection_id", "name", "kind", "quality")
+    mentions = ChunkMentions.objects.values_list("document_id", "ordinal", "connection_id", "keys", "phrases")
+    return sorted(names), sorted((*row[:3], tuple(row[3]), row[4]) for row in mentions)
+
+
+def leads(seed, *, scope, shared=True):
+    """Return the documents that a seed's texts lead to, by name and by shared phrase."""
+    found = graph.subgraph([seed], [], scope=scope, with_shared_names=shared, most=1000)
+    named = {name.document_id for name in found.names} - {seed}
+    return named, {holder.chunk.document_id for holder in found.holders} - {seed}
+
+
+@pytest.fixture
+def alice(governed):
+    return scope_for(governed.principal("alice"))
+
+
+def test_a_link_is_there_whichever_document_came_first(governed, alice):
+    guy = put(governed.runbooks, "guy", "Guy of Tuscany", "He was a count.")
+    hugh = put(governed.runbooks, "hugh", "Hugh of Arles", "His brother was Guy of Tuscany.")
+    assert leads(hugh, scope=alice)[0] == {guy}
+    bertha = put(governed.runbooks, "bertha", "Bertha", "She died.")
+    assert leads(guy, scope=alice)[0] == set()
+    put(governed.runbooks, "guy", "Guy of Tuscany", "The son of Bertha.")
+    assert leads(guy, scope=alice)[0] == {bertha}
+
+
+def test_a_renamed_document_is_found_by_its_new_name_alone(governed, alice):
+    guy = put(governed.runbooks, "guy", "Guy of Tuscany", "He was a count.")
+    hugh = put(governed.runbooks, "hugh", "Hugh of Arles", "He met Guy of Tuscany and Lambert of Spoleto.")
+    put(governed.runbooks, "guy", "Lambert of Spoleto", "He was a count.")
+    assert leads(hugh, scope=alice)[0] == {guy}
+    assert graph.names([key_of("Guy of Tuscany")], [], scope=alice).asked == ()
+
+
+def test_deleting_removes_every_trace(governed, alice):
+    guy = put(governed.runbooks, "guy", "Guy of Tuscany", "The brother of Mortimer.", aliases="Guido")
+    hugh = put(governed.runbooks, "hugh", "Hugh of Arles", "He met Guy of Tuscany, later Mortimer.")
+    assert leads(hugh, scope=alice) == ({guy}, {guy})
+    delete_documents([guy])
+    assert leads(hugh, scope=alice) == (set(), set())
+    assert not DocumentName.objects.filter(document_id=guy).exists()
+    assert not ChunkMentions.objects.filter(document_id=guy).exists()
+
+
+def test_what_an_author_says_it_is_also_called_is_a_name(governed, alice):
+    guy = put(governed.runbooks, "guy", "Guy", "A count.", aliases="['Guido', Wido di Toscana]")
+    found = graph.names([key_of("guido"), key_of("Wido di Toscana")], [], scope=alice).asked
+    assert {(it.document_id, it.text) for it in found} == {(guy, "Guido"), (guy, "Wido di Toscana")}
+
+
+def test_neither_end_of_a_link_is_out_of_scope(governed):
+    # Bob sees the runbooks, and neither the vault nor the ledger.
+    bob, alice = (scope_for(governed.principal(name)) for name in ("bob", "alice"))
+    seen = put(governed.runbooks, "seen", "Seen Page", "It speaks of Hidden Page, then of Zanzibar.")
+    hidden = put(governed.vault, "hidden", "Hidden Page", "It speaks of Zanzibar, then of Seen Page.")
+    assert leads(seen, scope=alice) == ({hidden}, {hidden})
+    assert leads(seen, scope=bob) == (set(), set())
+    assert graph.subgraph([hidden], [], scope=bob, with_shared_names=True, most=1000).size == 0
+    assert graph.names([key_of("Hidden Page")], [hidden], scope=bob) == graph.Names()
+    assert graph.hubs([key_of("Zanzibar")], most=1, scope=bob) == set()
+    assert graph.hubs([key_of("Zanzibar")], most=1, scope=alice) == {"zanzibar"}
+
+
+def test_many_of_one_name_are_not_all_read(governed, alice):
+    for number in range(15):
+        put(governed.runbooks, f"intro {number}", "Introduction Page", "Nothing.")
+    seed = put(governed.runbooks, "seed", "Seed", "See the Introduction Page.")
+    found = graph.subgraph([seed], [], scope=alice, with_shared_names=True, most=1000)
+    assert len(found.names) == 9
+    cut = graph.subgraph([seed], [], scope=alice, with_shared_names=True, most=3)
+    assert cut.is_cut
+    assert cut.size == 3
+
+
+_NAMES = ("guy", "hugh", "bertha", "lambert")
+_TITLES = st.sampled_from(["Guy of Tuscany", "Hugh (King)", "Bertha, Queen", "Lambert", "A plain sentence of words"])
+_TEXTS = st.lists(
+    st.sampled_from(["Guy of Tuscany met Hugh.", "nothing", "Bertha and Lambert of Rome", "call scope_for"]),
+    min_size=1,
+    max_size=3,
+)
+_PUT = st.tuples(st.just("put"), st.sampled_from(_NAMES), _TITLES, _TEXTS)
+_DELETE = st.tuples(st.just("delete"), st.sampled_from(_NAMES), st.none(), st.none())
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.one_of(_PUT, _DELETE), max_size=12))
+def test_after_any_changes_a_rebuild_finds_the_same(governed, changes):
+    connection = governed.runbooks
+    delete_documents([document_id(connection.pk, name) for name in _NAMES])
+    for kind, name, title, texts in changes:
+        if kind == "put":
+            put(connection, name, title, *texts)
+        else:
+            delete_documents([document_id(connection.pk, name)])
+    kept = everything()
+    forget_graph(connection.pk)
+    assert everything() == ([], [])
+    fill_graph(connection.pk)
+    assert everything() == kept
+    assert fill_graph(connection.pk) == 0
+
+
+def test_a_killed_build_is_taken_up_again(governed, monkeypatch):
+    for number in range(3):
+        put(governed.runbooks, f"page {number}", f"Page Number {number}", "Some Text.")
+    kept = everything()
+    forget_graph(governed.runbooks.pk)
+    monkeypatch.setattr("retrieval.index.graph_writer._BATCH_DOCUMENTS", 1)
+    assert fill_graph(governed.runbooks.pk) == 3
+    ChunkMentions.objects.filter(document_id=kept[1][0][0]).delete()
+    assert fill_graph(governed.runbooks.pk) == 1
+    assert everything() == kept
+
+
+def test_the_command_shows_and_builds(world, capsys):
+    call_command("graph")
+    chunks = graph_status(world.runbooks.pk).chunks
+    assert f"runbooks: {chunks} of {chunks} chunks read" in capsys.readouterr().out
+    call_command("graph", "build", "--connection", "runbooks", "--anew")
+    assert "runbooks: 2 documents read." in capsys.readouterr().out
+    status = graph_status(world.runbooks.pk)
+    assert status.read == status.chunks > 0
+
+
+def test_keys_are_numbers_that_the_store_holds(governed, alice):
+    guy = put(governed.runbooks, "guy", "Guy of Tuscany", "He was a count.")
+    assert DocumentName.objects.get(document_id=guy, kind="title").key == number_of("guy of tuscany")

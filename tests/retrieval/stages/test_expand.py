@@ -1,0 +1,139 @@
+"""Following names and links, from the question to the pool."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from corecube.access import scope_for
+from retrieval import runtime
+from retrieval.config import DenseConfig, FulltextConfig, FusionConfig
+from retrieval.deadline import Deadline
+from retrieval.errors import EncoderError, SearchTimeoutError
+from retrieval.helix_config import GraphConfig
+from retrieval.index import graph
+from retrieval.ingest.sync import sync_connection
+from retrieval.query import read_query
+from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse
+from retrieval.types import SearchState
+
+_PAGES = {
+    "guy.md": "# Guy of Tuscany\n\nGuy was a count. His brother was Lambert of Spoleto, who came from Provence.\n",
+    "lambert.md": "# Lambert of Spoleto\n\nA margrave, dismissed in the year 931.\n",
+    "rome.md": "# Castle guide\n\nThe walls are old. A count lived there.\n",
+    "provence.md": "# River notes\n\nFerries leave from Provence at dawn.\n",
+}
+
+
+@pytest.fixture
+def pages(governed):
+    for name, text in _PAGES.items():
+        (governed.root / "runbooks" / name).write_text(text)
+    (governed.root / "vault" / "secret.md").write_text("# Lambert of Spoleto\n\nSecret: he hid in Provence.\n")
+    for connection in (governed.runbooks, governed.vault):
+        sync_connection(connection)
+    return governed
+
+
+@pytest.fixture
+def search(pages):
+    tools = runtime.resources(runtime.encoder())
+
+    def run(question, *, name="bob", depth=1, complete=True, **config):
+        state = SearchState(
+            query=read_query(question, characters=500),
+            scope=scope_for(pages.principal(name)),
+            deadline=Deadline.after(5.0),
+            now=datetime(2026, 6, 1, tzinfo=UTC),
+            top_k=10,
+        )
+        state = Embed(tools.encoder)(Analyze("english")(state))
+        state = Dense(DenseConfig(depth=depth), tools.index)(state)
+        state = Fuse(FusionConfig())(Fulltext(FulltextConfig(depth=depth))(state))
+        state = Expand(GraphConfig(**config), tools.index, tools.encoder)(state)
+        return Complete(FulltextConfig(), tools.index)(state) if complete else state
+
+    return run
+
+
+def titles(state):
+    return list(dict.fromkeys(hit.chunk.title for hit in state.hits))
+
+
+def test_what_is_named_and_what_it_leads_to_sit_first(search):
+    state = search("When was the brother of Guy of Tuscany dismissed?")
+    assert titles(state)[:2] == ["Guy of Tuscany", "Lambert of Spoleto"]
+    named, linked = state.hits[:2]
+    assert next((it.kind, it.name) for it in named.lifts) == ("named", "Guy of Tuscany")
+    lift = next(it for it in linked.lifts if it.kind == "link")
+    assert lift.name == "Lambert of Spoleto"
+    assert lift.source == named.chunk_id
+    assert lift.sentence == "His brother was Lambert of Spoleto, who came from Provence."
+    assert [hit.signals["seat"] for hit in state.hits[:2]] == [1, 2]
+    assert 0 < linked.signals["graph"] <= 1
+
+
+def test_the_parts_sum_to_the_score_and_the_order_is_the_scores(search):
+    hits = search("When was the brother of Guy of Tuscany dismissed?", depth=10).hits
+    assert all(sum(hit.contributions.values()) == pytest.approx(hit.score) for hit in hits)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_a_rare_shared_name_leads_on(search):
+    state = search("When was the brother of Guy of Tuscany dismissed?")
+    lift = next(it for hit in state.hits for it in hit.lifts if it.kind == "shared_name")
+    assert lift.name == "Provence"
+    assert "River notes" in titles(state)
+
+
+def test_a_wrong_letter_is_forgiven_among_what_was_found(search):
+    state = search("When was the brother of Guuy of Tuscny dismissed?", depth=10)
+    assert "named" in {lift.kind for hit in state.hits for lift in hit.lifts if hit.chunk.title == "Guy of Tuscany"}
+    assert "1 of them misspelled" in state.notes[-1].text
+
+
+def test_a_second_hop_is_followed_where_it_is_asked_for(search, pages):
+    (pages.root / "runbooks" / "lambert.md").write_text("# Lambert of Spoleto\n\nA friend of Ageltrude Benevento.\n")
+    (pages.root / "runbooks" / "age.md").write_text("# Ageltrude Benevento\n\nShe had a monastery built.\n")
+    sync_connection(pages.runbooks)
+    question = "When was the brother of Guy of Tuscany dismissed?"
+    assert "Ageltrude Benevento" not in titles(search(question))
+    state = search(question, hops=2)
+    (hit,) = (it for it in state.hits if it.chunk.title == "Ageltrude Benevento")
+    assert hit.lifts[0].sentence == "A friend of Ageltrude Benevento."
+
+
+def test_a_question_that_names_nothing_follows_no_shared_name(search):
+    state = search("which walls are old", depth=10)
+    assert not [lift for hit in state.hits for lift in hit.lifts if lift.kind != "link"]
+
+
+def test_nothing_out_of_scope_is_brought_in_or_quoted(search):
+    question = "When was the brother of Guy of Tuscany dismissed?"
+    bob, alice = search(question), search(question, name="alice")
+    assert "Secret" not in str(bob.hits)
+    assert len([hit for hit in alice.hits if "Secret" in hit.chunk.text]) == 1
+    # One of two documents with the name is out of Bob's sight: for him the link counts in full.
+    weights = [
+        next(lift.amount for hit in state.hits for lift in hit.lifts if lift.kind == "link") for state in (bob, alice)
+    ]
+    assert weights[0] > weights[1]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(SearchTimeoutError, "expand_timeout"), (EncoderError("down"), "expand_failed")]
+)
+def test_without_time_or_a_model_the_pool_stays(search, monkeypatch, error, code):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(graph, "subgraph", fail)
+    state = search("When was the brother of Guy of Tuscany dismissed?", complete=False)
+    assert [note.code for note in state.notes if note.degraded] == [code]
+    assert all("graph" not in hit.signals for hit in state.hits)
+
+
+def test_without_a_vector_the_pool_stays(search):
+    tools = runtime.resources(runtime.encoder())
+    state = replace(search("old walls", complete=False), vector=None)
+    assert Expand(GraphConfig(), tools.index, tools.encoder)(state) is state

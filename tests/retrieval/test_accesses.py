@@ -1,0 +1,118 @@
+"""When documents were last read: noted in memory, written together, gone with the document."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from retrieval import accesses
+from retrieval.accesses import AccessBuffer, flush_accesses, note_accesses
+from retrieval.index.accesses import Access, write_accesses
+from retrieval.ingest.services import delete_all_documents
+from retrieval.models import Document, DocumentAccess
+from retrieval.services import SearchRequest, search
+
+NOW = timezone.now()
+
+
+@pytest.fixture
+def recording(world, settings, monkeypatch):
+    """Note accesses with a buffer of the test's own, which nothing but the test writes."""
+    settings.CORECUBE_ACCESS_SECONDS = 3600
+    monkeypatch.setattr(accesses, "_buffer", AccessBuffer())
+    timers = []
+    monkeypatch.setattr(accesses.threading, "Timer", lambda *given: timers.append(given) or _Timer())
+    return timers
+
+
+class _Timer:
+    daemon = False
+
+    def start(self):
+        pass
+
+
+@pytest.fixture
+def queues(world):
+    return Document.objects.get(external_id="queues.txt")
+
+
+def read(document):
+    return DocumentAccess.objects.filter(pk=document.pk).values_list("times", flat=True).first()
+
+
+def test_accesses_wait_in_memory_and_are_written_together(recording, queues, django_assert_num_queries):
+    with django_assert_num_queries(0):
+        for _ in range(3):
+            note_accesses([queues.pk, queues.pk])
+    assert len(recording) == 1
+    assert flush_accesses() == 1
+    assert read(queues) == 3
+    assert flush_accesses() == 0
+    note_accesses([queues.pk])
+    assert len(recording) == 2
+    flush_accesses()
+    assert read(queues) == 4
+
+
+def test_a_later_time_stands_whatever_is_written_last(queues):
+    write_accesses({queues.pk: Access(NOW, 1)})
+    write_accesses({queues.pk: Access(NOW - timedelta(hours=5), 2)})
+    (kept,) = DocumentAccess.objects.all()
+    assert (kept.accessed_at, kept.times, kept.connection_id) == (NOW, 3, queues.connection_id)
+
+
+def test_the_buffer_is_bounded(monkeypatch, queues):
+    monkeypatch.setattr(accesses, "_MOST", 0)
+    buffer = AccessBuffer()
+    assert not buffer.note([queues.pk], NOW)
+    assert buffer.take() == {}
+
+
+def test_nothing_is_kept_where_it_is_switched_off(recording, queues, settings):
+    settings.CORECUBE_ACCESS_SECONDS = 0
+    note_accesses([queues.pk])
+    assert flush_accesses() == 0
+
+
+def test_the_record_goes_with_the_document_and_none_comes_after_it(world, queues):
+    write_accesses({queues.pk: Access(NOW, 1)})
+    delete_all_documents(world.runbooks)
+    assert not DocumentAccess.objects.exists()
+    write_accesses({queues.pk: Access(NOW, 1)})
+    assert not DocumentAccess.objects.exists()
+
+
+def test_opening_a_document_counts_and_being_listed_does_not(recording, world, queues, client):
+    search(SearchRequest(text="draining the queue", preset="helix"), principal=world.principal("bob"))
+    flush_accesses()
+    assert not DocumentAccess.objects.exists()
+    client.force_login(world.bob)
+    assert client.get(f"/documents/{queues.pk}/").status_code == 200
+    assert client.get("/documents/").status_code == 200
+    flush_accesses()
+    assert list(DocumentAccess.objects.values_list("document_id", "times")) == [(queues.pk, 1)]
+    secret = world.key("bob")
+    answer = client.get(f"/api/v1/documents/{queues.pk}", headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == 200
+    flush_accesses()
+    assert read(queues) == 2
+
+
+def test_a_document_out_of_scope_is_not_read_by_asking_for_it(recording, world, client):
+    client.force_login(world.bob)
+    secret = Document.objects.get(connection=world.vault)
+    assert client.get(f"/documents/{secret.pk}/").status_code == 404
+    flush_accesses()
+    assert not DocumentAccess.objects.exists()
+
+
+def test_what_was_read_lately_ranks_as_recent(world, queues):
+    def recency():
+        outcome = search(SearchRequest(text="draining the queue", preset="helix"), principal=world.principal("bob"))
+        return next(hit for hit in outcome.hits if hit.chunk_id.document_id == queues.pk).signals["recency"]
+
+    Document.objects.update(modified_at=NOW - timedelta(days=100))
+    assert recency() == pytest.approx(0.995**2400, rel=0.1)
+    write_accesses({queues.pk: Access(timezone.now() - timedelta(hours=10), 1)})
+    assert recency() == pytest.approx(0.995**10, rel=0.01)

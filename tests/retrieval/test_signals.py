@@ -1,0 +1,88 @@
+import math
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corecube.scope import TrustLevel
+from retrieval.ranking import Weights
+from retrieval.signals import SIGNALS, confidence, min_max_known, rank_by_signals, recency, similarity
+from tests.retrieval.conftest import NOW, hit
+
+WEIGHTS = {"similarity": 0.4, "recency": 0.05, "salience": 0.2, "confidence": 0.2, "graph": 0.15}
+
+
+def test_recency_falls_by_the_hour_from_the_last_access():
+    assert recency(NOW, NOW, hourly_decay=0.995) == 1.0
+    assert recency(NOW - timedelta(hours=1), NOW, hourly_decay=0.995) == pytest.approx(0.995)
+    assert recency(NOW - timedelta(days=1), NOW, hourly_decay=0.5) == pytest.approx(0.5**24)
+    assert recency(NOW + timedelta(days=9), NOW, hourly_decay=0.995) == 1.0
+
+
+def test_confidence_is_trust_and_half_of_the_rest_for_a_confirmation():
+    assert [confidence(trust, is_confirmed=False) for trust in TrustLevel] == pytest.approx([1 / 3, 2 / 3, 1])
+    assert [confidence(trust, is_confirmed=True) for trust in TrustLevel] == pytest.approx([2 / 3, 5 / 6, 1])
+
+
+def test_one_value_for_all_decides_nothing():
+    assert min_max_known([0.7, None, 0.7]) == [0.0, None, 0.0]
+    assert min_max_known([None, None]) == [None, None]
+    assert min_max_known([]) == []
+
+
+def test_a_range_below_the_least_span_is_not_blown_up():
+    assert min_max_known([0.2, 0.3, None], least_span=1.0) == pytest.approx([0.0, 0.1, None])
+
+
+def test_similarity_weighs_both_legs_signals_of_every_hit():
+    hits = (hit(1, cosine=0.9, fulltext=2.0), hit(2, cosine=0.5, fulltext=4.0), hit(3, fulltext=3.0), hit(4))
+    # Cosines become 1 and 0, full-text scores 0, 1 and 1/2.
+    found = similarity(hits, Weights(0.6, 0.4, None), least_cosine_span=0.1)
+    assert found == [pytest.approx(0.6), pytest.approx(0.4), pytest.approx(0.2), None]
+
+
+def test_the_score_is_the_sum_of_the_weighed_signals():
+    hits = (
+        hit(1, similarity=1.0, recency=0.2, salience=0.1, confidence=1 / 3, graph=0.0),
+        hit(2, similarity=0.0, recency=1.0, salience=0.9, confidence=1.0, graph=0.0),
+    )
+    ranked = rank_by_signals(hits, WEIGHTS, least_spans={})
+    # The second has 0.05 + 0.2 + 0.2 = 0.45, the first 0.4; the graph, the same for both, adds nothing.
+    assert [it.chunk_id for it in ranked] == [hits[1].chunk_id, hits[0].chunk_id]
+    assert [it.score for it in ranked] == pytest.approx([0.45, 0.4])
+    assert ranked[0].contributions == pytest.approx(
+        {"similarity": 0.0, "recency": 0.05, "salience": 0.2, "confidence": 0.2, "graph": 0.0}
+    )
+
+
+def test_seats_stand_before_every_score():
+    hits = (
+        hit(1, similarity=1.0),
+        hit(2, similarity=0.0, seat=2),
+        hit(3, similarity=0.1, seat=1),
+        hit(4, similarity=0.5),
+    )
+    ranked = rank_by_signals(hits, WEIGHTS, least_spans={})
+    assert [it.chunk_id.document_id.int for it in ranked] == [3, 2, 1, 4]
+
+
+_SIGNALS = st.dictionaries(st.sampled_from(SIGNALS), st.floats(0, 1), max_size=5)
+
+
+@given(st.lists(_SIGNALS, max_size=8), st.floats(0, 1))
+def test_contributions_sum_to_the_score_and_lie_within_the_weights(signals, span):
+    hits = tuple(hit(number, **given) for number, given in enumerate(signals))
+    ranked = rank_by_signals(hits, WEIGHTS, least_spans=dict.fromkeys(SIGNALS, span))
+    assert {it.chunk_id for it in ranked} == {it.chunk_id for it in hits}
+    assert all(it.score == pytest.approx(math.fsum(it.contributions.values())) for it in ranked)
+    assert all(-1e-9 <= part <= WEIGHTS[name] + 1e-9 for it in ranked for name, part in it.contributions.items())
+    assert [it.score for it in ranked] == sorted((it.score for it in ranked), reverse=True)
+
+
+def test_what_is_stale_and_important_is_not_buried_by_what_is_new():
+    """For a fact, age counts little: a salient, trusted one that nobody read for months stays before a fresh aside."""
+    old = hit(1, similarity=0.8, recency=0.0, salience=0.9, confidence=1.0)
+    new = hit(2, similarity=0.75, recency=1.0, salience=0.3, confidence=1 / 3)
+    spans = dict.fromkeys(("recency", "salience", "confidence"), 1.0)
+    assert rank_by_signals((new, old), WEIGHTS, least_spans=spans)[0].chunk_id == old.chunk_id

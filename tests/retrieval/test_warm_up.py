@@ -1,0 +1,91 @@
+"""Warming up: everything that the first search needs is opened, nothing is kept, and nothing of it can fail a start."""
+
+import threading
+
+from django.db import connection
+
+from corecube import garbage
+from corecube.access import scope_for
+from corecube.serving import serving
+from retrieval import runtime, warm_up
+from retrieval.errors import ModelMissingError
+from retrieval.index.store import VectorIndex
+from retrieval.index.warming import Warmed, walk, warm_relations
+from retrieval.models import EmbeddingIndex, SearchRecord
+from retrieval.testing import HashEncoder
+
+
+def outcomes(**options):
+    return {step.name: step.outcome for step in warm_up.warm_up(**options)}
+
+
+def test_model_disk_walks_and_every_preset_are_warmed_and_nothing_is_recorded(world):
+    found = outcomes()
+    assert found["model"] == "ok"
+    assert found["disk"].startswith("read ")
+    assert int(found["disk"].split()[1]) > 0
+    assert found["walk"] == "4 walks"
+    assert found["rehearsal"].startswith("3 searches")
+    assert not SearchRecord.objects.exists()
+
+
+def test_a_worker_opens_the_model_alone(world):
+    assert outcomes(is_worker=True) == {"model": "ok"}
+
+
+def test_a_new_installation_has_nothing_to_warm_and_starts(db):
+    assert outcomes() == {
+        "model": "ok",
+        "disk": "ModelMissingError",
+        "walk": "0 walks",
+        "rehearsal": "nobody to see anything",
+    }
+
+
+def test_a_missing_model_is_left_to_the_first_search(world, monkeypatch):
+    def missing():
+        raise ModelMissingError
+
+    monkeypatch.setattr(runtime, "encoder", missing)
+    assert set(outcomes().values()) == {"ModelMissingError"}
+
+
+def test_the_relations_files_are_read_whole(world):
+    row = EmbeddingIndex.objects.get()
+    with connection.cursor() as cursor:
+        names = [f"retrieval_embedding_hnsw_{row.pk}", "retrieval_embedding_pkey", "retrieval_chunk_pkey"]
+        names += ["retrieval_document_pkey", "retrieval_document", "retrieval_embedding", "retrieval_chunk"]
+        cursor.execute("SELECT sum(pg_relation_size(it::regclass)) FROM unnest(%s::text[]) AS it", [names])
+        (size,) = cursor.fetchone()
+    assert warm_relations(VectorIndex(row.pk, row.dim)) == Warmed("read", size)
+
+
+def test_walks_stay_in_their_scope(world):
+    row = EmbeddingIndex.objects.get()
+    assert walk(VectorIndex(row.pk, row.dim), scope=scope_for(world.principal("bob"))) == 2
+
+
+def test_the_setting_switches_it_off(settings):
+    settings.CORECUBE_WARM_UP = False
+    assert warm_up.begin() is None
+
+
+def test_a_web_process_that_begins_to_serve_warms_up_in_a_thread_of_its_own(settings, monkeypatch):
+    begun, threads = [], []
+    begin = warm_up.begin
+    monkeypatch.setattr(garbage, "settle", lambda: None)
+    monkeypatch.setattr(warm_up, "warm_up", lambda **options: begun.append((options, threading.current_thread().name)))
+    monkeypatch.setattr(warm_up, "begin", lambda: threads.append(begin()))
+    settings.CORECUBE_WARM_UP = True
+    serving.send(sender=None)
+    threads[0].join(timeout=10)
+    assert begun == [({"is_worker": False}, "warm-up")]
+
+
+def test_nothing_that_is_raised_reaches_the_start(world, monkeypatch):
+    class Broken(HashEncoder):
+        def encode_query(self, text):  # noqa: ARG002 -- the protocol's
+            raise OSError("disk")
+
+    monkeypatch.setattr(runtime, "encoder", Broken)
+    assert outcomes()["model"] == "OSError"
