@@ -8,11 +8,12 @@ Anything else is denied.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from django.db.models import Q
 
 from corecube.errors import UnknownConnectionError, UnknownPrincipalError
-from corecube.models import ApiKey, Connection, Grant, User
+from corecube.models import ApiKey, Connection, Grant, User, holder_label
 from corecube.scope import AccessScope, ExcludedConnection, Exclusion, Inclusion, Sensitivity
 
 
@@ -59,6 +60,29 @@ class ScopeRequest:
     exclude: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A grant that decides over a compartment."""
+
+    clearance: Sensitivity
+    #: "group finance-eu" or "user maya".
+    holder: str
+
+
+#: What `Connection.facts` and the access rule read.
+_CONNECTION_FIELDS: Final = (
+    "slug",
+    "name",
+    "sensitivity",
+    "trust",
+    "half_life_days",
+    "freshness_basis",
+    "language",
+    "enabled",
+    "compartment__name",
+)
+
+
 def user_named(username: str) -> User:
     """Return the active user with this name; raise UnknownPrincipalError."""
     user = User.objects.filter(username=username, is_active=True).first()
@@ -75,40 +99,38 @@ def scope_for(
     `reveal_excluded` lists the other connections with the rule that shut them out, for an admin's eyes.
     Raises UnknownConnectionError for a requested slug that the principal cannot see, whether or not it exists.
     """
-    grants = _best_grants(principal.user)
-    limits = _best_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
+    grants = _widest_grants(principal.user)
+    limits = _widest_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
     included: list[Inclusion] = []
     excluded: list[ExcludedConnection] = []
-    connections = Connection.objects.order_by("name").defer("config", "created_at", "last_synced_at")
-    # Every search pays for this: what is not to be told of is not read, and a compartment is read once.
-    shown = connections.select_related("compartment") if reveal_excluded else connections.filter(compartment__in=grants)
-    for connection in shown:
+    # Every search pays for this: what is not to be told of is not read.
+    connections = Connection.objects.order_by("name").select_related("compartment").only(*_CONNECTION_FIELDS)
+    for connection in connections if reveal_excluded else connections.filter(compartment__in=grants):
         grant = grants.get(connection.compartment_id)
-        if grant is not None:
-            connection.compartment = grant.compartment
         limit = limits.get(connection.compartment_id)
         reason = _exclusion(connection, grant, limit, principal.key)
         if reason is None and grant is not None and limit is not None:
-            clearance = Sensitivity(min(grant.clearance, limit.clearance))
-            included.append(Inclusion(connection.facts(), grant.holder, clearance))
+            included.append(Inclusion(connection.facts(), grant.holder, min(grant.clearance, limit.clearance)))
         elif reason is not None and reveal_excluded:
             excluded.append(_excluded(connection, reason, grant))
     scope = AccessScope(principal.label, tuple(included), tuple(excluded))
     return _narrow(scope, request, reveal=reveal_excluded) if request else scope
 
 
-def _best_grants(user: User) -> dict[int, Grant]:
+def _widest_grants(user: User) -> dict[int, _Held]:
     """Return the user's widest grant per compartment id; none for an inactive user."""
     if not user.is_active:
         return {}
-    held = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all())).select_related(
-        "user", "group", "compartment"
-    )
-    return {grant.compartment_id: grant for grant in held.order_by("clearance", "-id")}
+    grants = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all())).order_by("clearance", "-id")
+    rows = grants.values_list("compartment_id", "clearance", "user__username", "group__name")
+    return {
+        compartment: _Held(Sensitivity(clearance), holder_label(username, group))
+        for compartment, clearance, username, group in rows
+    }
 
 
 def _exclusion(
-    connection: Connection, grant: Grant | None, limit: Grant | None, key: ApiKey | None
+    connection: Connection, grant: _Held | None, limit: _Held | None, key: ApiKey | None
 ) -> Exclusion | None:
     """Return the rule that shuts a connection out, or None when it may be seen.
 
@@ -125,10 +147,10 @@ def _exclusion(
     return None if connection.enabled else Exclusion.DISABLED
 
 
-def _excluded(connection: Connection, reason: Exclusion, grant: Grant | None) -> ExcludedConnection:
+def _excluded(connection: Connection, reason: Exclusion, grant: _Held | None) -> ExcludedConnection:
     if grant is None:
         return ExcludedConnection(connection.facts(), reason)
-    return ExcludedConnection(connection.facts(), reason, grant.holder, Sensitivity(grant.clearance))
+    return ExcludedConnection(connection.facts(), reason, grant.holder, grant.clearance)
 
 
 def _key_allows(key: ApiKey, connection: Connection) -> bool:

@@ -174,6 +174,8 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 LANGUAGE_CODE = "en"
+# One language; asking for it at every value of a template costs a search page a tenth of its time.
+USE_I18N = False
 TIME_ZONE = "UTC"
 USE_TZ = True
 

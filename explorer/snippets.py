@@ -6,6 +6,7 @@ Nothing here makes HTML. Texts come back as segments, and templates escape each 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from retrieval.types import TermMatch
@@ -25,6 +26,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
 #: Stands between paragraphs once they share a line.
 _BREAK: Final = " \N{MIDDLE DOT} "
+_MOST_PATTERNS: Final = 256
 _SENTENCE_END: Final = re.compile(r"(?:[.!?:]\s+|\N{MIDDLE DOT}\s+)+")
 
 
@@ -100,11 +102,16 @@ def _bare(lexeme: str) -> str:
 
 def _word_spans(text: str, wanted: Mapping[str, str], stem: Stem) -> Iterator[_Span]:
     """Yield the words whose stem is a lexeme. A stem begins as its word does, so few words are stemmed."""
-    initials = {bare[:1] for bare in wanted}
-    for word in _WORD.finditer(text):
-        lowered = word.group().lower()
-        if lowered[:1] in initials and (stemmed := stem(lowered)) in wanted:
+    initials = "".join(sorted({bare[:1] for bare in wanted}))
+    for word in _words_from(initials).finditer(text) if initials else ():
+        if (stemmed := stem(word.group().lower())) in wanted:
             yield _Span(word.start(), word.end(), wanted[stemmed])
+
+
+@lru_cache(maxsize=_MOST_PATTERNS)
+def _words_from(initials: str) -> re.Pattern[str]:
+    """Return what finds the words that begin with one of some letters, in either case."""
+    return re.compile(rf"(?<![^\W_])[{re.escape(initials)}][^\W_]*", re.IGNORECASE)
 
 
 def _literal_spans(text: str, bare: str, lexeme: str) -> Iterator[_Span]:

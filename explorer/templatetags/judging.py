@@ -5,7 +5,7 @@ from typing import Final
 
 from django import template
 from django.urls import reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from explorer.panels.judge import GradeButton, JudgeStrip
@@ -21,9 +21,12 @@ def at_rank(strips: Mapping[int, JudgeStrip] | None, rank: int) -> JudgeStrip | 
 
 @register.filter
 def grade_buttons(strip: JudgeStrip) -> SafeString:
-    """Return a button for each grade that a hit can be given."""
+    """Return the button that takes a hit's grade back, and one for each grade that it can be given."""
     address = reverse("explorer:judge")
-    return format_html_join("", _BUTTON, (_button(strip, button, address) for button in strip.buttons))
+    clear = format_html(
+        _CLEAR, rank=strip.rank, passage=strip.passage, address=address, state="" if strip.is_judged else " disabled"
+    )
+    return clear + format_html_join("", _BUTTON, (_button(strip, button, address) for button in strip.buttons))
 
 
 def _button(strip: JudgeStrip, button: GradeButton, address: str) -> dict[str, object]:
@@ -37,6 +40,10 @@ def _button(strip: JudgeStrip, button: GradeButton, address: str) -> dict[str, o
     }
 
 
+_CLEAR: Final = """\
+<button class="judge-grade judge-clear" type="submit" form="judge" name="grade" value="{passage}=" \
+id="judge-{rank}-x" data-grade="x" title="Take the grade back" aria-label="Take the grade back" \
+hx-post="{address}"{state}>&times;</button>"""
 _BUTTON: Final = """\
 <button class="judge-grade" type="submit" form="judge" name="grade" value="{passage}={grade}" \
 id="judge-{rank}-{grade}" data-grade="{grade}" title="{grade}: {meaning}" aria-label="{grade}, {meaning}" \

@@ -5,9 +5,11 @@ import lxml.html
 from explorer.panels.drops import DropRow
 from explorer.panels.judge import judge_strip
 from explorer.panels.lane_cards import Card, Place
+from explorer.panels.ledger_rows import LedgerRow, TermRow
 from explorer.snippets import Segment
 from explorer.templatetags.explorer_format import drop_rows, lane_card, table_rows, trail
 from explorer.templatetags.judging import grade_buttons
+from explorer.templatetags.ledgers import decision_rows, part_rows
 from retrieval.judging import Graded, PassageId
 from tests.explorer.conftest import chunk_id
 
@@ -64,7 +66,9 @@ def test_a_drop_leads_to_its_passage_and_to_where_it_went():
 
 def test_the_grade_that_was_given_is_pressed():
     strip = judge_strip(4, PassageId(chunk_id(1).document_id, "hash"), Graded(grade=2, own=2, others=0))
-    buttons = list(html(grade_buttons(strip)).iter("button"))
+    clear, *buttons = html(grade_buttons(strip)).iter("button")
+    assert clear.get("value") == f"{chunk_id(1).document_id}:hash="
+    assert clear.get("disabled") is None
     assert [it.get("aria-pressed") for it in buttons] == ["false", "false", "true", "false"]
     assert [it.get("id") for it in buttons] == [f"judge-4-{grade}" for grade in range(4)]
     assert buttons[3].get("value") == f"{chunk_id(1).document_id}:hash=3"
@@ -79,3 +83,31 @@ def test_rows_of_a_table_are_named_by_their_first_cell():
 
 def test_headings_follow_a_title():
     assert html(trail(["One", EVIL])).text_content() == f" › One › {EVIL}"  # noqa: RUF001 -- as headings are parted
+
+
+def test_a_line_of_a_ledger_tells_all_of_its_signal():
+    row = LedgerRow(
+        signal="fulltext",
+        label=EVIL,
+        value="+0.125",
+        facts=("rank 2 of 9", EVIL),
+        formula="0.5 of it",
+        config_key="blend.fulltext",
+        terms=(TermRow("staging", 1.234, 0.5678, "title"),),
+        absent=True,
+        amount=1 / 8,
+    )
+    shown = html(part_rows([row]))
+    assert not shown.xpath(".//script")
+    assert shown.find_class("swatch")[0].get("class") == "swatch is-fulltext is-absent"
+    assert shown.find_class("ledger-label")[0].text_content() == EVIL
+    assert shown.xpath(".//data/@value") == ["0.125"]
+    assert shown.find_class("ledger-facts")[0].text_content() == f"rank 2 of 9 · {EVIL}"
+    assert [cell.text_content() for cell in shown.xpath(".//tbody/tr/*")] == ["staging", "title", "idf 1.23", "0.568"]
+    assert shown.find_class("ledger-formula")[0].text_content() == "0.5 of itblend.fulltext"
+
+
+def test_a_decision_has_neither_colour_nor_amount():
+    shown = html(decision_rows([LedgerRow("access", "Access", "allowed", ("group finance",))]))
+    assert shown.xpath(".//dd/@class") == ["ledger-value is-good", "ledger-facts"]
+    assert not shown.find_class("swatch")
