@@ -48,10 +48,10 @@ class ChatPhase:
     streams: int
     answers: int
     seconds: float
-    #: Milliseconds from the request to the first word of the answer: of those for which all readers ask in the same
-    #: moment, and of the others; and to the end.
-    joining_ms: Percentiles
+    #: Milliseconds from the request to the first word of an answer: of all answers, and of those among them for which
+    #: all readers ask in the same moment; and to the end.
     first_ms: Percentiles
+    joining_ms: Percentiles
     total_ms: Percentiles
     #: What the server's process computed for one answer, in milliseconds of one core.
     cpu_ms: float
@@ -146,8 +146,8 @@ class _Crowd:
             streams=streams,
             answers=answers,
             seconds=seconds,
+            first_ms=percentiles([reading.first_ms for reading in whole]),
             joining_ms=percentiles([reading.first_ms for reading in whole if reading.is_joining]),
-            first_ms=percentiles([reading.first_ms for reading in whole if not reading.is_joining]),
             total_ms=percentiles([reading.total_ms for reading in whole]),
             cpu_ms=used * 1000 / answers,
             errors=Counter(reading.error for reading in readings if reading.error),

@@ -213,7 +213,7 @@ def _phase_lines(phase: ChatPhase) -> Iterator[str]:
     rate = phase.answers / phase.seconds
     yield f"{phase.name}: {phase.answers:,} answers, {phase.streams} at once, {rate:.1f} a second"
     yield f"  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}"
-    rows = {"joining": phase.joining_ms, "first word": phase.first_ms, "total": phase.total_ms}
+    rows = {"first word": phase.first_ms, "of which first": phase.joining_ms, "total": phase.total_ms}
     for name, row in rows.items():
         yield f"  {name:<12} {row['p50']:>8.0f} {row['p95']:>8.0f} {row['p99']:>8.0f}"
     yield f"  an answer takes {phase.cpu_ms:.1f} ms of one core in the server's process"
