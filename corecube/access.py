@@ -6,15 +6,24 @@ can only narrow both. A key that acts for somebody else opens what both its own 
 Anything else is denied.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import NamedTuple
 
 from django.db.models import Q
 
 from corecube.errors import UnknownConnectionError, UnknownPrincipalError
-from corecube.models import ApiKey, Connection, Grant, User, holder_label
-from corecube.scope import AccessScope, ExcludedConnection, Exclusion, Inclusion, Sensitivity
+from corecube.models import ApiKey, Connection, Grant, User
+from corecube.scope import (
+    AccessScope,
+    ConnectionFacts,
+    ExcludedConnection,
+    Exclusion,
+    FreshnessBasis,
+    Inclusion,
+    Sensitivity,
+    TrustLevel,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +69,6 @@ class ScopeRequest:
     exclude: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A grant that decides over a compartment."""
-
-    clearance: Sensitivity
-    #: "group finance-eu" or "user maya".
-    holder: str
-
-
-#: What `Connection.facts` and the access rule read.
-_CONNECTION_FIELDS: Final = (
-    "slug",
-    "name",
-    "sensitivity",
-    "trust",
-    "half_life_days",
-    "freshness_basis",
-    "language",
-    "enabled",
-    "compartment__name",
-)
-
-
 def user_named(username: str) -> User:
     """Return the active user with this name; raise UnknownPrincipalError."""
     user = User.objects.filter(username=username, is_active=True).first()
@@ -99,38 +85,94 @@ def scope_for(
     `reveal_excluded` lists the other connections with the rule that shut them out, for an admin's eyes.
     Raises UnknownConnectionError for a requested slug that the principal cannot see, whether or not it exists.
     """
-    grants = _widest_grants(principal.user)
-    limits = _widest_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
+    grants = _best_grants(principal.user)
+    limits = _best_grants(principal.key.user) if principal.key and principal.is_forwarded else grants
     included: list[Inclusion] = []
     excluded: list[ExcludedConnection] = []
     # Every search pays for this: what is not to be told of is not read.
-    connections = Connection.objects.order_by("name").select_related("compartment").only(*_CONNECTION_FIELDS)
-    for connection in connections if reveal_excluded else connections.filter(compartment__in=grants):
-        grant = grants.get(connection.compartment_id)
-        limit = limits.get(connection.compartment_id)
+    for connection in _connections(None if reveal_excluded else grants, _named(request)):
+        grant, limit = grants.get(connection.compartment_id), limits.get(connection.compartment_id)
         reason = _exclusion(connection, grant, limit, principal.key)
         if reason is None and grant is not None and limit is not None:
-            included.append(Inclusion(connection.facts(), grant.holder, min(grant.clearance, limit.clearance)))
+            clearance = Sensitivity(min(grant.clearance, limit.clearance))
+            included.append(Inclusion(connection.facts, grant.holder, clearance))
         elif reason is not None and reveal_excluded:
             excluded.append(_excluded(connection, reason, grant))
     scope = AccessScope(principal.label, tuple(included), tuple(excluded))
     return _narrow(scope, request, reveal=reveal_excluded) if request else scope
 
 
-def _widest_grants(user: User) -> dict[int, _Held]:
+class _Grant(NamedTuple):
+    """What a grant opens, and who holds it."""
+
+    compartment_id: int
+    clearance: int
+    username: str | None
+    group: str | None
+
+    @property
+    def holder(self) -> str:
+        """The grant's user or group as people read it: "group finance-eu"."""
+        return f"group {self.group}" if self.username is None else f"user {self.username}"
+
+
+class _Connection(NamedTuple):
+    """What decides whether a connection may be seen, and what the engine needs to know of it."""
+
+    id: int
+    slug: str
+    name: str
+    compartment_id: int
+    compartment: str
+    sensitivity: int
+    trust: int
+    half_life_days: float
+    freshness_basis: str
+    language: str
+    enabled: bool
+
+    @property
+    def facts(self) -> ConnectionFacts:
+        """What the engine needs to know of it."""
+        return ConnectionFacts(
+            id=self.id,
+            slug=self.slug,
+            name=self.name,
+            compartment=self.compartment,
+            sensitivity=Sensitivity(self.sensitivity),
+            trust=TrustLevel(self.trust),
+            half_life_days=self.half_life_days,
+            freshness_basis=FreshnessBasis(self.freshness_basis),
+            language=self.language,
+        )
+
+
+def _best_grants(user: User) -> dict[int, _Grant]:
     """Return the user's widest grant per compartment id; none for an inactive user."""
     if not user.is_active:
         return {}
-    grants = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all())).order_by("clearance", "-id")
-    rows = grants.values_list("compartment_id", "clearance", "user__username", "group__name")
-    return {
-        compartment: _Held(Sensitivity(clearance), holder_label(username, group))
-        for compartment, clearance, username, group in rows
-    }
+    held = Grant.objects.filter(Q(user=user) | Q(group__in=user.groups.all())).order_by("clearance", "-id")
+    rows = held.values_list("compartment_id", "clearance", "user__username", "group__name")
+    return {grant.compartment_id: grant for grant in map(_Grant._make, rows)}
+
+
+def _named(request: ScopeRequest | None) -> tuple[str, ...]:
+    """Return the only connections that a request is about, by slug; none where it is about all that may be seen."""
+    return (*request.include, *request.exclude) if request and request.include else ()
+
+
+def _connections(compartments: Iterable[int] | None, slugs: Sequence[str]) -> Iterator[_Connection]:
+    """Yield the connections by name: those of some compartments, or all to be told of; of these the ones with slugs."""
+    rows = Connection.objects.order_by("name")
+    if compartments is not None:
+        rows = rows.filter(compartment__in=compartments)
+        rows = rows.filter(slug__in=slugs) if slugs else rows
+    columns = (f"{name}__name" if name == "compartment" else name for name in _Connection._fields)
+    return map(_Connection._make, rows.values_list(*columns))
 
 
 def _exclusion(
-    connection: Connection, grant: _Held | None, limit: _Held | None, key: ApiKey | None
+    connection: _Connection, grant: _Grant | None, limit: _Grant | None, key: ApiKey | None
 ) -> Exclusion | None:
     """Return the rule that shuts a connection out, or None when it may be seen.
 
@@ -147,13 +189,13 @@ def _exclusion(
     return None if connection.enabled else Exclusion.DISABLED
 
 
-def _excluded(connection: Connection, reason: Exclusion, grant: _Held | None) -> ExcludedConnection:
+def _excluded(connection: _Connection, reason: Exclusion, grant: _Grant | None) -> ExcludedConnection:
     if grant is None:
-        return ExcludedConnection(connection.facts(), reason)
-    return ExcludedConnection(connection.facts(), reason, grant.holder, grant.clearance)
+        return ExcludedConnection(connection.facts, reason)
+    return ExcludedConnection(connection.facts, reason, grant.holder, Sensitivity(grant.clearance))
 
 
-def _key_allows(key: ApiKey, connection: Connection) -> bool:
+def _key_allows(key: ApiKey, connection: _Connection) -> bool:
     """Return whether a key's narrowing leaves a connection in."""
     # `for_secret` prefetches the compartments, so this asks the database nothing per connection.
     compartments = {compartment.pk for compartment in key.compartments.all()}

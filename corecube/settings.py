@@ -260,12 +260,18 @@ CORECUBE_RERANKER_KIND = env_choice("CORECUBE_RERANKER_KIND", "", ("cohere", "ji
 CORECUBE_RERANKER_URL = env_url("CORECUBE_RERANKER_URL")
 CORECUBE_RERANKER_MODEL = env_str("CORECUBE_RERANKER_MODEL")
 CORECUBE_RERANKER_API_KEY = env_token("CORECUBE_RERANKER_API_KEY")
+#: Folders under the models: of the model of the sparse leg, and of the one whose token vectors are stored; empty for
+#: none.
+CORECUBE_SPARSE_MODEL = env_folder_name("CORECUBE_SPARSE_MODEL")
+CORECUBE_TOKEN_MODEL = env_folder_name("CORECUBE_TOKEN_MODEL")
 #: The language model that adds context or questions to chunks, where a connection asks for it; none by default.
 CORECUBE_ENRICH_URL = env_url("CORECUBE_ENRICH_URL")
 CORECUBE_ENRICH_MODEL = env_str("CORECUBE_ENRICH_MODEL")
 CORECUBE_ENRICH_API_KEY = env_token("CORECUBE_ENRICH_API_KEY")
 #: A folder under the models whose model writes questions on this machine, in place of the language model.
 CORECUBE_ENRICH_QUESTIONS_MODEL = env_folder_name("CORECUBE_ENRICH_QUESTIONS_MODEL")
+#: Whether new connections ask for questions unless they say otherwise, where there is a model that may write them.
+CORECUBE_ENRICH_BY_DEFAULT = env_bool("CORECUBE_ENRICH_BY_DEFAULT", default=True)
 #: Chunks that one pass gives to it at the most, and requests at a time.
 CORECUBE_ENRICH_CHUNKS = env_int("CORECUBE_ENRICH_CHUNKS", 300, low=0, high=1_000_000)
 CORECUBE_ENRICH_CONCURRENCY = env_int("CORECUBE_ENRICH_CONCURRENCY", 30, low=1, high=200)

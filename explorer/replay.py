@@ -16,10 +16,12 @@ from explorer import wording
 from explorer.panels.presets import ChangeRow, change_rows, version_label
 from retrieval.config import PresetConfig
 from retrieval.configuration import Configuration, configuration_of
+from retrieval.index.outbox import pruned_up_to
 from retrieval.models import EmbeddingIndex, OutboxEntry, SearchRecord
 from retrieval.pipeline import HYBRID
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest
+from retrieval.stored_filter import filter_of
 from retrieval.stored_trace import spans_of
 
 #: Changed documents that are counted; beyond that the number only says that there are more.
@@ -74,6 +76,8 @@ def replay(record: SearchRecord, viewer: User) -> Replay:
     if mode != HYBRID:
         pairs.append(("mode", mode))
     pairs += [("without", slug) for slug in _without(record, record.user)]
+    if limits := filter_of(record.trace.get("filter", {})).text:
+        pairs.append(("filter", limits))
     return Replay(f"{reverse('explorer:search')}?{urlencode(pairs)}", "", tuple(_left_out(record)))
 
 
@@ -107,7 +111,8 @@ def _slugs(scope: AccessScope) -> set[str]:
 def _left_out(record: SearchRecord) -> Iterator[str]:
     if overrides := record.trace.get("overrides"):
         yield f"the numbers that the request set for itself: {', '.join(overrides)}"
-    if any(note.code == "filtered" for span in spans_of(record.trace) for note in span.notes):
+    was_filtered = any(note.code == "filtered" for span in spans_of(record.trace) for note in span.notes)
+    if was_filtered and not record.trace.get("filter"):
         yield "the conditions that it put on documents"
     if record.trace.get("is_draft"):
         yield "the draft that it ran with; the live version serves"
@@ -172,6 +177,9 @@ def _index_label(index: EmbeddingIndex | None, number: int) -> str:
 
 def _documents(record: SearchRecord, scope: AccessScope) -> Iterator[Difference]:
     if record.transaction_id is None:
+        return
+    if record.transaction_id < pruned_up_to():
+        yield Difference("Documents added, changed or deleted", "", "not known any more", is_same=False)
         return
     later = OutboxEntry.objects.filter(transaction_id__gt=record.transaction_id, connection_id__in=scope.connection_ids)
     for label, deleted in (("Documents added or changed", False), ("Documents deleted", True)):

@@ -20,6 +20,7 @@ from retrieval.models import SearchRecord
 from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
 from retrieval.services import SearchRequest, search
+from retrieval.stored_filter import AskedFilter
 from retrieval.stored_trace import hits_of, spans_of
 from retrieval.types import QueryTerms, Ranking
 
@@ -60,6 +61,8 @@ class Question:
     #: Hits wanted.
     top_k: int
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
+    #: What is left of the documents in scope.
+    limits: AskedFilter = field(default_factory=AskedFilter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +155,8 @@ def _now(side: Side, question: Question, principal: Principal) -> Run:
             mode=side.mode,
             top_k=question.top_k,
             narrowing=question.narrowing,
+            filter=question.limits.filter,
+            conditions=question.limits.conditions,
             surface=SearchRecord.Surface.EXPLORER,
         ),
         principal=principal,

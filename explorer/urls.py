@@ -14,6 +14,7 @@ from explorer.views import (
     log,
     presets,
     question_sets,
+    queued,
     search,
 )
 
@@ -23,6 +24,9 @@ urlpatterns = [
     path("answer/<uuid:record_id>/", answer.answer, name="answer"),
     # chat/
     *chat_urls.urlpatterns,
+    # queued/
+    path("queued/", queued.ask, name="queue_search"),
+    path("queued/<uuid:search_id>/", queued.queued, name="queued_search"),
     # compare/
     path("compare/", compare.compare, name="compare"),
     # documents/

@@ -15,6 +15,10 @@ STAGE_LABELS: Final[Mapping[str, str]] = {
     "embed": "vector",
     "fulltext": "full text",
     "bm25": "BM25",
+    "sparse": "sparse",
+    "variants": "variants",
+    "names": "names",
+    "expand": "linked",
     "fuse": "fused",
     "complete": "read",
     "blend": "blended",
@@ -39,6 +43,10 @@ STAGE_PURPOSES: Final[Mapping[str, str]] = {
     "dense": "Finds the chunks in scope nearest to the query's vector.",
     "fulltext": "Finds the chunks in scope that hold the query's terms.",
     "bm25": "Finds the chunks in scope with the highest BM25 scores, names and paths as they are written.",
+    "sparse": "Finds the chunks in scope by the words that a learned sparse model weighs.",
+    "variants": "Runs the legs for other ways to put the question, which a language model wrote before the search.",
+    "names": "Looks up the names in the question while the legs search, and embeds what it asks of them.",
+    "expand": "Follows names and links from the question and the best hits, and lifts what they lead to.",
     "fuse": "Merges the legs' rankings by reciprocal rank fusion into one pool.",
     "complete": "Reads every pooled chunk once, with both signals, whichever leg found it.",
     "access": "Checks each hit's connection against the scope a second time.",
@@ -64,6 +72,7 @@ SECTION_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector leg",
     "fulltext": "Full-text leg",
     "bm25": "BM25 leg",
+    "sparse": "Sparse leg",
     "rerank": "Reranker",
     "ties": "Tie-break",
     "floor": "Floors",
@@ -81,6 +90,7 @@ SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector similarity",
     "fulltext": "Full text",
     "bm25": "BM25",
+    "sparse": "Sparse vectors",
     "freshness": "Freshness",
     "similarity": "Similarity",
     "recency": "Recency",
@@ -96,7 +106,7 @@ MODE_LABELS: Final[Mapping[str, str]] = {
     "fulltext": "Full text only",
     "bm25": "BM25 only",
 }
-LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text", "bm25": "BM25"}
+LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text", "bm25": "BM25", "sparse": "Sparse"}
 
 #: How a signal is called inside a sentence or a narrow column.
 SIGNAL_WORDS: Final[Mapping[str, str]] = {"dense": "similarity", "fulltext": "full text", "rerank": "reranker"}
@@ -123,6 +133,9 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "fulltext_timeout": "full-text leg timed out",
     "bm25_unavailable": "no BM25 index",
     "bm25_timeout": "BM25 leg timed out",
+    "sparse_unavailable": "no sparse model",
+    "sparse_failed": "sparse model failed",
+    "sparse_timeout": "sparse leg timed out",
     "bm25_relaxed": "more than the phrase",
     "query_cut": "query cut",
     "answerability_quick": "answerability without sentences",
@@ -139,6 +152,7 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "route_project": "project read from the question",
     "route_let_go": "time or project let go",
     "ranked_as": "weights by memory type",
+    "spelling": "name read with another letter",
     "embed_remote": "vectors left out",
 }
 

@@ -19,6 +19,7 @@ CoreCubeError
 │   │   └── AnswerBreakerOpenError
 │   ├── AnswerRefusedError      it does not take the request: a wrong key, an unknown model, too long a prompt
 │   └── AnswerGarbageError      what it answered is nothing that can be read
+├── NoLanguageModelError        no language model may be asked about what is to be searched
 ├── SyncRunningError            another sync of the same connection is at work
 ├── ConnectionDisabledError     the connection is switched off
 ├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
@@ -169,6 +170,13 @@ class AnswerGarbageError(AnswerError):
     """What the language model's service answered cannot be read."""
 
     code: ClassVar[str] = "answer_garbage"
+
+
+class NoLanguageModelError(CoreCubeError):
+    """No language model is configured that answers you, so nothing can put the question in other words."""
+
+    status: ClassVar[int] = 409
+    code: ClassVar[str] = "no_language_model"
 
 
 class SyncRunningError(CoreCubeError):

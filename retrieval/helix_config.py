@@ -47,6 +47,26 @@ class Bm25Config(Tunables):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparseConfig(Tunables):
+    """The leg of learned sparse vectors, which there is where a sparse model is chosen."""
+
+    depth: int = tunable(
+        100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 leaves it out.", costs=True
+    )
+    exact_below: int = tunable(
+        20_000,
+        low=0,
+        high=1_000_000,
+        unit="chunks",
+        help="A scope with fewer chunks is compared exactly; a larger one goes through the HNSW index.",
+        costs=True,
+    )
+    ef_search: int = tunable(
+        200, low=10, high=1000, unit="candidates", help="HNSW's search list; longer finds more.", costs=True
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphConfig(Tunables):
     """How links lift hits."""
 
@@ -73,6 +93,16 @@ class GraphConfig(Tunables):
     hub_share: float = tunable(0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope for the same.")
     most_mass: float = tunable(
         1.0, low=0.0, high=2.0, unit="", help="The most that links add to a hit, beside a fused score of 0 to 1."
+    )
+    next_share: float = tunable(
+        0.0,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of a best hit's score that goes to the chunks beside it in its section.",
+    )
+    section_share: float = tunable(
+        0.0, low=0.0, high=1.0, unit="", help="Share of a best hit's score that goes to the rest of its section."
     )
 
 
@@ -108,8 +138,22 @@ class SignalsConfig(Tunables):
     dense_share: float = tunable(
         0.65, low=0.0, high=1.0, unit="", help="Share of the cosine in similarity; the rest is the full-text score."
     )
+    sparse_share: float = tunable(
+        0.3,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of the sparse leg's score in similarity, where that leg searches; the others have the rest.",
+    )
     least_cosine_span: float = tunable(
         0.1, low=0.0, high=1.0, unit="", help="Cosines of a pool closer together than this are not stretched to 0 to 1."
+    )
+    written_share: float = tunable(
+        0.5,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of similarity for holding the identifiers, paths and numbers of a question as they are written.",
     )
     least_span: float = tunable(
         1.0,
@@ -202,6 +246,7 @@ class HelixConfig(PresetConfig):
     answerability: AnswerabilityConfig = field(default_factory=lambda: AnswerabilityConfig(sentences=0))
     route: RouteConfig = field(default_factory=RouteConfig)
     bm25: Bm25Config = field(default_factory=Bm25Config)
+    sparse: SparseConfig = field(default_factory=SparseConfig)
     graph: GraphConfig = field(default_factory=GraphConfig)
     signals: SignalsConfig = field(default_factory=SignalsConfig)
     rerank: FewPairsConfig = field(default_factory=FewPairsConfig)

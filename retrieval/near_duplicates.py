@@ -20,11 +20,14 @@ def drop_near_duplicates(hits: Ranking, *, least_similarity: float) -> tuple[Ran
 
     A hit is dropped only for a kept one that it resembles itself, the most alike of them. Order is otherwise unchanged.
     """
+    shared = _shared_bands(hits)
+    if not shared:
+        return hits, ()
     kept: list[Hit] = []
     drops: list[Drop] = []
     bands: dict[tuple[int, bytes], list[Hit]] = {}
     for hit in hits:
-        own = list(_bands(hit.chunk.minhash))
+        own = [band for band in _bands(hit.chunk.minhash) if band in shared]
         known = {other.chunk_id: other for band in own for other in bands.get(band, ())}
         twin, likeness = _most_alike(hit, list(known.values()))
         if twin is not None and likeness >= least_similarity:
@@ -34,6 +37,21 @@ def drop_near_duplicates(hits: Ranking, *, least_similarity: float) -> tuple[Ran
         for band in own:
             bands.setdefault(band, []).append(hit)
     return tuple(kept), tuple(drops)
+
+
+def _shared_bands(hits: Ranking) -> set[tuple[int, bytes]]:
+    """Return the bands that more than one hit has, which in most pools are none."""
+    signatures = [hit.chunk.minhash for hit in hits]
+    shared: set[tuple[int, bytes]] = set()
+    for start in range(0, max(map(len, signatures), default=0) - _ROWS + 1, _ROWS):
+        seen: set[bytes] = set()
+        for signature in signatures:
+            if len(band := signature[start : start + _ROWS]) < _ROWS:
+                continue
+            if band in seen:
+                shared.add((start, band))
+            seen.add(band)
+    return shared
 
 
 def _bands(signature: bytes) -> Iterator[tuple[int, bytes]]:

@@ -1,7 +1,7 @@
 """Running stages over a search state, one span each, and checking their wiring before the first run."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -142,13 +142,16 @@ def _mark(state: SearchState, stage: str, code: str, text: str) -> SearchState:
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """Runs first-stage legs side by side on the same state and gathers their rankings."""
+    """Runs first-stage legs side by side on the same state and gathers their rankings.
+
+    `beside` are stages that need nothing of the legs, and work while these search.
+    """
 
     legs: tuple[Stage, ...]
     executor: Executor
+    beside: tuple[Stage, ...] = ()
 
     name: ClassVar[str] = "legs"
-    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
 
     def __str__(self) -> str:
@@ -157,7 +160,23 @@ class Legs:
     @property
     def needs(self) -> frozenset[str]:
         """Everything that any leg needs."""
-        return frozenset[str]().union(*(leg.needs for leg in self.legs))
+        return frozenset[str]().union(*(leg.needs for leg in (*self.legs, *self.beside)))
+
+    @property
+    def gives(self) -> frozenset[str]:
+        """The rankings, and what the stages beside the legs give."""
+        return frozenset({"rankings"}).union(*(stage.gives for stage in self.beside))
+
+    @property
+    def _others(self) -> list[tuple[Stage, ...]]:
+        """What works beside the first leg, by thread; what is beside the legs comes after the last of them.
+
+        A thread of its own would only take the processor from the first leg, which takes longest.
+        """
+        threads: list[tuple[Stage, ...]] = [(leg,) for leg in self.legs[1:]]
+        if self.beside:
+            threads[-1:] = [(*(threads[-1] if threads else ()), *self.beside)]
+        return threads
 
     def only(self, leg: str) -> "Legs":
         """Return the same with only the leg of this name."""
@@ -165,9 +184,17 @@ class Legs:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with every leg's ranking; the first leg runs in the caller's thread."""
-        others = [self.executor.submit(run_stage, leg, state) for leg in self.legs[1:]]
+        others = [self.executor.submit(_run_each, stages, state) for stages in self._others]
         first = run_stage(self.legs[0], state)
-        return _gather(state, [first, *(other.result() for other in others)])
+        outcomes = [first, *(after for other in others for after in other.result())]
+        for stage, after in zip(self.beside, outcomes[len(self.legs) :], strict=True):
+            state = replace(state, **{name: getattr(after, name) for name in stage.gives})
+        return _gather(state, outcomes)
+
+
+def _run_each(stages: Iterable[Stage], state: SearchState) -> list[SearchState]:
+    """Return what each stage makes of the same state, one after the other."""
+    return [run_stage(stage, state) for stage in stages]
 
 
 def _gather(before: SearchState, outcomes: Sequence[SearchState]) -> SearchState:

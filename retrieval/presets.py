@@ -32,10 +32,14 @@ from retrieval.stages import (
     Pack,
     Quality,
     RankSignals,
+    ReadNames,
     Rerank,
     Route,
 )
+from retrieval.stages.complete import ReadAhead
 from retrieval.stages.few_pairs import few_pairs
+from retrieval.stages.read_names import NamesAhead
+from retrieval.stages.sparse import sparse_leg
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,21 +93,25 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
 
     No stage holds a language model, and none asks a service: an embedding model at one is left alone.
     """
+    complete = Complete(config.fulltext, resources.index)
+    names, ahead, links = _links(config.graph, resources, ReadAhead(complete, resources.executor))
     return Pipeline(
         (
             Analyze(resources.text_search_config),
-            Embed(resources.local_encoder, resources.query_cache),
+            Embed(resources.local_encoder, resources.query_cache, ahead),
             Route(config.route, resources.local_router),
             Legs(
                 (
                     Dense(config.dense, resources.index),
                     Bm25(config.bm25, resources.bm25, resources.text_search_config),
+                    *sparse_leg(config.sparse, resources.sparse),
                 ),
                 resources.executor,
+                names,
             ),
             Fuse(config.fusion),
-            *_links(config.graph, resources),
-            Complete(config.fulltext, resources.index),
+            *links,
+            complete,
             CheckAccess(),
             Quality(config.quality),
             RankSignals(config.signals),
@@ -121,10 +129,18 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     )
 
 
-def _links(config: GraphConfig, resources: Resources) -> tuple[Stage, ...]:
-    """Return the stage that follows links; none where what is asked of a name would be embedded by a service."""
+def _links(
+    config: GraphConfig, resources: Resources, pool: ReadAhead
+) -> tuple[tuple[Stage, ...], NamesAhead | None, tuple[Stage, ...]]:
+    """Return the stage that reads names beside the legs, what begins that, and the stage that follows links.
+
+    None of them where what is asked of a name would be embedded by a service.
+    """
     model = resources.local_encoder
-    return () if model is None else (Expand(config, resources.index, model, resources.query_cache),)
+    if model is None:
+        return (), None, ()
+    names = ReadNames(config, model, resources.query_cache)
+    return (names,), NamesAhead(names, resources.executor), (Expand(config, resources.index, names, pool),)
 
 
 PRESETS: Final = {

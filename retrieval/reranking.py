@@ -12,10 +12,13 @@ from retrieval.encoders.cross_encoder import CrossEncoder, load_cross_encoder
 from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
+from retrieval.encodings import token_encoder
 from retrieval.errors import EncoderError, ModelMissingError
+from retrieval.stored_interaction import StoredInteraction
 from retrieval.types import ScoreType
 
 _LATE_INTERACTION: Final = "late-interaction"
+_STORED_INTERACTION: Final = "stored-late-interaction"
 _SERVICE: Final = "http"
 
 
@@ -32,6 +35,8 @@ def configured_reranker(encoder: Callable[[], Encoder]) -> Reranker | None:
             return _remote(service)
         case name if name == _LATE_INTERACTION:
             return _late_interaction(encoder())
+        case name if name == _STORED_INTERACTION:
+            return _stored_interaction()
         case name:
             return _local(name)
 
@@ -51,7 +56,8 @@ def configured_service() -> RerankService | None:
 def model_directory() -> Path | None:
     """Return where the configured model of this machine has to be, None where another kind is configured."""
     name = settings.CORECUBE_RERANKER
-    return None if name in {"", _SERVICE, _LATE_INTERACTION} else settings.CORECUBE_MODELS_DIR / name
+    is_folder = name not in {"", _SERVICE, _LATE_INTERACTION, _STORED_INTERACTION}
+    return settings.CORECUBE_MODELS_DIR / name if is_folder else None
 
 
 def _local(name: str) -> Reranker:
@@ -68,6 +74,19 @@ def _late_interaction(encoder: Encoder) -> Reranker:
         return LateInteraction(encoder)
     problem = f"The embedding model {encoder.name!r} gives no vectors of single tokens."
     return UnavailableReranker(_LATE_INTERACTION, problem, ScoreType.MAXSIM)
+
+
+def _stored_interaction() -> Reranker:
+    """Return late interaction with stored token vectors; one that says so where no model is chosen or to be had."""
+    try:
+        encoder = token_encoder()
+    except EncoderError:
+        problem = f"The model {settings.CORECUBE_TOKEN_MODEL!r} of the token vectors cannot be loaded."
+        return UnavailableReranker(_STORED_INTERACTION, problem, ScoreType.MAXSIM)
+    if encoder is None:
+        problem = "CORECUBE_TOKEN_MODEL names no model whose token vectors are stored."
+        return UnavailableReranker(_STORED_INTERACTION, problem, ScoreType.MAXSIM)
+    return StoredInteraction(encoder)
 
 
 @cache

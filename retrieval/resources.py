@@ -13,6 +13,7 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.index.store import VectorIndex
 from retrieval.router.routes import Router
+from retrieval.stages.sparse import SparseModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Resources:
     reranker: Reranker | None = None
     #: The BM25 index; None where this machine keeps none.
     bm25: Bm25Reader | None = None
+    #: The model of the sparse leg; None where none is chosen.
+    sparse: SparseModel | None = None
     #: Vectors of queries asked before; None where none are kept.
     query_cache: QueryCache | None = None
     #: Vectors of sentences of passages; None where none are kept.

@@ -1,5 +1,6 @@
 """The process's resources, loaded on first use: the model, the active index, the leg threads."""
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
@@ -17,16 +18,21 @@ from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import KeptVectors
 from retrieval.encoders.query_cache import QueryCache
+from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
-from retrieval.errors import ModelMissingError
+from retrieval.encodings import key_of, sparse_encoder
+from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.index.embedding_index import active_row, is_made_by, same_model
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 from retrieval.reranking import configured_reranker
 from retrieval.resources import Resources
-from retrieval.route_examples import Routers
+from retrieval.route_examples import Routers, added_examples
+from retrieval.stages.sparse import SparseModel
 
 _routers: Final = Routers()
+#: How long a thread computes while others wait for their turn. A leg whose rows have come would wait Python's own 5 ms.
+_TURN_SECONDS: Final = 0.0005
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -90,7 +96,10 @@ def encoder_of(row: EmbeddingIndex) -> Encoder:
 
 @cache
 def _leg_executor(threads: int) -> Executor:
-    return DatabaseThreads(threads, thread_name_prefix="leg") if threads else InlineExecutor()
+    if not threads:
+        return InlineExecutor()
+    sys.setswitchinterval(_TURN_SECONDS)
+    return DatabaseThreads(threads, thread_name_prefix="leg")
 
 
 @cache
@@ -111,6 +120,15 @@ def _query_cache(entries: int) -> QueryCache | None:
 @cache
 def _kept_sentences(entries: int) -> KeptVectors | None:
     return KeptVectors(entries) if entries else None
+
+
+def sparse_model() -> SparseModel | None:
+    """Return the model of the sparse leg, None where none is chosen; one that cannot be had says so itself."""
+    try:
+        found = sparse_encoder()
+    except EncoderError as error:
+        return SparseModel(None, problem=str(error))
+    return None if found is None else SparseModel(found, key_of(found))
 
 
 def reranker() -> Reranker | None:
@@ -143,6 +161,16 @@ def _searched() -> tuple[Encoder, VectorIndex]:
     return _searched()
 
 
+def open_router() -> bool:
+    """Train the routes' router in the caller's thread and return whether it is there; a service is not asked.
+
+    It is not there where another thread is training it. Raises as `encoder` does.
+    """
+    model = encoder()
+    is_local = not isinstance(model, RemoteEncoder)
+    return is_local and _routers.get(model, added_examples(), InlineExecutor()) is not None
+
+
 def resources(model: Encoder | None = None) -> Resources:
     """Return what the presets' stages need; `model` takes the place of the installation's encoder.
 
@@ -158,6 +186,7 @@ def resources(model: Encoder | None = None) -> Resources:
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
         reranker=reranker(),
         bm25=bm25_reader(),
+        sparse=sparse_model(),
         query_cache=query_cache,
         kept_sentences=kept_sentences,
         router=_routers.router_of(model, _leg_executor(settings.CORECUBE_LEG_THREADS)),

@@ -18,7 +18,7 @@ from retrieval.configuration import Configuration, configuration_of
 from retrieval.deadline import Deadline
 from retrieval.errors import EmptyQueryError, QueryTooLongError
 from retrieval.index.kept import kept_by
-from retrieval.index.writer import committed_later
+from retrieval.index.writer import add_later
 from retrieval.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
 from retrieval.pipeline import HYBRID, Pipeline
@@ -26,6 +26,8 @@ from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
 from retrieval.query import read_query
 from retrieval.resources import Resources
 from retrieval.sanitise import storable
+from retrieval.stages.variants import with_variants
+from retrieval.stored_filter import AskedFilter, filter_json
 from retrieval.tracing import trace_json
 from retrieval.turns import search_turns
 from retrieval.types import Note, Passage, Ranking, RequestFilter, SearchState, Span
@@ -56,6 +58,8 @@ class SearchRequest:
     draft: bool = False
     #: "hybrid" runs every leg of the preset; a leg's name, such as "dense" or "fulltext", that leg alone.
     mode: str = HYBRID
+    #: Other ways to put the question that are searched for too, written beforehand; the search takes longer by each.
+    variants: tuple[str, ...] = ()
     #: Where it is asked, for the log.
     surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
 
@@ -100,6 +104,11 @@ class SearchOutcome:
         return self.state.trace
 
     @property
+    def skipped(self) -> str:
+        """Why nothing was searched, in a sentence; empty where something was."""
+        return next((note.text for note in self.state.notes if note.code == "route_skip"), "")
+
+    @property
     def seconds(self) -> float:
         """Time from the request to the last stage's end."""
         return sum(span.seconds for span in self.state.trace if not span.parent)
@@ -133,14 +142,16 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
     state = SearchState(
         query=read_query(text, characters=config.query.retrieval_characters),
         scope=scope,
-        deadline=Deadline.after(config.deadline_ms / 1000),
+        deadline=Deadline.after(config.deadline_ms / 1000 * (1 + len(request.variants))),
         now=timezone.now(),
         top_k=request.top_k,
         filter=_filter(request, scope, seconds=config.deadline_ms / 1000),
         trace=configuration.span(tuple(_notes(request))),
     )
     tools = resources or runtime.resources()
-    pipeline = _pipeline(preset, configuration, tools)
+    pipeline = with_variants(
+        _pipeline(preset, configuration, tools), request.variants, characters=config.query.retrieval_characters
+    )
     version = preset.version(pipeline, config)
     outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration, tools)
     _record(outcome, request, principal, index=tools.index.id)
@@ -161,6 +172,8 @@ def _notes(request: SearchRequest) -> Iterator[Note]:
     if request.conditions:
         names = ", ".join(request.conditions.names)
         yield Note("filtered", f"Only documents that meet conditions on: {names}.")
+    if request.filter:
+        yield Note("filtered", "Only what the request's times, project and memory types leave.")
 
 
 def _pipeline(preset: Preset, configuration: Configuration, resources: Resources) -> Pipeline:
@@ -187,8 +200,9 @@ def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal
     keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
     ran_with = outcome.configuration.trace_json() | {"index": index, "values": _values(outcome)}
     narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
-    with committed_later():
-        SearchRecord.objects.create(
+    left = filter_json(AskedFilter(request.filter, request.conditions), keep_words=keeps_text)
+    add_later(
+        SearchRecord(
             id=outcome.id,
             user=principal.user,
             key=principal.key,
@@ -205,8 +219,9 @@ def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal
             degraded=list(state.degraded),
             verdict=judged.verdict.value if judged else "",
             confidence=judged.confidence if judged else None,
-            trace=ran_with | {"narrowing": narrowing} | trace_json(state, keep_words=keeps_text),
+            trace=ran_with | {"narrowing": narrowing, "filter": left} | trace_json(state, keep_words=keeps_text),
         )
+    )
     logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))
 
 

@@ -1,8 +1,7 @@
 """Ranking by several signals at once: relevance, recency, salience, confidence and the graph. Pure."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,8 +12,12 @@ from retrieval.types import ChunkFacts, Hit, Ranking, ScoreType
 
 #: In the order of the reference's formula, and of every ledger.
 SIGNALS: Final = ("similarity", "recency", "salience", "confidence", "graph")
+#: Name of the signal that says which share of the identifiers in the question a hit holds as they are written.
+WRITTEN: Final = "written"
 #: Name of the signal that gives a hit a seat before all others: its place among the seats, from 1.
 SEAT: Final = "seat"
+#: Name of the signal of a hit that another way to put the question found.
+VARIANTS: Final = "variants"
 _HOUR: Final = timedelta(hours=1)
 
 
@@ -43,7 +46,7 @@ def confidence(trust: TrustLevel, *, is_confirmed: bool) -> float:
 def similarity(hits: Ranking, legs: Weights, *, least_cosine_span: float) -> list[float | None]:
     """Return each hit's relevance: its cosine and full-text score, min-max-normalised over the pool and weighed.
 
-    A hit that has neither has none.
+    A hit that has neither has none. See `with_sparse` for a third leg.
     """
     cosines = _normalised(hits, "cosine", least_span=least_cosine_span)
     scores = _normalised(hits, "fulltext")
@@ -51,6 +54,44 @@ def similarity(hits: Ranking, legs: Weights, *, least_cosine_span: float) -> lis
         None if cosine is None and score is None else legs.dense * (cosine or 0.0) + legs.fulltext * (score or 0.0)
         for cosine, score in zip(cosines, scores, strict=True)
     ]
+
+
+def with_sparse(similarities: list[float | None], hits: Ranking, share: float) -> list[float | None]:
+    """Return the similarities with the sparse leg's part: (1 - share) of what they are, share of its score.
+
+    Its scores are min-max-normalised. The score of a hit that the leg did not return lies between 0 and the least that
+    it did; the middle is taken for it. Without any score the similarities stay as they are.
+    """
+    scores = [hit.signals.get("sparse") for hit in hits]
+    known = [score for score in scores if score is not None]
+    if not known:
+        return similarities
+    shares = min_max([min(known) / 2 if score is None else score for score in scores])
+    return [
+        share * sparse if value is None and sparse else None if value is None else (1 - share) * value + share * sparse
+        for value, sparse in zip(similarities, shares, strict=True)
+    ]
+
+
+def with_fused(similarities: list[float | None], hits: Ranking) -> list[float | None]:
+    """Return the mean of each similarity and the fused score, where other ways to put the question were searched for.
+
+    Likeness to the question alone would put last what only they find. Fused scores are min-max-normalised.
+    """
+    if not any(VARIANTS in hit.signals for hit in hits):
+        return similarities
+    fused = min_max([hit.signals.get("rrf", 0.0) for hit in hits])
+    return [((value or 0.0) + share) / 2 for value, share in zip(similarities, fused, strict=True)]
+
+
+def with_written(similarities: Sequence[float | None], held: Sequence[float], *, share: float) -> list[float | None]:
+    """Return similarities of which a share is how much of what a question writes as code a hit holds, 0 to 1 each.
+
+    Where no hit holds any of it they stay as they are.
+    """
+    if not any(held):
+        return list(similarities)
+    return [(1 - share) * (known or 0.0) + share * part for known, part in zip(similarities, held, strict=True)]
 
 
 def _normalised(hits: Ranking, signal: str, *, least_span: float = 0.0) -> list[float | None]:
@@ -75,13 +116,14 @@ def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, least_spans:
         for name in SIGNALS
     }
     scored = (_scored(hit, weights, {name: columns[name][place] for name in SIGNALS}) for place, hit in enumerate(hits))
-    return tuple(sorted(scored, key=_seated_first))
+    return tuple(sorted(scored, key=seated_first))
 
 
 def _scored(hit: Hit, weights: Mapping[str, float], values: Mapping[str, float | None]) -> Hit:
     parts = {name: weights[name] * value for name, value in values.items() if value is not None}
-    return replace(hit, score=math.fsum(parts.values()), score_type=ScoreType.SIGNALS, contributions=parts)
+    return hit.scored(math.fsum(parts.values()), ScoreType.SIGNALS, parts)
 
 
-def _seated_first(hit: Hit) -> tuple[float, object]:
+def seated_first(hit: Hit) -> tuple[float, object]:
+    """Sort key: those with a seat in their places, then the higher score first, the lower chunk id among equals."""
     return (hit.signals.get(SEAT, math.inf), best_first(hit))

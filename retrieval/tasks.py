@@ -10,7 +10,7 @@ from celery.signals import worker_process_init, worker_ready, worker_shutting_do
 from django.db import Error, connection
 from kombu.exceptions import OperationalError as QueueError
 
-from retrieval import enrich_tasks, index_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
+from retrieval import enrich_tasks, index_tasks, queued_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
 from retrieval.bm25.follower import keep_up
 from retrieval.conversations.shelf import forget_old_conversations
 from retrieval.index.outbox import prune
@@ -62,6 +62,7 @@ def tick() -> None:
     forget_old_searches()
     forget_old_conversations()
     keep_waiting()
+    queued_tasks.tick()
     if has_something_to_do() and wake_is_due():
         wake_workers()
 

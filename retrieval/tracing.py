@@ -27,7 +27,10 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
 
 
 def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
-    """Return one span; a note's text may hold words of the query, its code never does."""
+    """Return one span; a note's text may hold words of the query, its code never does.
+
+    The text of a note that quotes documents is left out.
+    """
     return {
         "stage": span.stage,
         "parent": span.parent,
@@ -36,7 +39,7 @@ def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
         "hits_out": span.hits_out,
         "drops": [[str(drop.chunk_id), drop.reason.value, drop.detail] for drop in span.drops],
         "notes": [
-            {"code": note.code, "text": note.text if keep_words else "", "degraded": note.degraded}
+            {"code": note.code, "text": note.text if keep_words and not note.quotes else "", "degraded": note.degraded}
             for note in span.notes
         ],
     }

@@ -22,6 +22,7 @@ from retrieval.api import (
     memory,
     presets,
     quality,
+    queued,
     search,
 )
 from retrieval.api.dify import dify_api
@@ -56,6 +57,7 @@ def corecube_api() -> NinjaAPI:
     modules = (
         access,
         search,
+        queued,
         lifeline,
         documents,
         connection_changes,

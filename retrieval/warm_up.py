@@ -61,13 +61,13 @@ def begin(*, is_worker: bool = False) -> Thread | None:
 
 
 def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple[Step, ...]:
-    """Open the model, the disk's part of the index and every preset's own; a worker needs the model alone.
+    """Open the model, the routes, the disk's part of the index and every preset's own; a worker needs the model alone.
 
     Whatever fails is logged and left to the first search. `tools` take the place of the installation's own.
     """
     steps: list[tuple[str, Callable[[Resources | None], object]]] = [("model", _open_model)]
     if not is_worker:
-        steps += [("disk", _warm_disk), ("walk", _walk), ("rehearsal", _rehearse)]
+        steps += [("router", _open_router), ("disk", _warm_disk), ("walk", _walk), ("rehearsal", _rehearse)]
     return tuple(_step(name, partial(work, tools)) for name, work in steps)
 
 
@@ -98,6 +98,11 @@ def _step(name: str, work: Callable[[], object]) -> Step:
 def _open_model(tools: Resources | None) -> None:
     encoder = tools.encoder if tools else runtime.encoder()
     encoder.encode_query("warm")
+
+
+def _open_router(tools: Resources | None) -> str:
+    is_open = tools.local_router() is not None if tools else runtime.open_router()
+    return "ok" if is_open else "left to the first search"
 
 
 def _warm_disk(tools: Resources | None) -> str:

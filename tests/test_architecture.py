@@ -30,6 +30,8 @@ PURE = (
     "retrieval.encoders.breaker",
     "retrieval.encoders.late_interaction",
     "retrieval.encoders.rerank_services",
+    "retrieval.encoders.sparse",
+    "retrieval.encoders.token_vectors",
     "retrieval.evaluate.answerability_figures",
     "retrieval.evaluate.calibration",
     "retrieval.fusion",
@@ -146,5 +148,6 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
 def test_search_statements_are_limited_to_a_scope():
     folder = ROOT / "retrieval" / "index" / "sql"
     legs = ("analyze", "dense_hnsw", "dense_exact", "fulltext", "fulltext_capped", "complete")
-    for name in (*legs, "dense_int8", "dense_binary", "dense_prefix", "probe", "place_dense", "place_fulltext"):
+    legs = (*legs, "dense_int8", "dense_binary", "dense_prefix", "sparse_exact", "sparse_hnsw", "pool_tokens")
+    for name in (*legs, "probe", "place_dense", "place_fulltext"):
         assert "ANY(%(scope)s)" in (folder / f"{name}.sql").read_text()

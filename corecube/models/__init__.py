@@ -1,6 +1,6 @@
 """Who may see what, and where documents come from."""
 
-from corecube.models.access import ApiKey, Compartment, ForwardedToken, Grant, User, holder_label
+from corecube.models.access import ApiKey, Compartment, ForwardedToken, Grant, User
 from corecube.models.audit import AuditEvent
 from corecube.models.connection import Connection
 from corecube.models.push import PushedItem
@@ -18,5 +18,4 @@ __all__ = [
     "OidcMembership",
     "PushedItem",
     "User",
-    "holder_label",
 ]

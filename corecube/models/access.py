@@ -65,12 +65,7 @@ class Grant(models.Model):
     @property
     def holder(self) -> str:
         """The grant's user or group as people read it: "group finance-eu"."""
-        return holder_label(self.user.username if self.user else None, self.group.name if self.group else None)
-
-
-def holder_label(username: str | None, group: str | None) -> str:
-    """Return who holds a grant, of whom one is given, as people read it."""
-    return f"user {username}" if username else f"group {group}"
+        return f"user {self.user.username}" if self.user else f"group {self.group.name if self.group else '?'}"
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):

@@ -20,6 +20,8 @@ ENRICHMENT_CHOICES: Final = (
     ("context", "A paragraph that says where the chunk stands"),
     ("questions", "Questions that the chunk answers"),
     ("both", "The paragraph and the questions"),
+    ("triples", "Who relates to whom: links between documents"),
+    ("all", "The paragraph, the questions and the links"),
 )
 #: Longest time between two scheduled syncs: four weeks.
 _MOST_MINUTES: Final = 40_320

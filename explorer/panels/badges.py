@@ -8,7 +8,21 @@ from explorer import wording
 from retrieval.services import SearchOutcome
 
 #: Notes that are worth a badge though nothing fell back.
-_TOLD: Final = frozenset({"fulltext_relaxed", "mode", "overridden", "query_cut", "access_breach", "stale_hits"})
+_TOLD: Final = frozenset(
+    {
+        "fulltext_relaxed",
+        "mode",
+        "overridden",
+        "query_cut",
+        "access_breach",
+        "stale_hits",
+        "route_window",
+        "route_project",
+        "route_let_go",
+    }
+)
+#: Notes whose text says all: how a misspelled name was read.
+_SPOKEN: Final = frozenset({"spelling"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,5 +44,7 @@ def badges(outcome: SearchOutcome) -> tuple[Badge, ...]:
 def _badges(outcome: SearchOutcome) -> Iterator[Badge]:
     for span in outcome.trace:
         for note in span.notes:
-            if note.degraded or note.code in _TOLD:
+            if note.code in _SPOKEN:
+                yield Badge(note.text.rstrip("."), "It stands so in one of the best hits.", note.degraded)
+            elif note.degraded or note.code in _TOLD:
                 yield Badge(wording.note_label(note.code), note.text, note.degraded)

@@ -27,6 +27,8 @@ class ChunkBlock:
     #: What a model wrote of it: where it stands, and questions that it answers.
     context: str = ""
     questions: tuple[str, ...] = ()
+    #: "subject — relation — object", as a language model read it.
+    triples: tuple[str, ...] = ()
     #: How much it says of what the document is about, 0 to 1; None until its sync has ended.
     salience: float | None = None
 
@@ -86,6 +88,7 @@ def _blocks(chunks: Iterable[Chunk], source_type: str) -> Iterator[ChunkBlock]:
             pages=wording.place(chunk, source_type),
             context=chunk.context_line,
             questions=tuple(chunk.questions),
+            triples=tuple(" \N{EM DASH} ".join(triple) for triple in chunk.triples or ()),
             salience=chunk.salience,
         )
         path = headings

@@ -119,7 +119,7 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
 def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
     """Return what a stage left, in figures, and what is counted."""
     state = outcome.state
-    if span.stage in {"configure", "route"}:
+    if span.stage in {"configure", "route", "names"}:
         return "", ""
     if span.stage == "analyze":
         return str(len(state.terms.terms)), "terms"

@@ -71,8 +71,10 @@ def ledger(hit: Hit, source: LedgerSource) -> Ledger:
 
 def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield the rows whose values sum to the score, then those that a reranker's own score has replaced."""
-    if hit.score_type is ScoreType.SIGNALS:
+    if source.outcome.state.ranked_as is not None:
         yield from signal_rows(hit, source.outcome)
+        if "rerank" in hit.contributions:
+            yield _rerank(hit)
         return
     rows = {"dense": _dense, "fulltext": _fulltext, "freshness": _freshness}
     for signal in hit.contributions:

@@ -5,12 +5,14 @@ from typing import Final
 
 from corecube.scope import TrustLevel
 from explorer import wording
+from explorer.panels.ledger_lifts import lift_facts
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from retrieval.helix_config import HelixConfig
 from retrieval.services import SearchOutcome
-from retrieval.signals import SIGNALS, last_touched
+from retrieval.signals import SIGNALS, WRITTEN, last_touched
 from retrieval.types import Hit, MemoryType
 
+_REPLACED: Final = "counted in the order that was reranked only"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
 
@@ -25,7 +27,9 @@ def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
             label=wording.signal_label(signal),
             value="" if amount is None else f"{amount:+.3f}",
             facts=_FACTS[signal](hit, outcome),
-            formula=_formula(amount, state.weights[signal], f"{memory_type} items"),
+            formula=_REPLACED
+            if amount is None and "rerank" in hit.contributions
+            else _formula(amount, state.weights[signal], f"{memory_type} items"),
             config_key=f"signals.{memory_type}.{signal}",
             terms=_terms(hit) if signal == "similarity" else (),
             absent=amount is None,
@@ -48,13 +52,15 @@ def _terms(hit: Hit) -> tuple[TermRow, ...]:
 
 
 def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
-    names = {"cosine": "cosine", "fulltext": "full text"}
+    names = {"cosine": "cosine", "fulltext": "full text", "sparse": "sparse"}
     raw = (f"{word} {hit.signals[name]:.3f}" for name, word in names.items() if name in hit.signals)
     legs = (
         f"rank {rank} of {len(outcome.state.rankings.get(leg, ()))} in {wording.leg_label(leg)}"
         for leg, rank in hit.ranks.items()
     )
-    return (*raw, *legs)
+    held = hit.signals.get(WRITTEN, 0.0)
+    written = (f"holds {held:.0%} of what the question writes as code",) if held else ()
+    return (*raw, *legs, *written)
 
 
 def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
@@ -77,16 +83,8 @@ def _confidence(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
     return (f"{wording.level(trust)} source", confirmed, f"{hit.signals['confidence']:.2f}")
 
 
-def _graph(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:  # noqa: ARG001 -- one of several
-    if not hit.lifts:
-        return ("no link from what was found, and not named",)
-    return tuple(_lift(lift.kind, lift.name, lift.amount) for lift in hit.lifts)
-
-
-def _lift(kind: str, name: str, amount: float) -> str:
-    words = {"named": "named in the question", "link": "linked by name", "shared_name": "shares a rare name"}
-    quoted = f": \N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}" if name else ""
-    return f"{words.get(kind, kind.replace('_', ' '))}{quoted} {amount:+.3f}"
+def _graph(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
+    return lift_facts(hit, outcome.hits)
 
 
 _FACTS: Final[Mapping[str, Callable[[Hit, SearchOutcome], tuple[str, ...]]]] = {

@@ -75,5 +75,5 @@ def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemI
         scores=score_charts(outcome),
         waterfall=waterfall(outcome.trace, deadline_ms=outcome.config.deadline_ms),
         answerability=answerability_panel(outcome),
-        skipped=next((note.text for note in outcome.state.notes if note.code == "route_skip"), ""),
+        skipped=outcome.skipped,
     )

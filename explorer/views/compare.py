@@ -18,6 +18,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.lanes import completed
 from explorer.panels.compare import ComparePanel, compare_panel, side_choices
+from explorer.panels.filter import filter_words
 from explorer.panels.lanes import Facts
 from explorer.panels.scope import scope_chips
 from explorer.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
@@ -26,6 +27,7 @@ from explorer.views.search import failure_title
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.stored_filter import filter_of, read_filter
 from retrieval.types import ChunkId, Hit
 
 logger = logging.getLogger(__name__)
@@ -46,6 +48,8 @@ class Compared:
     run_as: str
     #: Slugs of the connections to leave out; None where the address does not say.
     without: tuple[str, ...] | None
+    #: What is left of the documents in scope, as `retrieval.stored_filter` writes it; None where it does not say.
+    filter: str | None
     #: "table" shows the lanes as one.
     view: str
 
@@ -59,6 +63,7 @@ class Compared:
             text=query.get("q"),
             run_as=query.get("as", ""),
             without=tuple(dict.fromkeys(query.getlist("without"))) if "without" in query else None,
+            filter=query.get("filter"),
             view=query.get("view", ""),
         )
 
@@ -114,12 +119,15 @@ def _around(viewer: User, principal: Principal, asked: Compared) -> dict[str, An
         asked = replace(asked, text=record.query or None)
     if record and asked.without is None:
         asked = replace(asked, without=narrowing_of(record, scope))
+    if record and asked.filter is None:
+        asked = replace(asked, filter=filter_of(record.trace.get("filter", {})).text)
     return {
         "asked": asked,
         "principal": principal,
         "run_as": "" if principal.user == viewer else principal.user.username,
         "scope": scope,
         "chips": scope_chips(scope, asked.without or ()),
+        "filter_words": filter_words(read_filter(asked.filter or "")),
     }
 
 
@@ -138,6 +146,7 @@ def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> Comp
         text=asked.text or "",
         top_k=asked.record.top_k if asked.record else _DEPTH,
         narrowing=ScopeRequest(exclude=tuple(slug for slug in asked.without or () if slug in own)),
+        limits=read_filter(asked.filter or ""),
     )
     left, right = (run(side, question, principal) for side in (asked.left, asked.right))
     return compare_panel(left, right, _facts(left, right, scope))

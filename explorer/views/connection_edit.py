@@ -25,6 +25,7 @@ from explorer.connection_forms import ConnectionForm, DeleteConnectionForm
 from explorer.panels.connections import check_rows, sight_words
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from explorer.wording import counted
+from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
 
 _SOURCE_FIELDS: Final = ("config_", "secret_", "drop_")
@@ -59,7 +60,9 @@ def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
     """Check or add a connection of a kind; what is fetched is synced at once."""
     if kind not in KINDS:
         raise Http404
-    return _edited(request, Connection(kind=kind))
+    connection = Connection(kind=kind)
+    connection.enrichment = default_enrichment(connection)
+    return _edited(request, connection)
 
 
 @require_http_methods(["GET", "POST"])

@@ -24,6 +24,7 @@ from explorer.draft import draft_changes
 from explorer.examples import examples_for
 from explorer.labels import chunk_labels
 from explorer.lanes import lanes_of
+from explorer.panels.filter import filter_words
 from explorer.panels.page import result_panels
 from explorer.panels.scope import scope_chips, scope_rows, view_as
 from explorer.sides import Side
@@ -33,11 +34,13 @@ from explorer.views.judge import judging_context
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from explorer.views.where import pinned_title, reader_of, where_panel
 from retrieval.generate.answering import prepare
-from retrieval.models import Document, PresetVersion, SearchRecord
+from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.queued_searches import PRESET
 from retrieval.services import SearchOutcome, SearchRequest
 from retrieval.services import search as run_search
+from retrieval.stored_filter import read_filter
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +64,8 @@ class Asked:
     run_as: str
     #: Slugs of the connections to leave out.
     without: tuple[str, ...]
+    #: What a logged search left of the documents in scope, as `retrieval.stored_filter` writes it; empty for all.
+    filter: str
     tab: str
     #: Place of the hit whose ledger is open, from 1.
     hit: int
@@ -85,6 +90,7 @@ class Asked:
             mode=query.get("mode") or HYBRID,
             run_as=query.get("as", ""),
             without=tuple(dict.fromkeys(query.getlist("without"))),
+            filter=query.get("filter", ""),
             tab=tab if tab in _TABS else _TABS[0],
             hit=int(hit) if hit.isdecimal() and len(hit) <= _MOST_DIGITS else 1,
             stage=query.get("stage", ""),
@@ -155,12 +161,15 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
     # What is outside the scope is left out anyway, so a slug from someone else's address does no harm here.
     own = {inclusion.connection.slug for inclusion in scope.included}
     without = tuple(slug for slug in asked.without if slug in own)
+    limits = read_filter(asked.filter)
     request = SearchRequest(
         text=asked.text or "",
         preset=asked.preset,
         draft=asked.draft,
         mode=asked.mode,
         narrowing=ScopeRequest(exclude=without),
+        filter=limits.filter,
+        conditions=limits.conditions,
         reveal_excluded=reveal,
         surface=SearchRecord.Surface.EXPLORER,
     )
@@ -174,7 +183,14 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)
     announcement = (where.announcement if where else "") or panels.announcement
     judging = judging_context(outcome, principal.actor or principal.user)
-    around_panels = {"answer": answer, "lanes": lanes, "where": where, "draft_changes": draft_changes(outcome)}
+    around_panels: dict[str, Any] = {
+        "answer": answer,
+        "lanes": lanes,
+        "where": where,
+        "draft_changes": draft_changes(outcome),
+    }
+    around_panels["offers_other_words"] = _offers_other_words(asked)
+    around_panels["filter_words"] = filter_words(limits)
     return {"panels": panels, "announcement": announcement, **around_panels, **judging}
 
 
@@ -191,10 +207,22 @@ def _form(viewer: User, asked: Asked) -> dict[str, Any]:
     return {
         "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
         "presets": PRESETS.values(),
-        "modes": wording.MODE_LABELS,
+        "modes": _modes(),
         "people": people,
         "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }
+
+
+def _offers_other_words(asked: Asked) -> bool:
+    """Return whether the slower tier is offered: for its preset as it is live, where there is a language model."""
+    is_whole = asked.preset == PRESET and asked.mode == HYBRID and not asked.draft
+    return is_whole and LanguageModel.objects.filter(is_enabled=True).exists()
+
+
+def _modes() -> dict[str, str]:
+    """Return the modes that the form offers, each with its label."""
+    optional = {"sparse": wording.mode_label("sparse")} if settings.CORECUBE_SPARSE_MODEL else {}
+    return {**wording.MODE_LABELS, **optional}
 
 
 def failure_title(error: CoreCubeError) -> str:

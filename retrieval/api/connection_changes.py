@@ -30,6 +30,7 @@ from retrieval.api.connection_schemas import (
 )
 from retrieval.api.connections import router
 from retrieval.api.managed import managed_connection, may_manage
+from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection
 from retrieval.sanitise import storable
 
@@ -46,6 +47,8 @@ def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[Connectio
     principal = _admin(request)
     connection = Connection(kind=body.kind, slug=slugify(body.name)[:50].strip("-_"))
     _apply(connection, body)
+    if "enrichment" not in body.model_fields_set:
+        connection.enrichment = default_enrichment(connection)
     _require_manageable(principal, connection)
     if not body.save_anyway:
         require_checked(connection, body.secrets)

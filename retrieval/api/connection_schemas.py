@@ -10,6 +10,7 @@ from corecube.connectors.types import Capability
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.scope import Sensitivity, TrustLevel
+from retrieval.api.schemas import Source
 
 _SECRETS: Final = "Write-only, by name; they are kept encrypted. An empty one is removed."
 Secrets = Annotated[dict[str, Annotated[str, Field(max_length=4000)]], Field(description=_SECRETS, repr=False)]
@@ -34,7 +35,11 @@ class ConnectionChange(BaseModel):
     freshness_basis: Literal["synced", "modified"] = "synced"
     language: str = Field(default="", max_length=20)
     chunk_profile: str = Field(default="default", max_length=20)
-    enrichment: str = Field(default="", max_length=20)
+    enrichment: str = Field(
+        default="",
+        max_length=20,
+        description="What a model adds; for a new connection that does not say it, questions where one may write them.",
+    )
     sync_every_minutes: int | None = None
     enabled: bool = True
     save_anyway: bool = Field(default=False, description="Stores it although its source cannot be read as it is.")
@@ -125,6 +130,12 @@ class ConnectionDetail(BaseModel):
             trust=TrustLevel(connection.trust).name.lower(),
             **{name: getattr(connection, name) for name in same},
         )
+
+
+class ConnectionsOut(BaseModel):
+    """The connections that the principal may see."""
+
+    connections: list[Source]
 
 
 class DeletedOut(BaseModel):

@@ -9,6 +9,7 @@ from corecube.access import scope_for
 from corecube.api import principal_of
 from corecube.connectors.upload import check_upload
 from retrieval.api import schemas, shape
+from retrieval.api.connection_schemas import ConnectionsOut
 from retrieval.api.managed import managed_connection
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Sync, SyncProblem
@@ -18,11 +19,11 @@ router = Router(tags=["connections"])
 _MOST_PROBLEMS: Final = 100
 
 
-@router.get("/connections", response={200: schemas.ConnectionsOut, **schemas.REFUSALS}, summary="List connections")
-def list_connections(request: HttpRequest) -> schemas.ConnectionsOut:
+@router.get("/connections", response={200: ConnectionsOut, **schemas.REFUSALS}, summary="List connections")
+def list_connections(request: HttpRequest) -> ConnectionsOut:
     """Return the connections that the principal may see, by name."""
     scope = scope_for(principal_of(request))
-    return schemas.ConnectionsOut(connections=[shape.source(it.connection) for it in scope.included])
+    return ConnectionsOut(connections=[shape.source(it.connection) for it in scope.included])
 
 
 @router.post(

@@ -80,6 +80,7 @@ def _recall_out(found: Recalled, budget_tokens: int, absolute: shape.Absolute) -
         budget_tokens=budget_tokens,
         trace_ids=list(found.trace_ids),
         degraded=list(found.degraded),
+        skipped=found.skipped,
     )
 
 

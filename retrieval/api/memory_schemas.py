@@ -104,3 +104,4 @@ class RecallOut(BaseModel):
     budget_tokens: int
     trace_ids: list[UUID]
     degraded: list[str]
+    skipped: str = Field(default="", description="Why nothing was searched; empty where something was.")

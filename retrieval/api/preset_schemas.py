@@ -1,7 +1,7 @@
 """What the presets' API reads and writes."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,6 +23,16 @@ Mode = Annotated[
         default=HYBRID,
         max_length=40,
         description='"hybrid" runs every leg of the preset; "dense" searches vectors only, "fulltext" words only.',
+    ),
+]
+
+
+Tier = Annotated[
+    Literal["now", "async"],
+    Field(
+        default="now",
+        description='"now" answers at once, without any language model. "async", for the preset helix, has a worker '
+        "search for other ways to put the question too, which a language model writes; the result is fetched.",
     ),
 ]
 

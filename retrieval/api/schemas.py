@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from retrieval.api.preset_schemas import Mode, Overrides, TopK
+from retrieval.api.preset_schemas import Mode, Overrides, Tier, TopK
 from retrieval.presets import DEFAULT_PRESET
 
 
@@ -33,6 +33,7 @@ class SearchIn(BaseModel):
     explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
     overrides: Overrides = {}
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
+    tier: Tier
 
 
 class Source(BaseModel):
@@ -183,14 +184,9 @@ class SearchOut(BaseModel):
     passages: list[PassageOut]
     answerability: AnswerabilityOut | None = Field(description="None when the time was up before it was judged.")
     degraded: list[str] = Field(description="Codes of what fell back or was cut short.")
+    skipped: str = Field(default="", description="Why nothing was searched; empty where something was.")
     timings: Timings
     explain: Explanation | None = None
-
-
-class ConnectionsOut(BaseModel):
-    """The connections that the principal may see."""
-
-    connections: list[Source]
 
 
 class SectionOut(BaseModel):

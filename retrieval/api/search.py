@@ -1,22 +1,30 @@
 """POST /api/v1/search."""
 
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Status
 
 from corecube.access import Principal, ScopeRequest
 from corecube.api import principal_of
 from retrieval.api import schemas, shape
 from retrieval.api.managed import managed_connections
+from retrieval.api.queued import QueuedOut, queued
 from retrieval.models import SearchRecord
 from retrieval.services import SearchOutcome, SearchRequest, search
 
 router = Router(tags=["search"])
 
 
-@router.post("/search", response={200: schemas.SearchOut, **schemas.REFUSALS}, exclude_unset=True, summary="Search")
-def search_documents(request: HttpRequest, body: schemas.SearchIn) -> schemas.SearchOut:
+@router.post(
+    "/search",
+    response={200: schemas.SearchOut, 202: QueuedOut, 409: schemas.ErrorOut, **schemas.REFUSALS},
+    exclude_unset=True,
+    summary="Search",
+)
+def search_documents(request: HttpRequest, body: schemas.SearchIn) -> schemas.SearchOut | Status[QueuedOut]:
     """Find the chunks that answer a query, among those that the key's user may see."""
     principal = principal_of(request)
+    if body.tier == "async":
+        return Status(202, queued(request, principal, body))
     outcome = search(
         SearchRequest(
             text=body.query,

@@ -60,6 +60,7 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
         passages=[_passage(passage) for passage in outcome.passages],
         answerability=answerability(outcome, with_signals=explain is not None),
         degraded=list(outcome.state.degraded),
+        skipped=outcome.skipped,
         timings=timings(outcome),
     )
     if explain is not None:

@@ -17,6 +17,8 @@ MANIFEST_FILE: Final = "manifest.json"
 #: The two halves of a model that writes texts.
 ENCODER_FILE: Final = "encoder_model.onnx"
 DECODER_FILE: Final = "decoder_model.onnx"
+#: Words of one sparse vector that pgvector's HNSW index takes.
+MOST_TERMS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +114,54 @@ class Seq2SeqManifest(ModelManifest):
             raise ValueError("tokens must be numbers of tokens, most_new_tokens and sampled_from sizes")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseManifest(ModelManifest):
+    """How one model that weighs the words of its vocabulary (SPLADE) is used."""
+
+    kind: ClassVar[str] = "sparse"
+    special_tokens: ClassVar[int] = 2
+
+    #: Words of the vocabulary: the numbers that the model gives for each token, or for the text.
+    vocabulary: int
+    #: Words that a chunk and a query keep, the heaviest; an HNSW index takes no more than 1,000.
+    most_terms: int = 256
+    query_terms: int = 64
+
+    def __post_init__(self) -> None:
+        ModelManifest.__post_init__(self)
+        if not (1 <= self.query_terms <= MOST_TERMS and 1 <= self.most_terms <= MOST_TERMS and self.vocabulary > 0):
+            raise ValueError(f"vocabulary must be a size, most_terms and query_terms lie between 1 and {MOST_TERMS}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateInteractionManifest(ModelManifest):
+    """How one model that gives each token a vector for late interaction (ColBERT) is used."""
+
+    kind: ClassVar[str] = "late-interaction"
+    special_tokens: ClassVar[int] = 3
+
+    #: Components of a token's vector.
+    dim: int
+    #: Tokens put after the first mark of a query and of a document; -1 for none.
+    query_mark: int = -1
+    document_mark: int = -1
+    #: A shorter query is filled up to this length with the mask token, which the model is trained to read; 0 for not.
+    query_tokens: int = 32
+    mask_token: int = -1
+
+    def __post_init__(self) -> None:
+        ModelManifest.__post_init__(self)
+        if self.dim <= 0 or not 0 <= self.query_tokens <= self.max_tokens:
+            raise ValueError("dim must be a size, query_tokens at most max_tokens")
+        if self.query_tokens and self.mask_token < 0:
+            raise ValueError("query_tokens needs a mask_token")
+
+
 _KINDS: Final[Mapping[str, type[ModelManifest]]] = MappingProxyType(
-    {manifest.kind: manifest for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest)}
+    {
+        manifest.kind: manifest
+        for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest, SparseManifest, LateInteractionManifest)
+    }
 )
 
 
@@ -157,6 +205,14 @@ def read_seq2seq_manifest(directory: Path) -> Seq2SeqManifest:
     manifest = read_any_manifest(directory)
     if not isinstance(manifest, Seq2SeqManifest):
         raise EncoderError(f"The model {manifest.name!r} is of the kind {manifest.kind}; it writes no texts.")
+    return manifest
+
+
+def read_sparse_manifest(directory: Path) -> SparseManifest:
+    """Return the manifest of a model that weighs words; raise as `read_any_manifest`, and EncoderError for another."""
+    manifest = read_any_manifest(directory)
+    if not isinstance(manifest, SparseManifest):
+        raise EncoderError(f"The model {manifest.name!r} is of the kind {manifest.kind}; it makes no sparse vectors.")
     return manifest
 
 

@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import NoReturn, Protocol, TypeVar
+from typing import NoReturn, Protocol, TypeVar, runtime_checkable
 
+from corecube.scope import AccessScope
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.types import ScoreType
+from retrieval.types import Ranking, ScoreType
 
 _T = TypeVar("_T")
 
@@ -37,6 +38,14 @@ class Reranker(Protocol):
         Raises RerankError (and its subclasses) when it fails, answers nonsense, or would take longer than
         `timeout_seconds`.
         """
+
+
+@runtime_checkable
+class HitReranker(Protocol):
+    """A reranker that reads what the store has of the hits, in scope, and not their texts."""
+
+    def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
+        """Return one finite score per hit, in order, higher is better; raise RerankError as `Reranker.score` does."""
 
 
 @dataclass(frozen=True, slots=True)

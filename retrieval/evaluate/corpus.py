@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from django.utils.text import slugify
 
 from corecube.access import Principal
@@ -17,8 +18,9 @@ from retrieval.evaluate.datasets import Dataset
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
-from retrieval.models import Sync
+from retrieval.models import Document, Embedding, Sync
 from retrieval.sanitise import storable
+from retrieval.types import Vector
 
 #: Name of the user and the compartment.
 EVALUATION: Final = "evaluation"
@@ -80,11 +82,22 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
     return connection
 
 
+def first_vectors(connection: Connection, *, index: int) -> dict[str, Vector]:
+    """Return the unit vector of each document's first chunk in an embedding index, by the document's external id."""
+    names = dict(Document.objects.filter(connection=connection).values_list("pk", "external_id"))
+    rows = Embedding.objects.filter(index_id=index, connection_id=connection.pk, ordinal=0)
+    found = rows.values_list("document_id", "vector").iterator()
+    return {names[document]: vector.to_numpy().astype(np.float32) for document, vector in found if document in names}
+
+
 def _slug(dataset: Dataset) -> str:
-    """Return the connection's slug: the folder's name for people, and a hash that tells folders of one name apart."""
-    folder = hashlib.sha256(os.fsencode(dataset.directory.resolve())).hexdigest()[:8]
-    readable = slugify(dataset.name)[:_READABLE_CHARACTERS].strip("-_")
-    return "-".join(filter(None, (EVALUATION, readable, folder)))
+    """Return the connection's slug: the folder's name for people, and a hash that tells folders of one name apart.
+
+    A collection whose documents were added to has a connection of its own.
+    """
+    folder = os.fsencode(dataset.directory.resolve()) + (b"\0added" if dataset.added else b"")
+    readable = slugify(dataset.directory.resolve().name)[:_READABLE_CHARACTERS].strip("-_")
+    return "-".join(filter(None, (EVALUATION, readable, hashlib.sha256(folder).hexdigest()[:8])))
 
 
 def _text(document: dict[str, Any], key: str) -> str:

@@ -2,8 +2,8 @@
 
 import csv
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,10 +31,14 @@ class Dataset:
     queries: tuple[JudgedQuery, ...]
     #: Grade by query id, then document id.
     qrels: dict[str, dict[str, int]]
+    #: What stands at the end of a document's text beside what the file has, by document id.
+    added: Mapping[str, str] = field(default_factory=dict)
 
     def documents(self) -> Iterator[dict[str, str]]:
         """Yield the corpus: `_id`, `title`, `text`."""
-        yield from read_lines(self.directory / _CORPUS)
+        for row in read_lines(self.directory / _CORPUS):
+            more = self.added.get(row["_id"], "")
+            yield row | {"text": f"{row.get('text') or ''} {more}".strip()} if more else row
 
 
 def load_dataset(directory: Path) -> Dataset:

@@ -58,6 +58,7 @@ class Answering:
             terms=self.outcome.state.terms,
             vector=self.outcome.state.vector,
             history=self.history,
+            skipped=self.outcome.skipped,
         )
 
 

@@ -52,7 +52,7 @@ def extract_answer(
             found = with_similarity(best, encoder.encode_documents(texts) @ question)
     chosen = choose(found)
     refused = not answers(chosen, finder)
-    text = _refusing(by_number(task.passages)) if refused else _quoting(chosen, found)
+    text = _refusing(by_number(task.passages), task.skipped) if refused else _quoting(chosen, found)
     citations = find_citations(text, len(task.passages))
     return Answer(text, citations, extractive=True, refused=refused, hurried=hurried)
 
@@ -61,8 +61,10 @@ def _quoting(chosen: Sequence[Candidate], found: Sequence[Candidate]) -> str:
     return "\n\n".join((_OPENING, *(render(quote) for quote in quotes_of(chosen, found))))
 
 
-def _refusing(passages: Sequence[Passage]) -> str:
-    """Return a refusal that names the documents of the best passages."""
+def _refusing(passages: Sequence[Passage], skipped: str) -> str:
+    """Return a refusal that names the documents of the best passages, or says why nothing was searched."""
+    if skipped:
+        return f"{REFUSAL} {skipped}"
     nearest: dict[str, int] = {}
     for passage in passages:
         nearest.setdefault(_title(passage), passage.number)

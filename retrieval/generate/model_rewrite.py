@@ -1,11 +1,8 @@
 """Letting a language model make a follow-up question stand alone, where one may read what was said before."""
 
-import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import aclosing
 from dataclasses import replace
-from time import perf_counter
 from typing import Final
 
 from asgiref.sync import async_to_sync
@@ -19,7 +16,8 @@ from retrieval.generate.neutral import neutral, plain
 from retrieval.generate.prompt import new_fence
 from retrieval.generate.providers import route_for
 from retrieval.generate.rewrite import Rewriting, Said, stand_alone
-from retrieval.generate.types import Message, TokenUsage, Turn
+from retrieval.generate.types import Message, Turn
+from retrieval.generate.written import written
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +58,9 @@ def rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Sequ
     # While the model writes, the database is not needed.
     let_go()
     try:
-        text = async_to_sync(_written)(provider, _messages(rewriting.asked, turns))
+        text = async_to_sync(written)(
+            provider, _messages(rewriting.asked, turns), seconds=_SECONDS, longest=2 * _LONGEST
+        )
     except (CoreCubeError, TimeoutError) as error:
         logger.info("rewrite.left_to_rules model=%s error=%s", provider.name, type(error).__name__)
         return None
@@ -80,24 +80,3 @@ def _messages(question: str, turns: Sequence[Turn]) -> list[Message]:
 def _fenced(answer: str, fence: str) -> str:
     """Return an earlier answer as data: it repeats documents, and they may hold instructions."""
     return f"<<<{fence}\n{neutral(without_markers(answer[:_LONGEST_ANSWER]))}\n{fence}>>>"
-
-
-async def _written(provider: ModelProvider, messages: Sequence[Message]) -> str:
-    """Return what the model writes, and note what it used."""
-    started, text, usage = perf_counter(), "", None
-    try:
-        async with asyncio.timeout(_SECONDS), aclosing(provider.client.stream(messages)) as pieces:
-            async for piece in pieces:
-                text, usage = text + piece.text, piece.usage or usage
-                if len(text) > 2 * _LONGEST:
-                    break
-    finally:
-        if text:
-            counted = usage or await _counted(provider, messages, text)
-            await asyncio.shield(provider.spend(counted, perf_counter() - started))
-    return text
-
-
-async def _counted(provider: ModelProvider, messages: Sequence[Message], text: str) -> TokenUsage:
-    *read, written = await asyncio.to_thread(provider.count, [*(it["content"] for it in messages), text])
-    return TokenUsage(sum(read), written, is_estimated=True)

@@ -43,13 +43,22 @@ def route(principal: Principal, passages: Iterable[Passage], *, quoting: Provide
 
     `record` names the search in the usage. Raises ModelMissingError.
     """
+    return route_over(
+        principal, {passage.hit.chunk.connection_id for passage in passages}, quoting=quoting, record=record
+    )
+
+
+def route_over(
+    principal: Principal, connections: Iterable[int], *, quoting: Provider, record: uuid.UUID | None
+) -> Route:
+    """Return who may read what comes from these connections, in order; as `route` does."""
     models = {model.pk: model for model in stored_models()}
     forget_others(models)
     if not models:
         return Route((quoting,))
     rules = _rules(principal)
     clients = {pk: client for pk, model in models.items() if (client := usable_client(model)) is not None}
-    planned = _planned(models, set(clients), rules, passages)
+    planned = _planned(models, set(clients), rules, connections)
     account = Account(principal.user.pk, principal.key.pk if principal.key else None, record)
     count = runtime.encoder().count_tokens
     asked = tuple(
@@ -67,14 +76,14 @@ def route(principal: Principal, passages: Iterable[Passage], *, quoting: Provide
     return Route((*asked, quoting), tuple(_notices(planned, models)))
 
 
-def _planned(models: Mapping[int, LanguageModel], usable: set[int], rules: _Rules, passages: Iterable[Passage]) -> Plan:
+def _planned(models: Mapping[int, LanguageModel], usable: set[int], rules: _Rules, connections: Iterable[int]) -> Plan:
     default = default_of(list(models.values()))
     chosen = rules.own if rules.has_own else default.pk if default else None
     candidates = {pk: Candidate(pk, pk in usable, model.fallback_id) for pk, model in models.items()}
     return plan(
         candidates,
         chosen=chosen,
-        connections={passage.hit.chunk.connection_id for passage in passages},
+        connections=connections,
         bindings=rules.bindings,
         is_barred=rules.has_own and rules.own is None,
     )

@@ -89,6 +89,8 @@ class Task:
     vector: Vector | None = None
     #: What was said before, oldest first.
     history: tuple[Turn, ...] = ()
+    #: Why nothing was searched; empty where something was.
+    skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Lifting hits by what the question names and by what its documents lead to. Pure."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
@@ -50,6 +50,8 @@ class Expansion:
     edges: Sequence[Edge] = ()
     entries: Mapping[UUID, Entry] = field(default_factory=dict)
     terms: Sequence[Term] = ()
+    #: What stands beside the best hits.
+    neighbours: Mapping[ChunkId, Lift] = field(default_factory=dict)
     #: The subgraph was cut short: it is walked breadth first.
     is_cut: bool = False
 
@@ -77,17 +79,20 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
     f = s + [named] + b: the fused score, 1 where the question names the document, and what PageRank brings along the
     links. Then seats: the named documents first and the best bridge of each, in front of what scores higher.
     """
-    steps = best_steps(_steps(given), most=config.bridges)
+    ways = _ways(given)
+    steps = best_steps((Step(*pair, way.evidence) for pair, way in ways.items()), most=config.bridges)
     if given.is_cut:
         brought = traverse(given.seeds, steps, hops=config.hops, most=config.most_mass)
     else:
         brought = pagerank(given.seeds, steps, damping=config.damping, most=config.most_mass)
-    lifts = _lifts(given, steps, brought)
+    lifts = _lifts(given, ways, steps, brought)
     pool = {hit.chunk_id: _scored(hit, given.scores.get(hit.chunk_id, 0.0)) for hit in hits}
     for document, reasons in lifts.items():
         chunk = _entrance(document, pool, given)
         if chunk is not None:
             pool[chunk.chunk_id] = _raised(chunk, reasons)
+    for beside, lift in given.neighbours.items():
+        pool[beside] = _raised(pool.get(beside, _scored(Hit(beside, 0.0, ScoreType.BLEND), 0.0)), (lift,))
     return _in_order(list(pool.values()), seated([it.document_id for it in given.named], steps))
 
 
@@ -97,30 +102,48 @@ def sentence_match(sentence: str, terms: Sequence[Term]) -> float:
     if not total:
         return 0.0
     forms = {word.form for word in words_of(sentence)}
-    return sum(term.idf for term in terms if any(_is_form_of(form, term.lexeme) for form in forms)) / total
+    return sum(term.idf for term in terms if _has_form_of(forms, term.lexeme)) / total
 
 
-def _is_form_of(form: str, lexeme: str) -> bool:
-    if form == lexeme:
-        return True
+def _has_form_of(forms: set[str], lexeme: str) -> bool:
+    if lexeme in forms or len(lexeme) < _STEM_LETTERS:
+        return lexeme in forms
     stem = lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)]
-    return len(lexeme) >= _STEM_LETTERS and form.startswith(stem)
+    return any(form.startswith(stem) for form in forms)
 
 
-def _steps(given: Expansion) -> Iterable[Step]:
-    """Yield the links with their evidence for this question: how surely they lead, and to what was asked for."""
-    best: dict[tuple[UUID, UUID], float] = {}
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The link between two documents that says most for this question."""
+
+    evidence: float
+    edge: Edge
+
+
+def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
+    """Return the links with their evidence for this question: how surely they lead, and to what was asked for."""
+    best: dict[tuple[UUID, UUID], _Way] = {}
+    # Several links come from one sentence.
+    sentences = {edge.sentence for edge in given.edges if edge.target in given.entries}
+    matches = {sentence: sentence_match(sentence, given.terms) for sentence in sentences}
     for edge in given.edges:
         entry = given.entries.get(edge.target)
         if entry is None:
             continue
-        said = _LEAST_SENTENCE + (1.0 - _LEAST_SENTENCE) * sentence_match(edge.sentence, given.terms)
+        said = _LEAST_SENTENCE + (1.0 - _LEAST_SENTENCE) * matches[edge.sentence]
         pair = (edge.source.document_id, edge.target)
-        best[pair] = max(best.get(pair, 0.0), edge.weight * relation_match(entry.z) * said)
-    return [Step(source, target, evidence) for (source, target), evidence in best.items()]
+        evidence = edge.weight * relation_match(entry.z) * said
+        if pair not in best or best[pair].evidence <= evidence:
+            best[pair] = _Way(evidence, edge)
+    return best
 
 
-def _lifts(given: Expansion, steps: Sequence[Step], brought: Mapping[UUID, float]) -> dict[UUID, tuple[Lift, ...]]:
+def _lifts(
+    given: Expansion,
+    ways: Mapping[tuple[UUID, UUID], _Way],
+    steps: Sequence[Step],
+    brought: Mapping[UUID, float],
+) -> dict[UUID, tuple[Lift, ...]]:
     """Return why each document is lifted; what the walk brought is shared out by the links' evidence."""
     lifts: dict[UUID, list[Lift]] = defaultdict(list)
     for name in given.named:
@@ -128,11 +151,10 @@ def _lifts(given: Expansion, steps: Sequence[Step], brought: Mapping[UUID, float
     incoming: dict[UUID, list[Step]] = defaultdict(list)
     for step in steps:
         incoming[step.target].append(step)
-    edges = {(edge.source.document_id, edge.target): edge for edge in sorted(given.edges, key=lambda it: it.weight)}
     for document, amount in brought.items():
         total = sum(step.evidence for step in incoming[document]) or 1.0
         for step in incoming[document]:
-            edge = edges[step.source, step.target]
+            edge = ways[step.source, step.target].edge
             part = amount * step.evidence / total
             lifts[document].append(Lift(edge.kind, part, edge.name, edge.source, edge.sentence))
     return {document: tuple(sorted(found, key=lambda it: -it.amount)) for document, found in lifts.items()}
@@ -150,17 +172,18 @@ def _entrance(document: UUID, pool: Mapping[ChunkId, Hit], given: Expansion) -> 
 
 
 def _scored(hit: Hit, score: float) -> Hit:
-    return replace(hit, score=score, score_type=ScoreType.BLEND, contributions={"fused": score})
+    return hit.scored(score, ScoreType.BLEND, {"fused": score})
 
 
 def _raised(hit: Hit, lifts: tuple[Lift, ...]) -> Hit:
     amount = sum(lift.amount for lift in lifts)
+    total = amount + hit.contributions.get("graph", 0.0)
     return replace(
         hit,
         score=hit.score + amount,
-        signals={**hit.signals, "graph": min(1.0, amount)},
-        contributions={**hit.contributions, "graph": amount},
-        lifts=lifts[:_MOST_LIFTS],
+        signals={**hit.signals, "graph": min(1.0, total)},
+        contributions={**hit.contributions, "graph": total},
+        lifts=(*hit.lifts, *lifts)[:_MOST_LIFTS],
     )
 
 

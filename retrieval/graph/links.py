@@ -27,6 +27,8 @@ class SeedText:
     chunk: ChunkId
     text: str
     mentions: Mentions
+    #: First and last ordinal of its section, inclusive.
+    section: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +94,15 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
     `holders` are chunks in scope that hold the seeds' phrases, the seeds' own among them or not; none where shared
     names are not to be followed.
     """
+    if not holders:
+        return []
+    asked = {key for seed in seeds for key in seed.mentions.keys[: seed.mentions.phrases]}
     chunks: dict[int, dict[UUID, ChunkId]] = defaultdict(dict)
     for chunk, keys in [(it.chunk, it.keys) for it in holders] + [(it.chunk, it.mentions.keys) for it in seeds]:
-        for key in keys:
+        for key in asked.intersection(keys):
             chunks[key].setdefault(chunk.document_id, chunk)
     edges: dict[tuple[UUID, UUID], Edge] = {}
-    for seed in seeds if holders else ():
+    for seed in seeds:
         for key in seed.mentions.keys[: seed.mentions.phrases]:
             if not 1 < len(chunks[key]) <= MOST_SHARING:
                 continue

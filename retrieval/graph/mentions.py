@@ -56,10 +56,15 @@ def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> 
 
     A name stands there capitalised in its first word, unless it is written as an identifier, or `any_case` is true.
     """
+    if not keys:
+        return []
     words = words_of(text)
-    longest = max((key.count(" ") + 1 for key in keys), default=0)
+    longest = max(key.count(" ") + 1 for key in keys)
+    beginnings = {key.partition(" ")[0] for key in keys}
     found: list[tuple[int, int]] = []
     for first, word in enumerate(words):
+        if word.form not in beginnings:
+            continue
         if any_case or word.is_capitalised or is_identifier(_around(text, word)):
             lasts = range(first, min(len(words), first + longest))
             found += [(first, last) for last in lasts if _key(words, first, last) in keys]

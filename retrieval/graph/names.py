@@ -1,7 +1,7 @@
 """The names by which texts speak of a document. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -30,11 +30,14 @@ class NameKind(StrEnum):
     ALIAS = "alias"
     HEADING = "heading"
     IDENTIFIER = "identifier"
+    #: Where it stands, by which links mean it: no name that anybody says.
+    ADDRESS = "address"
 
 
 #: How surely a name of a kind means its document, 0 to 1.
 QUALITY: Final = {
     NameKind.TITLE: 1.0,
+    NameKind.ADDRESS: 1.0,
     NameKind.BARE: 0.9,
     NameKind.ALIAS: 0.9,
     NameKind.LEAD: 0.8,
@@ -130,7 +133,7 @@ def _is_telling(heading: str) -> bool:
     return is_identifier(heading) or (len(words_of(heading)) > 1 and looks_like_a_name(heading))
 
 
-def _can_name(text: str, words: list[Word]) -> bool:
+def _can_name(text: str, words: Sequence[Word]) -> bool:
     """Return whether a text can be looked for: not too long, and more than a letter or a number."""
     letters = sum(word.end - word.start for word in words)
     if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARACTERS:

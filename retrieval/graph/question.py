@@ -36,8 +36,13 @@ class NamedDocument:
     name: str
     start: int
     end: int
-    #: The name stands there with a wrong letter.
-    is_repaired: bool = False
+    #: The document's own name, where it was looked for with a wrong letter in the question's words; else empty.
+    known_as: str = ""
+
+    @property
+    def is_repaired(self) -> bool:
+        """Whether the name was looked for so."""
+        return bool(self.known_as)
 
 
 def question_keys(question: str) -> list[str]:
@@ -80,22 +85,22 @@ def misspelled_in(
     """
     words = words_of(question)
     has_capitals = _has_capitals(words)
-    found: list[tuple[int, int, int, UUID]] = []
+    found: list[tuple[int, int, int, UUID, str]] = []
     for rank, (document, names) in enumerate(ranked):
         for name in names:
             forms = key_of(name).split()
             for first in _near(words, forms, has_capitals=has_capitals):
-                found.append((len(forms), rank, first, document))  # noqa: PERF401 -- three loops deep
+                found.append((len(forms), rank, first, document, name))  # noqa: PERF401 -- three loops deep
     taken: set[int] = set()
     result = []
-    for length, _, first, document in sorted(found, key=lambda it: (-it[0], it[1], it[2])):
+    for length, _, first, document, name in sorted(found, key=lambda it: (-it[0], it[1], it[2])):
         places = range(first, first + length)
         if taken.isdisjoint(places):
             taken.update(places)
             start, end = words[first].start, words[first + length - 1].end
             place = Occurrence("", start, end)
             if length > 1 or not _is_only_a_beginning(place, question, stems):
-                result.append(NamedDocument(document, question[start:end], start, end, is_repaired=True))
+                result.append(NamedDocument(document, question[start:end], start, end, known_as=name))
     return _once(sorted(result, key=lambda it: it.start))
 
 

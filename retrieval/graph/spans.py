@@ -4,8 +4,8 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 #: Scripts that write without spaces count each character as a word.
 _SPACELESS: Final = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -18,12 +18,13 @@ _HUMP: Final = re.compile(r"[a-z\d][A-Z]|[A-Z]{2}[a-z]|_|[a-zA-Z]\d|\d[a-zA-Z]")
 _SENTENCE_END: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*\s+(?=[^a-z\s])|\n+")
 #: A lower-case word up to this length may stand inside a name: of, the, de, la, von, and, bin.
 _LETTERS_BETWEEN: Final = 3
+#: A search reads the words of its few seeds three times, and ingest those of its chunk.
+_KEPT_TEXTS: Final = 64
 #: Words of the longest name.
 MOST_WORDS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word of a text: its compared form, and where it stands."""
 
     form: str
@@ -33,12 +34,15 @@ class Word:
     is_capitalised: bool
 
 
-def words_of(text: str) -> list[Word]:
+@lru_cache(maxsize=_KEPT_TEXTS)
+def words_of(text: str) -> tuple[Word, ...]:
     """Return the words of a text in order; words are compared without case, accents and form of writing."""
-    found = (
-        Word(_form(match[0]), match.start(), match.end(), not match[0][0].islower()) for match in _WORD.finditer(text)
-    )
-    return [word for word in found if word.form]
+    found = []
+    for match in _WORD.finditer(text):
+        written = match[0]
+        if form := written.lower() if written.isascii() else _form(written):
+            found.append(Word(form, match.start(), match.end(), not written[0].islower()))
+    return tuple(found)
 
 
 def key_of(name: str) -> str:
@@ -101,7 +105,5 @@ def _touches(text: str, one: Word, other: Word) -> bool:
 
 
 def _form(word: str) -> str:
-    if word.isascii():
-        return word.lower()
     split = unicodedata.normalize("NFKD", word.casefold())
     return unicodedata.normalize("NFC", "".join(sign for sign in split if sign.isalnum() or sign == "_"))

@@ -1,5 +1,6 @@
 """Storing what a model wrote for chunks, with their new vectors and term counts."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,8 +11,9 @@ from pgvector import HalfVector
 
 from corecube.models import Connection
 from retrieval.index.embedding_index import hold_indexes
+from retrieval.index.graph_writer import rewrite_triples
 from retrieval.index.statements import statement
-from retrieval.types import Vector
+from retrieval.types import ChunkId, Vector
 
 _COUNT_TERMS: Final = statement("count_terms")
 _ENRICH_CHUNK: Final = statement("enrich_chunk")
@@ -34,6 +36,8 @@ class EnrichedChunk:
     heading_path: Sequence[str]
     context_line: str
     questions: tuple[str, ...]
+    #: Subject, relation, object; None where none was asked for.
+    triples: tuple[tuple[str, str, str], ...] | None
     #: Of the text under its new context line, by index; none where that did not change.
     vectors: Mapping[int, Vector]
 
@@ -62,7 +66,7 @@ def store_enrichment(
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR UPDATE", [ids])
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": -1})
         for chunk in chunks:
-            stored += _store(cursor, chunk, text_search_config)
+            stored += _store(cursor, chunk, connection_id, text_search_config)
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
         if stored:
             cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
@@ -72,6 +76,7 @@ def store_enrichment(
 def _store(
     cursor: Any,  # noqa: ANN401 -- Django's cursor wrapper has no public type
     chunk: EnrichedChunk,
+    connection_id: int,
     text_search_config: str,
 ) -> int:
     """Store one chunk's; return 1, or 0 for a chunk whose text is another one by now."""
@@ -83,11 +88,13 @@ def _store(
         "context_line": chunk.context_line,
         "questions": list(chunk.questions),
         "asked": "\n".join(chunk.questions),
+        "triples": None if chunk.triples is None else json.dumps(chunk.triples),
         "config": text_search_config,
     }
     cursor.execute(_ENRICH_CHUNK, key | written)
     if not cursor.rowcount:
         return 0
+    rewrite_triples(cursor, ChunkId(chunk.document_id, chunk.ordinal), connection_id, chunk.triples or ())
     for index, vector in chunk.vectors.items():
         cursor.execute(_REPLACE_VECTOR, key | {"vector": HalfVector(vector).to_text(), "index": index})
     return 1

@@ -1,20 +1,21 @@
 """What the expansion reads from the graph of names. Every read takes the scope; both ends of a link are in it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from uuid import UUID
-
-from pgvector import HalfVector
 
 from corecube.scope import AccessScope
 from retrieval.graph.links import MOST_SHARING, Holder, SeedText
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
+from retrieval.graph.stated import Meeting, Stated, StatedKind
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
+from retrieval.index.vector_text import vector_text
 from retrieval.types import ChunkId, Vector
 
 _NAMES: Final = statement("graph_names")
@@ -42,6 +43,8 @@ class Names:
 
     asked: tuple[KnownName, ...] = ()
     of_found: Mapping[UUID, tuple[str, ...]] = field(default_factory=dict)
+    #: More documents bear one of the names than were read.
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class Subgraph:
     seeds: tuple[SeedText, ...] = ()
     names: tuple[KnownName, ...] = ()
     holders: tuple[Holder, ...] = ()
+    #: Links that the seeds state, with the documents that they lead to.
+    stated: tuple[Meeting, ...] = ()
     #: Rows read.
     size: int = 0
     is_cut: bool = False
@@ -78,10 +83,15 @@ def names(
     }
     rows = read(_NAMES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
     asked = {(row["document_id"], row["name"]): _known(row) for row in rows if row["is_asked"]}
+    bearers = Counter(it.key for it in asked.values())
     of_found: dict[UUID, list[str]] = {}
     for row in rows:
         of_found.setdefault(row["document_id"], []).append(row["name"])
-    return Names(tuple(asked.values()), {document: tuple(found) for document, found in of_found.items()})
+    return Names(
+        tuple(asked.values()),
+        {document: tuple(found) for document, found in of_found.items()},
+        is_cut=max(bearers.values(), default=0) >= _BEARERS_ASKED,
+    )
 
 
 def hubs(keys: Sequence[str], *, most: int, scope: AccessScope, timeout_seconds: float | None = None) -> set[str]:
@@ -114,15 +124,14 @@ def subgraph(
         "scope": scope.connection_ids,
     }
     rows = read(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], "holder": []}
+    kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], "holder": [], **{it: [] for it in StatedKind}}
     for row in rows[:most]:
         kinds[row["kind"]].append(row)
     return Subgraph(
-        tuple(
-            SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"])) for row in kinds["seed"]
-        ),
+        tuple(map(_seed, kinds["seed"])),
         tuple(_known(row) for row in kinds["name"]),
         tuple(Holder(_chunk(row), frozenset(row["keys"])) for row in kinds["holder"]),
+        tuple(_meeting(row) for kind in StatedKind for row in kinds[kind]),
         size=min(len(rows), most),
         is_cut=len(rows) > most,
     )
@@ -144,8 +153,8 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
         "documents": list(documents),
         **_chunk_parameters(chunks),
         "leading": _LEADING_TARGET,
-        "relation": HalfVector(relation).to_text(),
-        "question": HalfVector(question).to_text(),
+        "relation": vector_text(relation),
+        "question": vector_text(question),
         "index": index.id,
         "sampled": sampled,
         "sample": max(1, _SAMPLE // max(1, len(sampled))),
@@ -166,6 +175,15 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
 
 def _known(row: Mapping[str, Any]) -> KnownName:
     return KnownName(row["document_id"], row["name"], row["quality"])
+
+
+def _seed(row: Mapping[str, Any]) -> SeedText:
+    return SeedText(_chunk(row), row["text"], Mentions(tuple(row["keys"]), row["phrases"]), tuple(row["section"]))
+
+
+def _meeting(row: Mapping[str, Any]) -> Meeting:
+    stated = Stated(StatedKind(row["kind"]), row["keys"][0], row["name"], row["text"])
+    return Meeting(ChunkId(row["source"], row["ordinal"]), row["document_id"], stated, row["quality"])
 
 
 def _chunk(row: Mapping[str, Any]) -> ChunkId:

@@ -9,13 +9,20 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from retrieval.graph.addresses import Place
 from retrieval.graph.mentions import mentions_of
-from retrieval.graph.names import Name, names_of
+from retrieval.graph.names import QUALITY, Name, NameKind, names_of
 from retrieval.graph.spans import number_of
+from retrieval.graph.stated import Stated, stated_by_links, stated_by_triples
 from retrieval.index.statements import statement
+from retrieval.types import ChunkId
 
 _INSERT_NAME: Final = statement("insert_name")
 _INSERT_MENTIONS: Final = statement("insert_mentions")
+_INSERT_LINK: Final = statement("insert_link")
+_DELETE_TRIPLES: Final = (
+    "DELETE FROM retrieval_chunklink WHERE document_id = %(document)s AND ordinal = %(ordinal)s AND kind = 'triple'"
+)
 _TEXTS: Final = statement("graph_texts")
 _WITHOUT: Final = statement("without_mentions")
 _STATUS: Final = statement("graph_status")
@@ -35,6 +42,10 @@ class ChunkWords:
     ordinal: int
     text: str
     heading_path: tuple[str, ...]
+    #: [text, target] of each link that its author set.
+    links: Sequence[Sequence[str]] = ()
+    #: [subject, relation, object] of what a language model read in it.
+    triples: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,14 @@ class DocumentWords:
     source_type: str
     metadata: dict[str, Any]
     chunks: tuple[ChunkWords, ...]
+    #: What its source calls it, and where it can be opened.
+    external_id: str = ""
+    uri: str = ""
+
+    @property
+    def place(self) -> Place:
+        """Where it stands: what links to it mean, and what its own start from."""
+        return Place(self.connection_id, self.external_id, self.uri)
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -71,18 +90,33 @@ class GraphStatus:
     read: int
     names: int
     keys: int
+    #: Ends of the links that its chunks state.
+    stated: int
 
 
 def write_graph(cursor: Any, documents: Sequence[DocumentWords]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
     """Add the names and mentions of documents that have none, in the caller's transaction."""
     cursor.executemany(_INSERT_NAME, [row for document in documents for row in _names(document)])
     cursor.executemany(_INSERT_MENTIONS, [row for document in documents for row in _mentions(document)])
+    cursor.executemany(_INSERT_LINK, [row for document in documents for row in _links(document)])
 
 
 def remove_graph(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- as above
     """Forget the names and mentions of documents, in the caller's transaction."""
     cursor.execute("DELETE FROM retrieval_documentname WHERE document_id = ANY(%s)", [list(ids)])
     cursor.execute("DELETE FROM retrieval_chunkmentions WHERE document_id = ANY(%s)", [list(ids)])
+    cursor.execute("DELETE FROM retrieval_chunklink WHERE document_id = ANY(%s)", [list(ids)])
+
+
+def rewrite_triples(
+    cursor: Any,  # noqa: ANN401 -- as above
+    chunk: ChunkId,
+    connection_id: int,
+    triples: Sequence[Sequence[str]],
+) -> None:
+    """Replace the links that a model read in a chunk, in the caller's transaction, which holds its document."""
+    cursor.execute(_DELETE_TRIPLES, {"document": chunk.document_id, "ordinal": chunk.ordinal})
+    cursor.executemany(_INSERT_LINK, _rows(chunk, connection_id, stated_by_triples(triples)))
 
 
 def fill_graph(connection_id: int) -> int:
@@ -103,6 +137,7 @@ def forget_graph(connection_id: int) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("DELETE FROM retrieval_documentname WHERE connection_id = %s", [connection_id])
         cursor.execute("DELETE FROM retrieval_chunkmentions WHERE connection_id = %s", [connection_id])
+        cursor.execute("DELETE FROM retrieval_chunklink WHERE connection_id = %s", [connection_id])
 
 
 def graph_status(connection_id: int) -> GraphStatus:
@@ -129,18 +164,20 @@ def _rewrite(ids: Sequence[UUID]) -> None:
 def _read(cursor: Any, ids: Sequence[UUID]) -> list[DocumentWords]:  # noqa: ANN401 -- as above
     cursor.execute(_TEXTS, {"documents": list(ids)})
     documents = []
-    for (identity, source, title, source_type), rows in groupby(
-        cursor.fetchall(), key=lambda row: (row[0], row[1], row[2], row[4])
+    for (identity, source, title, source_type, external_id, uri), rows in groupby(
+        cursor.fetchall(), key=lambda row: (row[0], row[1], row[2], row[4], row[9], row[10])
     ):
         kept = list(rows)
-        chunks = tuple(ChunkWords(row[5], row[6], tuple(row[7])) for row in kept)
-        documents.append(DocumentWords(identity, source, title, source_type, _metadata(kept[0][3]), chunks))
+        chunks = tuple(
+            ChunkWords(row[5], row[6], tuple(row[7]), _json(row[8]) or [], _json(row[11]) or []) for row in kept
+        )
+        metadata = _json(kept[0][3]) or {}
+        documents.append(DocumentWords(identity, source, title, source_type, metadata, chunks, external_id, uri))
     return documents
 
 
-def _metadata(value: Any) -> dict[str, Any]:  # noqa: ANN401 -- JSON comes as text or parsed, as the driver was told
-    found = json.loads(value) if isinstance(value, str) else value
-    return found if isinstance(found, dict) else {}
+def _json(value: Any) -> Any:  # noqa: ANN401 -- JSON comes as text or parsed, as the driver was told
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def _aliases(metadata: dict[str, Any]) -> list[str]:
@@ -149,16 +186,41 @@ def _aliases(metadata: dict[str, Any]) -> list[str]:
 
 
 def _names(document: DocumentWords) -> list[dict[str, Any]]:
+    names = [(name.key, name.text, name.kind) for name in document.names]
+    addresses = [(address, address, NameKind.ADDRESS) for address in document.place.addresses]
     return [
         {
             "document": document.id,
-            "key": number_of(name.key),
+            "key": number_of(key),
             "connection": document.connection_id,
-            "name": name.text,
-            "kind": name.kind.value,
-            "quality": name.quality,
+            "name": text,
+            "kind": kind.value,
+            "quality": QUALITY[kind],
         }
-        for name in document.names
+        for key, text, kind in (*names, *addresses)
+    ]
+
+
+def _links(document: DocumentWords) -> list[dict[str, Any]]:
+    rows = []
+    for chunk in document.chunks:
+        stated = (*stated_by_links(chunk.links, document.place), *stated_by_triples(chunk.triples))
+        rows += _rows(ChunkId(document.id, chunk.ordinal), document.connection_id, stated)
+    return rows
+
+
+def _rows(chunk: ChunkId, connection_id: int, stated: Sequence[Stated]) -> list[dict[str, Any]]:
+    return [
+        {
+            "document": chunk.document_id,
+            "ordinal": chunk.ordinal,
+            "connection": connection_id,
+            "kind": it.kind.value,
+            "key": it.key,
+            "name": it.name,
+            "sentence": it.sentence,
+        }
+        for it in stated
     ]
 
 

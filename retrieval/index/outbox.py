@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -31,6 +32,8 @@ _PRUNED: Final = "outbox"
 #: An index on a machine that gave no sign for so long is not waited for; it is built anew when it comes back.
 _SILENT: Final = timedelta(days=7)
 _SIGN_OF_LIFE: Final = timedelta(minutes=1)
+#: Days for which a search can be compared with the changes since it, where searches are kept for ever.
+_COMPARED_DAYS: Final = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,10 @@ def pruned_up_to() -> int:
 
 
 def prune(most: int = _MOST_PRUNED) -> int:
-    """Forget changes that every follower has and no kept search is to be compared with; return how many."""
+    """Forget changes that every follower has and no kept search is to be compared with; return how many.
+
+    Where searches are kept for ever, one older than 90 days is compared no more: changes cannot be kept for ever.
+    """
     with transaction.atomic(), connection.cursor() as cursor:
         silent = ReadModel.objects.filter(name__startswith=BM25, at__lt=timezone.now() - _SILENT)
         silent.delete()
@@ -139,7 +145,8 @@ def prune(most: int = _MOST_PRUNED) -> int:
 def _needed_from() -> int:
     """Return the first transaction whose changes a follower lacks or a search record may be compared with."""
     positions = ReadModel.objects.exclude(name=_PRUNED).values_list("transaction_id", flat=True)
-    oldest = SearchRecord.objects.filter(transaction_id__isnull=False).order_by("at")
+    since = timezone.now() - timedelta(days=settings.CORECUBE_KEEP_SEARCHES_DAYS or _COMPARED_DAYS)
+    oldest = SearchRecord.objects.filter(transaction_id__isnull=False, at__gte=since).order_by("at")
     searched = oldest.values_list("transaction_id", flat=True)[:1]
     needed = (*(it + 1 for it in positions), *(it + 1 for it in searched if it is not None))
     return min(needed, default=horizon())

@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
-
-from pgvector import HalfVector
 
 from corecube.scope import AccessScope
 from retrieval.index import statements
@@ -15,6 +13,7 @@ from retrieval.index.lexemes import query_terms, quoted
 from retrieval.index.reach import Reach, cheapest_reach
 from retrieval.index.reading import read
 from retrieval.index.scans import dense_statement
+from retrieval.index.vector_text import vector_text
 from retrieval.types import (
     ChunkFacts,
     ChunkId,
@@ -210,7 +209,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     parameters = {
         "documents": [hit.chunk_id.document_id for hit in hits],
         "ordinals": [hit.chunk_id.ordinal for hit in hits],
-        "vector": None if vector is None else HalfVector(vector).to_text(),
+        "vector": None if vector is None else vector_text(vector),
         "index": index.id,
         "scope": scope.connection_ids,
         "terms": [quoted(term.lexeme) for term in terms],
@@ -229,7 +228,7 @@ def _completed(hit: Hit, row: Mapping[str, Any], terms: Sequence[Term]) -> Hit:
     signals = {**hit.signals, "fulltext": sum(match.share for match in matches)}
     if row["cosine"] is not None:
         signals["cosine"] = row["cosine"]
-    return replace(hit, signals=signals, matches=matches, facts=_facts(row))
+    return hit.known(_facts(row), signals, matches)
 
 
 def _facts(row: Mapping[str, Any]) -> ChunkFacts:
@@ -269,7 +268,7 @@ def _ranking(rows: Sequence[Mapping[str, Any]], score_type: ScoreType) -> Rankin
 
 def _vector_parameters(vector: Vector, scope: AccessScope, index: VectorIndex, depth: int) -> dict[str, Any]:
     return {
-        "vector": HalfVector(vector).to_text(),
+        "vector": vector_text(vector),
         "index": index.id,
         "dim": index.dim,
         "scan_dim": index.scan_dim,

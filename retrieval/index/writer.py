@@ -8,8 +8,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import Model
+from django.db.models.sql import InsertQuery
 from pgvector import HalfVector
 
+from retrieval.index.encodings import remove_encodings
 from retrieval.index.graph_writer import ChunkWords, DocumentWords, remove_graph, write_graph
 from retrieval.index.scans import create_statement
 from retrieval.index.statements import statement
@@ -144,12 +147,22 @@ def committed_later() -> Iterator[None]:
         yield
 
 
+def add_later(row: Model) -> None:
+    """Insert a new row in one round trip, without waiting for the disk; see `committed_later`."""
+    query = InsertQuery(type(row))
+    query.insert_values(row._meta.local_concrete_fields, [row])  # noqa: SLF001 -- Django's documented way to the fields
+    ((sql, parameters),) = query.get_compiler(connection=connection).as_sql()
+    with connection.cursor() as cursor:
+        # Statements that are sent together are one transaction.
+        cursor.execute(f"SELECT set_config('synchronous_commit', 'off', true);\n{sql}", parameters)
+
+
 def refresh_statistics() -> None:
     """Let the planner know what the tables hold now."""
     with connection.cursor() as cursor:
         cursor.execute(
             "ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency,"
-            " retrieval_documentname, retrieval_chunkmentions"
+            " retrieval_documentname, retrieval_chunkmentions, retrieval_chunklink"
         )
 
 
@@ -166,12 +179,18 @@ def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Dja
     cursor.execute("DELETE FROM retrieval_embedding WHERE document_id = ANY(%s)", [ids])
     cursor.execute("DELETE FROM retrieval_chunk WHERE document_id = ANY(%s)", [ids])
     remove_graph(cursor, ids)
+    remove_encodings(cursor, ids)
 
 
 def _words(document: StoredDocument) -> DocumentWords:
     row = document.row
-    chunks = (ChunkWords(it.draft.ordinal, it.draft.text, tuple(it.draft.heading_path)) for it in document.chunks)
-    return DocumentWords(row.pk, row.connection_id, row.title, row.source_type, dict(row.metadata), tuple(chunks))
+    chunks = tuple(
+        ChunkWords(it.ordinal, it.text, tuple(it.heading_path), it.links, it.triples or ())
+        for it in (chunk.draft for chunk in document.chunks)
+    )
+    return DocumentWords(
+        row.pk, row.connection_id, row.title, row.source_type, dict(row.metadata), chunks, row.external_id, row.uri
+    )
 
 
 def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str, Any]]:
@@ -201,6 +220,8 @@ def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str,
             "context_line": chunk.draft.context_line,
             "questions": list(chunk.draft.questions),
             "asked": "\n".join(chunk.draft.questions),
+            "links": json.dumps(chunk.draft.links),
+            "triples": None if chunk.draft.triples is None else json.dumps(chunk.draft.triples),
             "config": text_search_config,
         }
         for chunk in document.chunks

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from retrieval.ingest.encode import ClaimLostError
 from retrieval.ingest.heartbeat import alive_since
+from retrieval.ingest.locking import locked
 from retrieval.models import Sync, SyncItem
 
 #: Items that are claimed at once.
@@ -71,7 +72,8 @@ def claim(sync: Sync, worker: UUID, *, most: int = CLAIMED_AT_ONCE) -> list[Sync
 
 def enter_stage(items: Sequence[int], worker: UUID, stage: SyncItem.Stage) -> None:
     """Say what claimed items are at."""
-    held(items, worker).update(stage=stage)
+    with transaction.atomic():
+        locked(held(items, worker)).update(stage=stage)
 
 
 def held(items: Sequence[int], worker: UUID) -> QuerySet[SyncItem]:
@@ -93,8 +95,10 @@ def finish(item: int, worker: UUID, *, sync: Sync, outcome: SyncItem.Outcome, ch
 
 def finish_unchanged(items: Sequence[int], worker: UUID, *, sync: Sync) -> None:
     """Mark claimed items as done because the store holds them already, and count them."""
-    count = held(items, worker).update(state=_STATE.DONE, stage="", outcome=SyncItem.Outcome.UNCHANGED, reason="")
-    Sync.objects.filter(pk=sync.pk).update(unchanged=F("unchanged") + count)
+    with transaction.atomic():
+        mine = locked(held(items, worker))
+        count = mine.update(state=_STATE.DONE, stage="", outcome=SyncItem.Outcome.UNCHANGED, reason="")
+        Sync.objects.filter(pk=sync.pk).update(unchanged=F("unchanged") + count)
 
 
 def put_back(item: SyncItem, worker: UUID, *, sync: Sync, reason: str, message: str) -> None:
@@ -111,7 +115,7 @@ def put_back(item: SyncItem, worker: UUID, *, sync: Sync, reason: str, message: 
 def fail(items: QuerySet[SyncItem], *, sync_id: UUID, reason: str, message: str) -> None:
     """Mark items of one sync as failed, and count them."""
     with transaction.atomic():
-        count = items.update(
+        count = locked(items).update(
             state=_STATE.FAILED, stage="", worker=None, reason=reason, message=message, next_try_at=None
         )
         Sync.objects.filter(pk=sync_id).update(failed=F("failed") + count)
@@ -128,9 +132,9 @@ def wait_seconds(attempts: int, draw: Callable[[], float] = random.random) -> fl
 
 def release(worker: UUID) -> None:
     """Give back what a worker holds; the tries do not count."""
-    SyncItem.objects.filter(worker=worker, state=_STATE.RUNNING).update(
-        state=_STATE.QUEUED, stage="", worker=None, attempts=F("attempts") - 1
-    )
+    with transaction.atomic():
+        mine = locked(SyncItem.objects.filter(worker=worker, state=_STATE.RUNNING))
+        mine.update(state=_STATE.QUEUED, stage="", worker=None, attempts=F("attempts") - 1)
 
 
 def return_lost(sync: Sync | None = None) -> None:
@@ -143,7 +147,8 @@ def return_lost(sync: Sync | None = None) -> None:
     for sync_id in lost.order_by().values_list("sync_id", flat=True).distinct():
         deadly = lost.filter(sync_id=sync_id, attempts__gte=MOST_ATTEMPTS)
         fail(deadly, sync_id=sync_id, reason="lost", message="The process that took it in ended every time.")
-    lost.update(state=_STATE.QUEUED, stage="", worker=None)
+    with transaction.atomic():
+        locked(lost).update(state=_STATE.QUEUED, stage="", worker=None)
 
 
 def count_encoding(sync: Sync, seconds: float) -> None:

@@ -8,9 +8,10 @@ from typing import Final, Self
 from uuid import UUID
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, connection, transaction
 from django.utils import timezone
 
+from retrieval.ingest.locking import locked
 from retrieval.models import Sync, SyncItem
 
 logger = logging.getLogger(__name__)
@@ -59,4 +60,6 @@ def beat(sync_id: UUID, worker: UUID) -> None:
     """Mark a running sync, and what the worker has claimed of it, as worked on now."""
     now = timezone.now()
     Sync.objects.filter(pk=sync_id, status=Sync.Status.RUNNING).update(heartbeat_at=now)
-    SyncItem.objects.filter(worker=worker, state=SyncItem.State.RUNNING, sync_id=sync_id).update(heartbeat_at=now)
+    with transaction.atomic():
+        mine = SyncItem.objects.filter(worker=worker, state=SyncItem.State.RUNNING, sync_id=sync_id)
+        locked(mine).update(heartbeat_at=now)

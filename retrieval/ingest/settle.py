@@ -12,6 +12,7 @@ from retrieval.bm25.follower import keep_up
 from retrieval.index.graph_writer import fill_graph
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
+from retrieval.ingest.encodings import fill_encodings_or_say
 from retrieval.ingest.enrich.soon import enrich_soon
 from retrieval.ingest.run import SyncEndedError, reload
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
@@ -87,6 +88,7 @@ def tidy(connection: Connection) -> None:
     mark_repeated(connection.pk)
     fill_salience(connection.pk)
     fill_graph(connection.pk)
+    fill_encodings_or_say(connection.pk)
     keep_up()
 
 
@@ -119,8 +121,8 @@ def _delete_gone(sync: Sync) -> None:
     """Delete what the source no longer holds, a page at a time."""
     while gone := list(sync.items.filter(state=_STATE.GONE).values_list("document_id", flat=True)[:_DELETED_AT_ONCE]):
         with transaction.atomic():
+            delete_documents(gone)
+            sync.items.filter(document_id__in=gone).delete()
             running = Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING)
             if not running.update(deleted=F("deleted") + len(gone)):
                 raise SyncEndedError
-            delete_documents(gone)
-            sync.items.filter(document_id__in=gone).delete()

@@ -21,6 +21,7 @@ from retrieval.errors import ConnectionDisabledError, SyncRunningError
 from retrieval.ingest import claims
 from retrieval.ingest.heartbeat import Heartbeat, alive_since
 from retrieval.ingest.listing import Listing
+from retrieval.ingest.locking import locked
 from retrieval.ingest.run import Progress, Source, SyncEndedError, job_of, reload
 from retrieval.ingest.settle import end, forget_items, has_work_left, settle, tidy
 from retrieval.ingest.work import Work
@@ -184,11 +185,13 @@ def is_locked(connection_id: int) -> bool:
 def _close_interrupted(sync: Sync) -> None:
     """Close a sync that was running when its process died."""
     with transaction.atomic():
+        # The process may be alive after all: whoever changes items and their sync begins with the items.
+        running = SyncItem.objects.filter(sync=sync, state=SyncItem.State.RUNNING)
+        locked(running).update(state=SyncItem.State.QUEUED)
+        forget_items(sync)
         Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(
             status=Sync.Status.FAILED, stage="", finished_at=timezone.now(), message="It was interrupted."
         )
-        SyncItem.objects.filter(sync=sync, state=SyncItem.State.RUNNING).update(state=SyncItem.State.QUEUED)
-        forget_items(sync)
 
 
 def _has_ended(sync: Sync) -> bool:

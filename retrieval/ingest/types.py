@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 
 class BlockKind(StrEnum):
@@ -15,6 +15,15 @@ class BlockKind(StrEnum):
     CODE = "code"
     TABLE = "table"
     LIST = "list"
+
+
+class Hyperlink(NamedTuple):
+    """A link that an author set."""
+
+    #: What a reader sees of it.
+    text: str
+    #: Where it leads, as it is written: an address, or a path from where the document stands.
+    target: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,7 @@ class Block:
     row: int | None = None
     #: Names that the format itself puts the block under: class and method, the key above a record.
     path: tuple[str, ...] = ()
+    links: tuple[Hyperlink, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,9 @@ class ChunkDraft:
     context_line: str = ""
     #: Questions that the chunk answers, as a language model put them; read by full-text search alone.
     questions: tuple[str, ...] = ()
+    links: tuple[Hyperlink, ...] = ()
+    #: Who relates to whom, as a language model read it: subject, relation, object. None where none was asked.
+    triples: tuple[tuple[str, str, str], ...] | None = None
 
 
 class TokenCounter(Protocol):

@@ -113,11 +113,13 @@ class Work:
         if not unchanged:
             return
         with transaction.atomic():
-            claims.finish_unchanged([item.pk for item, _ in unchanged], self.worker, sync=self.job.sync)
             ids = [item.document_id for item, _ in unchanged]
-            Document.objects.filter(pk__in=ids).update(synced_at=self.job.target.synced_at)
+            rows = Document.objects.filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
+            known = list(rows.values_list("pk", flat=True))
+            Document.objects.filter(pk__in=known).update(synced_at=self.job.target.synced_at)
             versioned = [Document(pk=item.document_id, version=mark) for item, mark in unchanged if mark]
             Document.objects.bulk_update(versioned, ["version"])
+            claims.finish_unchanged([item.pk for item, _ in unchanged], self.worker, sync=self.job.sync)
         self._report()
 
     def _store(self) -> None:

@@ -117,6 +117,10 @@ def _found_bm25(look: Look) -> tuple[str, ...]:
     return tuple(f"score {hit.score:.2f}" for hit in look.ranking if hit.chunk_id == look.chunk_id)
 
 
+def _found_sparse(look: Look) -> tuple[str, ...]:
+    return _found_bm25(look)
+
+
 def _missed_bm25(look: Look) -> tuple[str, str]:
     """Return why the BM25 leg did not return a chunk, as far as PostgreSQL can tell."""
     if look.hit is None or not look.hit.matches:

@@ -73,6 +73,8 @@ class Recalled:
     #: Names of the stored traces: of the memory's search, where there is a memory, and of the rest's.
     trace_ids: tuple[UUID, ...]
     degraded: tuple[str, ...] = field(default=())
+    #: Why nothing was searched; empty where something was.
+    skipped: str = ""
 
     @property
     def token_count(self) -> int:
@@ -99,7 +101,7 @@ def recall(question: Question, *, principal: Principal) -> Recalled:
     items = (_item(passage, scope.inclusion(passage.hit.chunk.connection_id).connection, facts) for passage in passages)
     ran = (*outcomes, others)
     degraded = dict.fromkeys(code for outcome in ran for code in outcome.state.degraded)
-    return Recalled(tuple(items), tuple(outcome.id for outcome in ran), tuple(degraded))
+    return Recalled(tuple(items), tuple(outcome.id for outcome in ran), tuple(degraded), others.skipped)
 
 
 def _search(question: Question, principal: Principal, memory: Connection | None, *, of_memory: bool) -> SearchOutcome:

@@ -5,11 +5,13 @@ from retrieval.models.calibration import Calibration
 from retrieval.models.conversation import Conversation, Message
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex
-from retrieval.models.graph import ChunkMentions, DocumentAccess, DocumentName, ReadModel, RouteExample
+from retrieval.models.encodings import SparseEmbedding, TokenEmbedding
+from retrieval.models.graph import ChunkLink, ChunkMentions, DocumentAccess, DocumentName, ReadModel, RouteExample
 from retrieval.models.idempotency import IdempotentRequest
 from retrieval.models.judgment import Case, Judgment, QuestionSet
 from retrieval.models.memory import Memory
 from retrieval.models.preset import PresetVersion
+from retrieval.models.queued_search import QueuedSearch
 from retrieval.models.search import SearchRecord
 from retrieval.models.sync import Sync, SyncItem, SyncProblem
 from retrieval.models.worker import Worker
@@ -18,6 +20,7 @@ __all__ = [
     "Calibration",
     "Case",
     "Chunk",
+    "ChunkLink",
     "ChunkMentions",
     "Conversation",
     "Document",
@@ -33,14 +36,17 @@ __all__ = [
     "OutboxEntry",
     "PresetVersion",
     "QuestionSet",
+    "QueuedSearch",
     "ReadModel",
     "RouteExample",
     "RoutingRule",
     "SearchRecord",
+    "SparseEmbedding",
     "Sync",
     "SyncItem",
     "SyncProblem",
     "TermFrequency",
+    "TokenEmbedding",
     "Usage",
     "Worker",
 ]

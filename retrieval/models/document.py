@@ -109,6 +109,10 @@ class Chunk(models.Model):
     context_line = models.TextField(default="", db_default="")
     #: Questions that it answers, as a language model put them; read by full-text search alone.
     questions = ArrayField(models.TextField(), default=list, db_default=[])
+    #: The links that its author set: [text, target] each, as they are written.
+    links = models.JSONField(default=list, db_default=[])
+    #: Who relates to whom, as a language model read it: [subject, relation, object] each; None where none was asked.
+    triples = models.JSONField(null=True)
     #: How much of it is content and not boilerplate, 0 to 1; the parts say what took from it.
     quality = models.FloatField(default=1.0, db_default=1.0)
     quality_parts = models.JSONField(default=dict, db_default={})

@@ -8,11 +8,11 @@ from django.db import models
 
 
 class DocumentName(models.Model):
-    """A name by which texts speak of a document."""
+    """A name by which texts speak of a document, or an address by which links mean it."""
 
     pk = models.CompositePrimaryKey("document_id", "key")
     document_id = models.UUIDField()
-    #: The name as it is compared, as a number: `retrieval.graph.spans.number_of`.
+    #: The name or address as it is compared, as a number: `retrieval.graph.spans.number_of`.
     key = models.BigIntegerField()
     connection_id = models.BigIntegerField()
     name = models.TextField()
@@ -49,6 +49,29 @@ class ChunkMentions(models.Model):
 
     def __str__(self) -> str:
         return f"{self.document_id}:{self.ordinal}: {len(self.keys)} keys"
+
+
+class ChunkLink(models.Model):
+    """A link that a chunk states outright: its author set it, or a language model read it there.
+
+    Its other end are the documents that have the key among their names: as of the keys in its text, none is kept.
+    """
+
+    pk = models.CompositePrimaryKey("document_id", "ordinal", "kind", "key")
+    document_id = models.UUIDField()
+    ordinal = models.IntegerField()
+    connection_id = models.BigIntegerField()
+    #: `retrieval.graph.stated.StatedKind`.
+    kind = models.CharField(max_length=12)
+    #: Of the address, or the name, that it leads to.
+    key = models.BigIntegerField()
+    #: What a reader sees of it.
+    name = models.TextField()
+    #: What it says where that is not the text around it: subject, relation, object.
+    sentence = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.document_id}:{self.ordinal}: {self.name} ({self.kind})"
 
 
 class DocumentAccess(models.Model):

@@ -19,9 +19,11 @@ from retrieval.stages.fuse import Fuse
 from retrieval.stages.near_duplicates import NearDuplicates
 from retrieval.stages.pack import Pack
 from retrieval.stages.quality import Quality
+from retrieval.stages.read_names import ReadNames
 from retrieval.stages.rerank import Rerank
 from retrieval.stages.route import Route
 from retrieval.stages.signals import RankSignals
+from retrieval.stages.sparse import Sparse
 from retrieval.stages.ties import BreakTies
 
 __all__ = [
@@ -46,6 +48,8 @@ __all__ = [
     "Pack",
     "Quality",
     "RankSignals",
+    "ReadNames",
     "Rerank",
     "Route",
+    "Sparse",
 ]

@@ -1,11 +1,16 @@
 """Reading the pool's chunks, and both signals for each of them."""
 
+from collections.abc import Container
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from retrieval.config import FulltextConfig
 from retrieval.index import store
-from retrieval.types import Note, SearchState
+from retrieval.types import ChunkId, Hit, Note, Ranking, SearchState
+
+#: The signals that completing gives.
+_SIGNALS: Final = ("fulltext", "cosine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +32,22 @@ class Complete:
         """Return the state with completed hits; those that are gone from the store are left out."""
         if not state.hits:
             return state
-        hits = store.complete(
-            state.hits,
+        read = {hit.chunk_id: hit for hit in (state.ahead() if state.ahead else ())}
+        read |= {hit.chunk_id: hit for hit in self.read(state, without=read)}
+        hits = tuple(_joined(hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
+        gone = len(state.hits) - len(hits)
+        # Gone, out of scope, or found by a leg that knows no filter: which of these is nobody's to know.
+        text = "were left out by the filter, or gone from the store" if state.filter else "were gone from the store"
+        notes = (Note("stale_hits", f"{gone} hits {text}."),) if gone else ()
+        return replace(state, hits=hits, notes=(*state.notes, *notes))
+
+    def read(self, state: SearchState, *, without: Container[ChunkId] = ()) -> Ranking:
+        """Return the pool's hits completed, those that are gone and those of `without` left out."""
+        unread = tuple(hit for hit in state.hits if hit.chunk_id not in without)
+        if not unread:
+            return ()
+        return store.complete(
+            unread,
             vector=state.vector,
             index=self.index,
             terms=state.terms.terms,
@@ -37,8 +56,21 @@ class Complete:
             timeout_seconds=state.deadline.remaining_seconds,
             kept=state.filter,
         )
-        gone = len(state.hits) - len(hits)
-        # Gone, out of scope, or found by a leg that knows no filter: which of these is nobody's to know.
-        text = "were left out by the filter, or gone from the store" if state.filter else "were gone from the store"
-        notes = (Note("stale_hits", f"{gone} hits {text}."),) if gone else ()
-        return replace(state, hits=hits, notes=(*state.notes, *notes))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """Completes the pool on another thread, for a stage that brings few hits into it and can work meanwhile."""
+
+    complete: Complete
+    executor: Executor
+
+    def begun(self, state: SearchState) -> SearchState:
+        """Return the state with the pool as it is now being read."""
+        return replace(state, ahead=self.executor.submit(self.complete.read, state).result)
+
+
+def _joined(hit: Hit, read: Hit) -> Hit:
+    """Return a hit as the stages left it, with what was read of its chunk."""
+    signals = {name: read.signals[name] for name in _SIGNALS if name in read.signals}
+    return hit.known(read.chunk, {**hit.signals, **signals}, read.matches)

@@ -1,12 +1,20 @@
 """Turning the query into a vector."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.errors import EncoderError
 from retrieval.types import Note, SearchState
+
+
+class Ahead(Protocol):
+    """Work for another thread, which a later stage waits for."""
+
+    def begun(self, state: SearchState) -> SearchState:
+        """Return the state with the work begun."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +25,8 @@ class Embed:
     encoder: Encoder | None
     #: None encodes every query.
     cache: QueryCache | None = None
+    #: What works meanwhile.
+    ahead: Ahead | None = None
 
     name: ClassVar[str] = "embed"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
@@ -28,6 +38,7 @@ class Embed:
         if self.encoder is None:
             text = "The embedding model is at a service, which this preset does not ask; only words were searched."
             return replace(state, notes=(*state.notes, Note("embed_remote", text, degraded=True)))
+        state = self.ahead.begun(state) if self.ahead else state
         try:
             return self._embedded(state, self.encoder)
         except EncoderError:

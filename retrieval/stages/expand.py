@@ -5,17 +5,19 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 from uuid import UUID
 
-from retrieval.encoders import Encoder
-from retrieval.encoders.query_cache import QueryCache
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.graph.expansion import Entry, Expansion, document_scores, lifted, seeds_of
 from retrieval.graph.links import Edge, name_links, shared_name_links
-from retrieval.graph.question import NamedDocument, misspelled_in, named_in, question_keys, without
+from retrieval.graph.neighbours import neighbours_of
+from retrieval.graph.question import NamedDocument, misspelled_in, named_in, without
 from retrieval.graph.relevance import fused_scores
 from retrieval.graph.spans import key_of
+from retrieval.graph.stated import stated_links
 from retrieval.helix_config import GraphConfig
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
+from retrieval.stages.complete import ReadAhead
+from retrieval.stages.read_names import ReadNames, stems_of, text_of, without_hubs
 from retrieval.types import ChunkId, Note, SearchState, Term, Vector
 
 #: Documents whose names are looked for with a wrong letter.
@@ -31,9 +33,10 @@ class Expand:
 
     config: GraphConfig
     index: VectorIndex
-    encoder: Encoder
-    #: None encodes every question.
-    cache: QueryCache | None = None
+    #: What reads the names in a question where it was not read ahead, and embeds what is asked of them.
+    reader: ReadNames
+    #: Reads the pool while links are followed; None leaves that to the stage after.
+    ahead: ReadAhead | None = None
 
     name: ClassVar[str] = "expand"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "rankings", "terms", "vector", "scope"})
@@ -44,8 +47,9 @@ class Expand:
         """Return the state with lifted hits, and those that links bring into the pool."""
         if not state.hits or state.vector is None:
             return state
+        vector, state = state.vector, self.ahead.begun(state) if self.ahead else state
         try:
-            return self._expanded(state, state.vector)
+            return self._expanded(state, vector)
         except SearchTimeoutError:
             note = Note("expand_timeout", "Following links ran out of time.", degraded=True)
         except EncoderError:
@@ -55,7 +59,7 @@ class Expand:
     def _expanded(self, state: SearchState, vector: Vector) -> SearchState:
         pooled = {hit.chunk_id for hit in state.hits}
         scores = {chunk: score for chunk, score in fused_scores(state.rankings).items() if chunk in pooled}
-        question = state.query.plain_text or state.query.retrieval_text
+        question = text_of(state)
         named = self._named(question, scores, state)
         seeds = seeds_of(scores, named, self.config)
         found = self._read(list(seeds), [it for it in scores if it.document_id in seeds], named, state)
@@ -64,11 +68,12 @@ class Expand:
             nearest = sorted(edges, key=lambda it: (-it.weight, it.target))[: self.config.bridges]
             on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
             edges += _edges(self._read(on, [], named, state))
+        beside = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
         if not edges and not named:
-            hits = lifted(state.hits, Expansion(scores), self.config)
-            return replace(state, hits=hits, notes=(*state.notes, _note(seeds, named, found, edges)))
+            hits = lifted(state.hits, Expansion(scores, neighbours=beside), self.config)
+            return replace(state, hits=hits, notes=(*state.notes, *_notes(seeds, named, found, edges)))
         asked = without(question, named)
-        relation = self._encoded(asked, state) if named and asked else vector
+        relation = self._relation(asked, state) if named and asked else vector
         expansion = Expansion(
             scores,
             named=named,
@@ -76,9 +81,10 @@ class Expand:
             edges=edges,
             entries=self._entries(edges, named, relation, vector, state),
             terms=_asked_terms(state.terms.terms, asked),
+            neighbours=beside,
             is_cut=found.is_cut,
         )
-        notes = (*state.notes, _note(seeds, named, found, edges))
+        notes = (*state.notes, *_notes(seeds, named, found, edges))
         return replace(state, hits=lifted(state.hits, expansion, self.config), notes=notes)
 
     def _read(
@@ -98,28 +104,20 @@ class Expand:
         )
 
     def _named(self, question: str, scores: dict[ChunkId, float], state: SearchState) -> Sequence[NamedDocument]:
-        ranked = sorted(document_scores(scores).items(), key=lambda it: (-it[1], it[0]))
-        names = graph.names(
-            question_keys(question),
-            [document for document, _ in ranked],
-            scope=state.scope,
-            timeout_seconds=state.deadline.leg_seconds,
-        )
-        stems = [term.lexeme for term in state.terms.terms]
-        named = named_in(question, names.asked, scores=dict(ranked), stems=stems)
+        found, stems = document_scores(scores), stems_of(state)
+        read = state.asked or self.reader.read(state)
+        # Of many documents with one name those that were found count most.
+        known = self.reader.names(state, list(found)).asked if read.is_cut else read.known
+        named = named_in(question, known, scores=found, stems=stems)
         if not named:
-            nearest = [(document, names.of_found.get(document, ())) for document, _ in ranked[:_REPAIRED_AMONG]]
-            return misspelled_in(question, nearest, stems=stems)[: self.config.named]
-        return self._without_hubs(named, state)[: self.config.named]
-
-    def _without_hubs(self, named: list[NamedDocument], state: SearchState) -> list[NamedDocument]:
-        """Return the named documents whose names stand in few chunks; all of them where none does."""
-        if len(named) == 1:
-            return named
-        most = max(self.config.hub_links, int(self.config.hub_share * state.terms.corpus_size))
-        keys = [key_of(name.name) for name in named]
-        hubs = graph.hubs(keys, most=most, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
-        return [name for name, key in zip(named, keys, strict=True) if key not in hubs] or named
+            nearest = sorted(found, key=lambda document: (-found[document], document))[:_REPAIRED_AMONG]
+            names = graph.names([], nearest, scope=state.scope, timeout_seconds=state.deadline.leg_seconds).of_found
+            ranked = [(document, names.get(document, ())) for document in nearest]
+            return misspelled_in(question, ranked, stems=stems)[: self.config.named]
+        hubs = read.hubs
+        if len(named) > 1 and not read.counted.issuperset(key_of(name.name) for name in named):
+            _, hubs = self.reader.hubs(named, state)
+        return without_hubs(named, hubs)[: self.config.named]
 
     def _entries(
         self,
@@ -145,14 +143,21 @@ class Expand:
             entries[near.chunk.document_id] = Entry(near.chunk, near.z, near.cosine)
         return entries
 
-    def _encoded(self, text: str, state: SearchState) -> Vector:
-        if self.cache is None:
-            return self.encoder.encode_query(text)
-        return self.cache.encode(text, encoder=self.encoder, principal=state.scope.principal).vector
+    def _relation(self, asked: str, state: SearchState) -> Vector:
+        """Return the vector of what is asked of the names, which was made ahead unless other documents are meant."""
+        read = state.asked
+        if read is not None and read.vector is not None and read.rest == asked:
+            return read.vector
+        return self.reader.encoded(asked, state)
 
 
 def _edges(found: graph.Subgraph) -> list[Edge]:
-    return [*name_links(found.seeds, found.names), *shared_name_links(found.seeds, found.holders)]
+    texts = {seed.chunk: seed.text for seed in found.seeds}
+    return [
+        *shared_name_links(found.seeds, found.holders),
+        *name_links(found.seeds, found.names),
+        *stated_links(found.stated, texts),
+    ]
 
 
 def _asked_terms(terms: Sequence[Term], asked: str) -> list[Term]:
@@ -161,14 +166,19 @@ def _asked_terms(terms: Sequence[Term], asked: str) -> list[Term]:
     return [term for term in terms if any(word.startswith(term.lexeme[:4]) for word in words)]
 
 
-def _note(
+def _notes(
     seeds: dict[UUID, float], named: Sequence[NamedDocument], found: graph.Subgraph, edges: Sequence[Edge]
-) -> Note:
-    repaired = sum(name.is_repaired for name in named)
-    spelled = f", {repaired} of them misspelled" if repaired else ""
+) -> tuple[Note, ...]:
+    repaired = [name for name in named if name.is_repaired and key_of(name.name) != key_of(name.known_as)]
+    spelled = f", {len(repaired)} of them misspelled" if repaired else ""
     cut = "; there were more rows than may be read, so links were walked breadth first" if found.is_cut else ""
     text = (
         f"{len(named)} documents named in the question{spelled}; {len(edges)} links from {len(seeds)} seeds,"
         f" {found.size} rows read{cut}."
     )
-    return Note("expanded", text)
+    read = " and ".join(f"{_quoted(name.name)} as {_quoted(name.known_as)}" for name in repaired)
+    return (Note("expanded", text), *([Note("spelling", f"Read {read}.", quotes=True)] if read else []))
+
+
+def _quoted(name: str) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}"

@@ -21,7 +21,7 @@ class Quality:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits of too low a quality; the quality of the others is among their signals."""
         kept = tuple(
-            replace(hit, signals={**hit.signals, "quality": hit.chunk.quality})
+            hit.with_signals({**hit.signals, "quality": hit.chunk.quality})
             for hit in state.hits
             if hit.chunk.quality >= self.config.least
         )

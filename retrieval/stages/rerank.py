@@ -7,9 +7,10 @@ from typing import ClassVar
 
 from retrieval.config import RerankConfig
 from retrieval.context_line import in_context
-from retrieval.encoders.reranker import Reranker, checked_scores
+from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.fusion import best_first, min_max
+from retrieval.fusion import min_max
+from retrieval.signals import seated_first
 from retrieval.types import Drop, DropReason, Hit, Note, Ranking, ScoreType, SearchState
 
 logger = logging.getLogger(__name__)
@@ -62,9 +63,12 @@ class Rerank:
         if seconds <= 0:
             raise RerankTimeoutError("No time was left for the reranker.")
         query = state.query.plain_text or state.query.retrieval_text
-        texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
         try:
-            scores = reranker.score(query, texts, timeout_seconds=seconds)
+            if isinstance(reranker, HitReranker):
+                scores = reranker.score_hits(query, hits, scope=state.scope, timeout_seconds=seconds)
+            else:
+                texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
+                scores = reranker.score(query, texts, timeout_seconds=seconds)
         except RerankError:
             raise
         except Exception as error:
@@ -75,7 +79,7 @@ class Rerank:
 
 
 def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blend_weight: float | None) -> Ranking:
-    """Return the blended hits under the reranker's scores, best first, the lower chunk id among equals.
+    """Return the blended hits under the reranker's scores, best first, the lower chunk id among equals; seats stay.
 
     Without a weight a score replaces the blend's; with one it is min-max-normalised over the hits and added, times the
     weight, to the blend's. The raw score and the blend's are kept among the signals.
@@ -88,7 +92,7 @@ def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blen
             _scored(hit, raw, hit.score + part, {**hit.contributions, "rerank": part})
             for hit, raw, part in zip(hits, scores, added, strict=True)
         ]
-    return tuple(sorted((replace(hit, score_type=score_type) for hit in found), key=best_first))
+    return tuple(sorted((replace(hit, score_type=score_type) for hit in found), key=seated_first))
 
 
 def _scored(hit: Hit, raw: float, score: float, contributions: Mapping[str, float]) -> Hit:

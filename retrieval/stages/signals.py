@@ -8,11 +8,25 @@ from typing import ClassVar, Final
 from retrieval.helix_config import SignalsConfig
 from retrieval.memory_types import memory_type_of, prevailing
 from retrieval.ranking import query_weights
-from retrieval.signals import SIGNALS, confidence, last_touched, rank_by_signals, recency, similarity
-from retrieval.types import Hit, MemoryType, Note, SearchState
+from retrieval.signals import (
+    SIGNALS,
+    WRITTEN,
+    confidence,
+    last_touched,
+    rank_by_signals,
+    recency,
+    similarity,
+    with_fused,
+    with_sparse,
+    with_written,
+)
+from retrieval.types import Hit, MemoryType, Note, Ranking, SearchState
+from retrieval.written_names import share_held, written_names
 
 #: The words' signal is the full-text score, which is known of every pooled chunk, whichever leg searched for them.
 _SIDES: Final = {"bm25": "fulltext"}
+#: The legs that know nothing of words as they are written.
+_VECTORS: Final = frozenset({"dense", "sparse"})
 #: Most similar hits whose types are looked at where neither the question nor the request says one.
 _LOOKED_AT: Final = 10
 
@@ -47,9 +61,14 @@ class RankSignals:
         """Return the hits with the raw values of the five signals; what a hit does not have is absent."""
         legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in state.rankings})
         similarities = similarity(state.hits, legs, least_cosine_span=self.config.least_cosine_span)
+        if "sparse" in state.rankings:
+            share = 1.0 if set(state.rankings) == {"sparse"} else self.config.sparse_share
+            similarities = with_sparse(similarities, state.hits, share)
+        hits, held = _written(state)
+        similarities = with_written(similarities, held, share=self.config.written_share)
         return tuple(
-            replace(hit, signals={**hit.signals, **self._signals(hit, relevance, state)})
-            for hit, relevance in zip(state.hits, similarities, strict=True)
+            hit.with_signals({**hit.signals, **self._signals(hit, relevance, state)})
+            for hit, relevance in zip(hits, with_fused(similarities, hits), strict=True)
         )
 
     def _signals(self, hit: Hit, relevance: float | None, state: SearchState) -> dict[str, float]:
@@ -78,6 +97,19 @@ class RankSignals:
         if found is None:
             return MemoryType.SEMANTIC, "nothing says another type"
         return found, "the most similar hits are"
+
+
+def _written(state: SearchState) -> tuple[Ranking, list[float]]:
+    """Return the hits, and which share of what the question writes as code each holds; it is a signal of those hits.
+
+    A search by vectors alone is ordered by what vectors find.
+    """
+    names = written_names(state.query.plain_text or state.query.retrieval_text)
+    if not names or _VECTORS.issuperset(state.rankings):
+        return state.hits, [0.0] * len(state.hits)
+    held = [share_held(names, hit.chunk.title, *hit.chunk.heading_path, hit.chunk.text) for hit in state.hits]
+    marked = (hit.with_signals({**hit.signals, WRITTEN: part}) for hit, part in zip(state.hits, held, strict=True))
+    return tuple(marked), held
 
 
 def type_of(hit: Hit, state: SearchState) -> MemoryType:

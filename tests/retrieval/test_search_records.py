@@ -7,6 +7,8 @@ from corecube.models import User
 from retrieval.models import EmbeddingIndex, SearchRecord
 from retrieval.services import SearchRequest, search
 from retrieval.stored_trace import hits_of, ranking_of, spans_of
+from retrieval.tracing import span_json
+from retrieval.types import Note, Span
 
 QUESTION = "how to roll back staging"
 
@@ -89,3 +91,9 @@ def test_a_search_as_someone_else_is_the_admins(world):
     assert kept not in records.own(world.bob)
     User.objects.filter(pk=world.alice.pk).delete()
     assert not records.visible_to(world.bob).exists()
+
+
+def test_what_quotes_a_document_is_shown_and_not_kept():
+    note = Note("spelling", "Read “Guuy” as “Guy of Tuscany”.", quotes=True)
+    kept = span_json(Span("expand", 0.1, 0, 0, notes=(note, Note("expanded", "1 link."))))
+    assert [(it["code"], it["text"]) for it in kept["notes"]] == [("spelling", ""), ("expanded", "1 link.")]

@@ -7,7 +7,19 @@ from hypothesis import strategies as st
 
 from corecube.scope import TrustLevel
 from retrieval.ranking import Weights
-from retrieval.signals import SIGNALS, confidence, min_max_known, rank_by_signals, recency, similarity
+from retrieval.signals import (
+    SIGNALS,
+    confidence,
+    min_max_known,
+    rank_by_signals,
+    recency,
+    similarity,
+    with_fused,
+    with_sparse,
+    with_written,
+)
+from retrieval.stages.rerank import reranked
+from retrieval.types import ScoreType
 from tests.retrieval.conftest import NOW, hit
 
 WEIGHTS = {"similarity": 0.4, "recency": 0.05, "salience": 0.2, "confidence": 0.2, "graph": 0.15}
@@ -86,3 +98,36 @@ def test_what_is_stale_and_important_is_not_buried_by_what_is_new():
     new = hit(2, similarity=0.75, recency=1.0, salience=0.3, confidence=1 / 3)
     spans = dict.fromkeys(("recency", "salience", "confidence"), 1.0)
     assert rank_by_signals((new, old), WEIGHTS, least_spans=spans)[0].chunk_id == old.chunk_id
+
+
+def test_the_sparse_leg_takes_its_share_of_similarity_by_hand():
+    hits = (hit(1, sparse=4.0), hit(2, sparse=2.0), hit(3), hit(4, sparse=3.0))
+    # The third was not returned: the middle of 0 and 2 is 1. Over 1 to 4 the scores are 1, 1/3, 0 and 2/3.
+    found = with_sparse([0.5, 0.8, 0.2, None], hits, 0.3)
+    assert found == pytest.approx([0.7 * 0.5 + 0.3, 0.7 * 0.8 + 0.1, 0.7 * 0.2, 0.3 * 2 / 3])
+
+
+def test_without_a_sparse_score_similarity_stays():
+    assert with_sparse([0.5, None], (hit(1), hit(2)), 0.3) == [0.5, None]
+
+
+def test_a_seat_stays_under_a_reranker():
+    hits = (hit(1, 0.2, seat=1), hit(2, 0.9), hit(3, 0.8))
+    assert [it.chunk_id for it in reranked(hits, [0.1, 0.2, 0.9], ScoreType.MAXSIM, 0.5)] == [
+        it.chunk_id for it in (hits[0], hits[2], hits[1])
+    ]
+
+
+def test_what_other_ways_to_put_it_find_counts_half_by_its_fused_score():
+    hits = (hit(1, rrf=0.03), hit(2, rrf=0.05, variants=1.0), hit(3, rrf=0.04))
+    assert with_fused([0.8, None, 0.2], hits) == pytest.approx([0.4, 0.5, 0.35])
+    assert with_fused([0.8, 0.2], hits[:1] + hits[2:]) == [0.8, 0.2]
+
+
+def test_half_of_similarity_is_what_is_held_as_it_is_written():
+    # (1 - 0.5) * similarity + 0.5 * held, by hand; what has no similarity can still hold it.
+    assert with_written([0.8, 0.2, None], [0.0, 1.0, 0.5], share=0.5) == pytest.approx([0.4, 0.6, 0.25])
+
+
+def test_similarity_stays_where_nobody_holds_what_is_written():
+    assert with_written([0.8, None], [0.0, 0.0], share=0.5) == [0.8, None]

@@ -1,6 +1,8 @@
 """Warming up: everything that the first search needs is opened, nothing is kept, and nothing of it can fail a start."""
 
 import threading
+from concurrent.futures import Executor, Future
+from dataclasses import replace
 
 from django.db import connection
 
@@ -12,6 +14,7 @@ from retrieval.errors import ModelMissingError
 from retrieval.index.store import VectorIndex
 from retrieval.index.warming import Warmed, walk, warm_relations
 from retrieval.models import EmbeddingIndex, SearchRecord
+from retrieval.route_examples import Routers
 from retrieval.testing import HashEncoder
 
 
@@ -24,6 +27,7 @@ def test_model_disk_walks_and_every_preset_are_warmed_and_nothing_is_recorded(wo
     assert found["model"] == "ok"
     assert found["disk"].startswith("read ")
     assert int(found["disk"].split()[1]) > 0
+    assert found["router"] == "ok"
     assert found["walk"] == "4 walks"
     assert found["rehearsal"].startswith("3 searches")
     assert not SearchRecord.objects.exists()
@@ -36,6 +40,7 @@ def test_a_worker_opens_the_model_alone(world):
 def test_a_new_installation_has_nothing_to_warm_and_starts(db):
     assert outcomes() == {
         "model": "ok",
+        "router": "ok",
         "disk": "ModelMissingError",
         "walk": "0 walks",
         "rehearsal": "nobody to see anything",
@@ -58,6 +63,26 @@ def test_the_relations_files_are_read_whole(world):
         cursor.execute("SELECT sum(pg_relation_size(it::regclass)) FROM unnest(%s::text[]) AS it", [names])
         (size,) = cursor.fetchone()
     assert warm_relations(VectorIndex(row.pk, row.dim)) == Warmed("read", size)
+
+
+def test_the_first_search_finds_the_router_trained(world, monkeypatch):
+    monkeypatch.setattr(runtime, "_routers", Routers())
+    cold = Future()
+    slow = replace(runtime.resources(), router=runtime._routers.router_of(runtime.encoder(), Busy(cold)))
+    assert slow.local_router() is None
+    monkeypatch.setattr(runtime, "_routers", Routers())
+    assert outcomes()["router"] == "ok"
+    assert runtime._routers.router_of(runtime.encoder(), Busy(cold))() is not None
+
+
+class Busy(Executor):
+    """Whatever is handed to it waits."""
+
+    def __init__(self, future):
+        self.future = future
+
+    def submit(self, *_, **__):
+        return self.future
 
 
 def test_walks_stay_in_their_scope(world):

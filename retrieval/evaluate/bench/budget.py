@@ -24,7 +24,7 @@ BUDGETS: Final = (
     Budget("3a dense", 25.0, frozenset({"dense"})),
     Budget("3b bm25", 15.0, frozenset({"bm25"})),
     Budget("4 fuse", 2.0, frozenset({"fuse"})),
-    Budget("5 graph", 30.0, frozenset({"expand"})),
+    Budget("5 graph", 30.0, frozenset({"names", "expand"})),
     Budget("6 rank", 8.0, frozenset({"complete", "access", "quality", "signals"})),
     Budget("7 diversity", 10.0, frozenset({"near_duplicates", "diversify"})),
     Budget("8 pack", 6.0, frozenset({"pack"})),

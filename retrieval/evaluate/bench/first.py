@@ -25,10 +25,15 @@ class FirstSearch:
     milliseconds: float
     #: What warming up took, beside the start of the process; 0 without.
     warm_up_seconds: float
+    #: Whether the database server was started anew before it, too.
+    is_restarted: bool = False
 
 
-def first_search(plan: Plan, percent: int, *, is_warmed: bool) -> FirstSearch:
-    """Start a process on the database in use and return what its first search took; raise UnavailableError."""
+def first_search(plan: Plan, percent: int, *, is_warmed: bool, is_restarted: bool = False) -> FirstSearch:
+    """Start a process on the database in use and return what its first search took; raise UnavailableError.
+
+    `is_restarted` is told as it is given.
+    """
     inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
     asked = {
         "plan": asdict(plan),
@@ -49,4 +54,4 @@ def first_search(plan: Plan, percent: int, *, is_warmed: bool) -> FirstSearch:
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise UnavailableError(f"The first search of a new process failed: {last}")
-    return FirstSearch(**json.loads(done.stdout.splitlines()[-1]))
+    return FirstSearch(**json.loads(done.stdout.splitlines()[-1]), is_restarted=is_restarted)

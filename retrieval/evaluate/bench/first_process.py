@@ -17,6 +17,7 @@ def main(asked: dict[str, Any]) -> None:
     # What needs Django's settings is imported once they are there; it is a process's start, not its first search.
     from django.conf import settings  # noqa: PLC0415
 
+    from corecube import garbage  # noqa: PLC0415
     from retrieval import runtime, warm_up  # noqa: PLC0415
     from retrieval.evaluate.bench.corpus import bench_principal  # noqa: PLC0415
     from retrieval.evaluate.bench.plan import Plan  # noqa: PLC0415
@@ -29,6 +30,8 @@ def main(asked: dict[str, Any]) -> None:
     started = perf_counter()
     if asked["is_warmed"]:
         warm_up.warm_up(tools=runtime.resources(KnownQueries({}, installed_model())))
+        # As the web server does then.
+        garbage.settle()
     warmed = perf_counter()
     encoder = KnownQueries({query.text: query.vector}, installed_model())
     request = request_for(query, plan, asked["percent"])

@@ -27,10 +27,10 @@ from retrieval.evaluate.bench.corpus import (
     walk_by,
 )
 from retrieval.evaluate.bench.first import FirstSearch, first_search
-from retrieval.evaluate.bench.memory import process_bytes, server_bytes
+from retrieval.evaluate.bench.memory import own_bytes, server_bytes
 from retrieval.evaluate.bench.plan import Plan
 from retrieval.evaluate.bench.recall import Asked, RecallFigures, recall_figures
-from retrieval.evaluate.bench.scratch import scratch_database
+from retrieval.evaluate.bench.scratch import Scratch, restart_server, scratch_database
 from retrieval.evaluate.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluate.bench.workload import KnownQueries, installed_model, request_for, sample_queries
 from retrieval.evaluate.latency import Percentiles, latency_ms
@@ -39,7 +39,8 @@ from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
 from retrieval.types import ChunkId, Span, Vector
 
-_WARM_UP: Final = 20
+#: Searches before the timed ones. Until its buffers hold what is searched most, the server copies it from the files.
+_WARM_UP: Final = 100
 _RECALL_QUERIES: Final = 50
 _DENSE: Final = "dense"
 _BM25: Final = "bm25"
@@ -86,8 +87,9 @@ class BenchReport:
     reused: bool
     #: Of this process, making up the documents included; the server's memory is not in it.
     peak_rss_bytes: int
-    #: Of this process after the last search; and of all processes of the server, None for one on another machine.
-    rss_bytes: int
+    #: Of this process after the last search, its share of files that it maps among it; and of all processes of the
+    #: server, None for one on another machine. What several processes share is counted once.
+    own_bytes: int
     server_bytes: int | None
     #: How the HNSW index was walked.
     scan: Mapping[str, Any]
@@ -113,18 +115,26 @@ def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> 
 
     Without `first` no new process is started for its first search.
     """
-    with scratch_database(recipe(plan), keep=keep) as scratch:
-        if scratch.kept is None:
-            seconds = build(plan, progress)
-            scratch.remember(seconds)
-        else:
-            seconds = {**scratch.kept, **walk_by(plan, progress)}
-        with _text_index_beside(keep=keep):
-            if _BM25 in legs_of(plan.preset):
-                seconds = {**seconds, **index_text(progress)}
-            first_searches = _first_searches(plan) if first else ()
+    with _text_index_beside(keep=keep):
+        with scratch_database(recipe(plan), keep=True) as scratch:
+            seconds, reused = _filled(plan, scratch, progress), scratch.kept is not None
+        is_restarted = first and restart_server()
+        with scratch_database(recipe(plan), keep=keep) as scratch:
+            if scratch.kept is None:
+                seconds = _filled(plan, scratch, progress)
+            first_searches = _first_searches(plan, is_restarted=is_restarted) if first else ()
             scopes = tuple(_scope_figures(plan, percent, progress) for percent in plan.scopes)
-            return _report(plan, scopes, seconds, first_searches, reused=scratch.kept is not None)
+            return _report(plan, scopes, seconds, first_searches, reused=reused)
+
+
+def _filled(plan: Plan, scratch: Scratch, progress: Progress) -> Mapping[str, float]:
+    """Make the database and the text index hold the plan's chunks, and return the seconds that this took, by step."""
+    if scratch.kept is None:
+        seconds = build(plan, progress)
+        scratch.remember(seconds)
+    else:
+        seconds = {**scratch.kept, **walk_by(plan, progress)}
+    return {**seconds, **index_text(progress)} if _BM25 in legs_of(plan.preset) else seconds
 
 
 def legs_of(preset: str) -> tuple[str, ...]:
@@ -146,9 +156,14 @@ def _text_index_beside(*, keep: bool) -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _first_searches(plan: Plan) -> tuple[FirstSearch, ...]:
-    """Return what the first searches of two new processes took: after warming up, which reads the disk, and without."""
-    return tuple(first_search(plan, plan.scopes[0], is_warmed=is_warmed) for is_warmed in (True, False))
+def _first_searches(plan: Plan, *, is_restarted: bool) -> tuple[FirstSearch, ...]:
+    """Return what the first searches of two new processes took: after warming up, which reads the disk, and without.
+
+    The first of them comes after a restart of the server where there was one.
+    """
+    percent = plan.scopes[0]
+    warmed = first_search(plan, percent, is_warmed=True, is_restarted=is_restarted)
+    return warmed, first_search(plan, percent, is_warmed=False)
 
 
 def recipe(plan: Plan) -> dict[str, Any]:
@@ -188,7 +203,7 @@ def _report(
         build_seconds_by_step={step: round(value, 3) for step, value in seconds.items()},
         reused=reused,
         peak_rss_bytes=peak_rss_bytes(),
-        rss_bytes=process_bytes(),
+        own_bytes=own_bytes(),
         server_bytes=server_bytes(),
         scan=asdict(plan.scan),
         embedded_by=model.name if model else "",

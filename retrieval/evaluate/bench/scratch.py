@@ -11,15 +11,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
 from psycopg import sql
 
+from corecube.embedded.postmaster import read_postmaster
+from corecube.embedded.server import release
 from corecube.errors import InvalidRequestError
 
 #: Key of the advisory lock that keeps two runs apart.
 _LOCK: Final = 7_302
 _MADE_BY: Final = "corecube bench"
+_EMBEDDED: Final = "corecube.embedded"
 
 #: A connection to the application's database, outside Django's pool.
 _Server = psycopg.Connection[tuple[Any, ...]]
@@ -63,6 +67,21 @@ def scratch_database(recipe: Mapping[str, Any], *, keep: bool) -> Iterator[Scrat
         finally:
             if not keep or "recipe" not in (_note(server, name) or {}):
                 _drop(server, name)
+
+
+def restart_server() -> bool:
+    """Stop the embedded server, which the next connection starts again; return whether it was stopped.
+
+    It is not where another process uses it too, and a server of somebody else's is left alone.
+    """
+    if connection.settings_dict["ENGINE"] != _EMBEDDED:
+        return False
+    data_dir = settings.CORECUBE_POSTGRES_DIR
+    before = read_postmaster(data_dir)
+    connection.close()
+    connection.close_pool()  # type: ignore[attr-defined]  # the stubs know what all backends share
+    release(data_dir)
+    return before is not None and read_postmaster(data_dir) != before
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 -- The subgraph around the seeds, both ends in scope: chunks of the seeds with their text and keys ("seed"), the names that
--- these keys belong to ("name"), and other chunks that hold a phrase of the seeds which stands in few ("holder").
+-- these keys belong to ("name"), other chunks that hold a phrase of the seeds which stands in few ("holder"), and the
+-- documents that links stated in the seeds lead to (the link's kind, with the document that states it as its source).
 WITH seeds AS MATERIALIZED (
-    SELECT chunk.document_id, chunk.ordinal, chunk.text, mentions.keys, mentions.phrases
+    SELECT
+        chunk.document_id, chunk.ordinal, chunk.text, chunk.section_start, chunk.section_end, mentions.keys, mentions.phrases
     FROM retrieval_chunkmentions AS mentions
     JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
     WHERE mentions.document_id = ANY(%(documents)s::uuid[])
@@ -35,10 +37,24 @@ phrases AS MATERIALIZED (
     CROSS JOIN unnest(keys[1:phrases]) AS key
     WHERE %(with_shared)s AND key NOT IN (SELECT key FROM common WHERE key IS NOT NULL)
 )
-SELECT 'seed' AS kind, document_id, ordinal, keys, phrases, text, '' AS name, 0::float8 AS quality
+SELECT
+    'seed' AS kind, document_id, ordinal, keys, phrases, text, '' AS name, 0::float8 AS quality,
+    NULL::uuid AS source, ARRAY[section_start, section_end] AS section
 FROM seeds
 UNION ALL
-SELECT 'name', named.document_id, 0, NULL, 0, '', named.name, named.quality
+SELECT link.kind, met.document_id, link.ordinal, ARRAY[link.key], 0, link.sentence, link.name, met.quality,
+    link.document_id, NULL
+FROM seeds
+JOIN retrieval_chunklink AS link USING (document_id, ordinal)
+CROSS JOIN LATERAL (
+    SELECT document_id, quality
+    FROM retrieval_documentname
+    WHERE key = link.key AND connection_id = ANY(%(scope)s)
+    LIMIT %(bearers)s
+) AS met
+WHERE link.connection_id = ANY(%(scope)s)
+UNION ALL
+SELECT 'name', named.document_id, 0, NULL, 0, '', named.name, named.quality, NULL, NULL
 FROM spoken_of
 CROSS JOIN LATERAL (
     SELECT document_id, name, quality
@@ -47,7 +63,7 @@ CROSS JOIN LATERAL (
     LIMIT %(bearers)s
 ) AS named
 UNION ALL
-SELECT 'holder', held.document_id, held.ordinal, ARRAY[phrases.key], 0, '', '', 0
+SELECT 'holder', held.document_id, held.ordinal, ARRAY[phrases.key], 0, '', '', 0, NULL, NULL
 FROM phrases
 CROSS JOIN LATERAL (
     SELECT document_id, ordinal

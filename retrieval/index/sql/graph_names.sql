@@ -10,4 +10,4 @@ CROSS JOIN LATERAL (
 UNION ALL
 SELECT document_id, name, quality, key = ANY(%(keys)s::bigint[])
 FROM retrieval_documentname
-WHERE document_id = ANY(%(documents)s::uuid[]) AND connection_id = ANY(%(scope)s)
+WHERE document_id = ANY(%(documents)s::uuid[]) AND connection_id = ANY(%(scope)s) AND kind <> 'address'

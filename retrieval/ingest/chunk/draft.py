@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from retrieval.ingest.chunk.pack import Room, token_cost
-from retrieval.ingest.chunk.spans import Piece, is_continued
+from retrieval.ingest.chunk.spans import Piece, is_continued, links_of
 from retrieval.ingest.types import ChunkDraft
 
 #: A chunk under target / 4 is merged when the result fits the target. One under target / 8 is merged
@@ -114,6 +114,7 @@ def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
         page_end=max(pages, default=None),
         row_start=min((first for first, _ in rows), default=None),
         row_end=max((last for _, last in rows), default=None),
+        links=links_of(draft.pieces),
     )
 
 

@@ -5,10 +5,10 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
-from retrieval.ingest.types import Block, BlockKind, TokenCounter
+from retrieval.ingest.types import Block, BlockKind, Hyperlink, TokenCounter
 
 #: Long blocks are tokenised in windows, so that memory for spans stays bounded.
 _WINDOW_CHARACTERS: Final = 100_000
@@ -18,6 +18,8 @@ _LONGEST_TOKEN: Final = 200
 _SENTENCE_ENDS: Final = re.compile(r"\n+|(?<=[.!?])[\"'\u201d\u2019)\]]{0,3}\s+(?=[^\sa-z])|(?<=[\u3002\uff01\uff1f])")
 _LINE_ENDS: Final = re.compile(r"\n+")
 _MOST_INDENTATION: Final = 200
+#: Links of one chunk: what a longer list of links says of each of them is little.
+_MOST_LINKS: Final = 64
 #: A sentence's start is found from this far before it: its predecessor's full stop, quotes and a space.
 _LOOK_BACK_CHARACTERS: Final = 8
 _BROKEN_AT_LINES: Final = frozenset({BlockKind.CODE, BlockKind.TABLE, BlockKind.LIST})
@@ -83,6 +85,19 @@ class Piece:
 def is_continued(before: Piece, after: Piece) -> bool:
     """Return True when a piece goes on where the other ends, so that no blank line stands between them."""
     return before.source is after.source and before.end == after.first
+
+
+def links_of(pieces: Sequence[Piece]) -> tuple[Hyperlink, ...]:
+    """Return the links whose texts stand in the pieces, each once, in order; at most 64."""
+    found = (
+        link
+        for piece in pieces
+        if piece.source.block.links
+        for text in (" ".join(piece.text.split()),)
+        for link in piece.source.block.links
+        if link.text in text
+    )
+    return tuple(islice(dict.fromkeys(found), _MOST_LINKS))
 
 
 def tokenised(block: Block, counter: TokenCounter) -> Source:

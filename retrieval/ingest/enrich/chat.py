@@ -49,8 +49,8 @@ class ChatModel:
         headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
         self._client = BoundedClient(headers)
 
-    def answer(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Return the model's answer.
+    def answer(self, messages: Sequence[Mapping[str, str]], *, most_tokens: int = MOST_ANSWER_TOKENS) -> str:
+        """Return the model's answer, of at most so many tokens.
 
         What may pass (no answer in time, 429, 5xx) is tried three times, with waits as the service asks for. Raises
         EnrichError, which repeats nothing that was sent or received.
@@ -59,7 +59,7 @@ class ChatModel:
             {
                 "model": self._service.model,
                 "messages": list(messages),
-                "max_tokens": MOST_ANSWER_TOKENS,
+                "max_tokens": most_tokens,
                 "temperature": 0,
             }
         ).encode()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from retrieval.ingest.enrich import triples
 from retrieval.ingest.enrich.prompts import TYPICAL_ANSWER_TOKENS
 
 
@@ -31,10 +32,17 @@ class Estimate:
 
 
 def estimate(
-    request_tokens: Sequence[int], *, waiting: int, chunks: int, prices: Prices, written_here: int = 0
+    request_tokens: Sequence[int],
+    *,
+    waiting: int,
+    chunks: int,
+    prices: Prices,
+    written_here: int = 0,
+    for_triples: int = 0,
 ) -> Estimate:
-    """Return the cost of requests with these tokens, each answered at the usual length."""
-    sent, answered = sum(request_tokens), len(request_tokens) * TYPICAL_ANSWER_TOKENS
+    """Return the cost of requests with these tokens, each answered at the usual length; some ask for triples."""
+    longer = for_triples * (triples.TYPICAL_ANSWER_TOKENS - TYPICAL_ANSWER_TOKENS)
+    sent, answered = sum(request_tokens), len(request_tokens) * TYPICAL_ANSWER_TOKENS + longer
     is_priced = prices.sent > 0 or prices.answered > 0
     return Estimate(
         waiting=waiting,

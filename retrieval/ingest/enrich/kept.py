@@ -6,12 +6,13 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from retrieval.ingest.enrich.triples import Triple, triples_of
 from retrieval.ingest.prepare import PreparedDocument, content_hash
 from retrieval.ingest.types import ChunkDraft
 from retrieval.models import Chunk
 from retrieval.models.document import document_id
 
-_Written = tuple[str, tuple[str, ...]]
+_Written = tuple[str, tuple[str, ...], tuple[Triple, ...] | None]
 
 
 def with_kept_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
@@ -21,10 +22,10 @@ def with_kept_enrichment(documents: Sequence[PreparedDocument], connection_id: i
     """
     ids = {document_id(connection_id, document.item.external_id): document for document in documents}
     written: dict[tuple[UUID, str], _Written] = {
-        (identity, digest): (context, tuple(questions))
-        for identity, digest, context, questions in Chunk.objects.filter(document_id__in=list(ids))
-        .exclude(Q(context_line="") & Q(questions=[]))
-        .values_list("document_id", "content_hash", "context_line", "questions")
+        (identity, digest): (context, tuple(questions), triples_of(triples))
+        for identity, digest, context, questions, triples in Chunk.objects.filter(document_id__in=list(ids))
+        .exclude(Q(context_line="") & Q(questions=[]) & Q(triples__isnull=True))
+        .values_list("document_id", "content_hash", "context_line", "questions", "triples")
     }
     if not written:
         return list(documents)
@@ -35,5 +36,5 @@ def with_kept_enrichment(documents: Sequence[PreparedDocument], connection_id: i
 
 
 def _kept(identity: UUID, draft: ChunkDraft, written: dict[tuple[UUID, str], _Written]) -> ChunkDraft:
-    context, questions = written.get((identity, content_hash(draft.text)), ("", ()))
-    return replace(draft, context_line=context, questions=questions)
+    context, questions, triples = written.get((identity, content_hash(draft.text)), ("", (), None))
+    return replace(draft, context_line=context, questions=questions, triples=triples)

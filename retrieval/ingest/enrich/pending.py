@@ -11,6 +11,7 @@ from django.db.models.functions import MD5, Cast, Concat
 
 from corecube.models import Connection
 from retrieval.ingest.enrich.prompts import Place
+from retrieval.ingest.enrich.triples import Triple, triples_of
 from retrieval.ingest.enrich.wants import Wants, asked_for
 from retrieval.models import Chunk
 
@@ -31,8 +32,11 @@ class Wanted:
     #: What it has already.
     context_line: str
     questions: tuple[str, ...]
+    #: None where none was asked for yet.
+    triples: tuple[Triple, ...] | None
     wants_context: bool
     wants_questions: bool
+    wants_triples: bool
 
 
 def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[Chunk]:
@@ -46,6 +50,8 @@ def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[C
         lacks |= Q(context_line="")
     if wants.questions:
         lacks |= Q(questions=[])
+    if wants.triples:
+        lacks |= Q(triples__isnull=True)
     chunks = Chunk.objects.filter(lacks, connection_id=connection.pk, quality__gte=_LEAST_QUALITY)
     return chunks.filter(token_count__gte=_FEWEST_TOKENS)
 
@@ -86,8 +92,10 @@ def _of_document(rows: Iterator[Chunk], wants: Wants) -> Iterator[Wanted]:
             ),
             context_line=chunk.context_line,
             questions=tuple(chunk.questions),
+            triples=triples_of(chunk.triples),
             wants_context=wants.context and not chunk.context_line,
             wants_questions=wants.questions and not chunk.questions,
+            wants_triples=wants.triples and chunk.triples is None,
         )
 
 

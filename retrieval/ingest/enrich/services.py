@@ -19,6 +19,8 @@ from retrieval.index.embedding_index import kept_indexes
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.embedding import embed_texts
+from retrieval.ingest.enrich import triples
+from retrieval.ingest.enrich.allowed import may_be_sent, writable_for
 from retrieval.ingest.enrich.cost import Estimate, Prices, estimate
 from retrieval.ingest.enrich.pending import Wanted, drawn, waiting
 from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, messages
@@ -52,9 +54,11 @@ class Pass:
 def estimate_pass(connection: Connection, *, most: int | None = None) -> Estimate:
     """Return what the next pass over a connection would cost; nothing is sent.
 
-    Where no model is configured, what it would cost with a language model.
+    Where no model is configured, what it would cost with a language model. Raises ConfigError where its compartment's
+    rule keeps the chunks from the model.
     """
-    can = writable() or Wants()
+    _require_allowed(connection)
+    can = writable_for(connection) if writable() else Wants()
     found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=can)
     is_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
     encoder = runtime.encoder()
@@ -69,18 +73,23 @@ def estimate_pass(connection: Connection, *, most: int | None = None) -> Estimat
         chunks=len(found),
         prices=Prices(sent=settings.CORECUBE_ENRICH_PRICE_SENT, answered=settings.CORECUBE_ENRICH_PRICE_ANSWERED),
         written_here=sum(wanted.wants_questions for wanted in found) if is_local else 0,
+        for_triples=sum(wanted.wants_triples for wanted in found),
     )
 
 
 def _tasks(wanted: Wanted, *, is_local: bool) -> list[str]:
     """Return what a language model is asked about a chunk."""
-    return [CONTEXT_TASK] * wanted.wants_context + [QUESTIONS_TASK] * (wanted.wants_questions and not is_local)
+    return [
+        *[CONTEXT_TASK] * wanted.wants_context,
+        *[QUESTIONS_TASK] * (wanted.wants_questions and not is_local),
+        *[triples.TASK] * wanted.wants_triples,
+    ]
 
 
 def enrich_after_sync(connection: Connection) -> Pass:
     """Run a pass where the connection asks for what a model can write; log a failure and go on."""
     try:
-        if not asked_for(connection) & writable():
+        if not asked_for(connection) & writable_for(connection):
             return Pass()
         return enrich(connection)
     except CoreCubeError as error:
@@ -92,26 +101,38 @@ def enrich(connection: Connection, *, most: int | None = None, progress: Progres
     """Let the models write what at most `most` chunks lack (by default the configured ceiling), and store it.
 
     A chunk that they fail for stays as it is and can be drawn again. `progress` gets the chunks done and all of them.
-    Raises ConfigError when no model is configured or the connection asks for nothing, EncoderError for a local model
-    that cannot be loaded.
+    Raises ConfigError when no model is configured or may be sent the chunks, or the connection asks for nothing,
+    EncoderError for a local model that cannot be loaded. A rule that comes meanwhile ends the pass.
     """
     if not asked_for(connection):
         raise ConfigError("The connection asks for no enrichment.")
-    with writers(asked_for(connection)) as models:
-        found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=writable())
+    _require_allowed(connection)
+    can = writable_for(connection)
+    with writers(asked_for(connection), may_be_sent=may_be_sent(connection)) as models:
+        found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=can)
         result = Pass()
         for answered in _batches(_answers(models, found)):
             result = _with(result, answered, _store(connection, [it for it in answered if not it.message]))
             progress(result.enriched + result.failed, len(found))
+            if writable_for(connection) != can:
+                break
     if result.enriched:
         fold_term_counts(connection.pk)
     logger.info("enrich.done connection=%s chunks=%d failed=%d", connection.slug, result.enriched, result.failed)
     return result
 
 
+def _require_allowed(connection: Connection) -> None:
+    """Raise ConfigError where a model could write what a connection asks for, and none of it may be sent to it."""
+    asked = asked_for(connection)
+    if asked & writable() and not asked & writable_for(connection):
+        raise ConfigError("Its compartment is bound to another language model or to none, so nothing of it is sent.")
+
+
 def remove_enrichment(connection: Connection) -> int:
     """Take away what was written for a connection's chunks, and return for how many."""
-    chunks = Chunk.objects.filter(connection_id=connection.pk).exclude(context_line="", questions=[])
+    chunks = Chunk.objects.filter(connection_id=connection.pk)
+    chunks = chunks.exclude(context_line="", questions=[], triples__isnull=True)
     cleared = 0
     for rows in _batches(chunks.select_related("document").iterator(chunk_size=500)):
         texts = [in_context(row.document.title, row.heading_path, row.text) for row in rows]
@@ -163,6 +184,7 @@ def _bare(row: Chunk, place: int) -> _Written:
         heading_path=row.heading_path,
         context_line="",
         questions=(),
+        triples=None,
         vectors={},
     )
     return _Written(chunk, place)
@@ -188,6 +210,7 @@ def _enriched(answered: Answered) -> EnrichedChunk:
         heading_path=wanted.place.heading_path,
         context_line=answered.context_line,
         questions=answered.questions,
+        triples=answered.triples,
         vectors={},
     )
 

@@ -7,7 +7,8 @@ from django.db import transaction
 from kombu.exceptions import OperationalError as QueueError
 
 from corecube.models import Connection
-from retrieval.ingest.enrich.wants import asked_for, writable
+from retrieval.ingest.enrich.allowed import writable_for
+from retrieval.ingest.enrich.wants import asked_for
 
 logger = logging.getLogger(__name__)
 
@@ -17,7 +18,7 @@ def enrich_soon(connection: Connection) -> None:
 
     A message that is lost costs nothing: the next sync, or `manage.py enrich`, makes up for it.
     """
-    if asked_for(connection) & writable():
+    if asked_for(connection) & writable_for(connection):
         transaction.on_commit(partial(_send, connection.pk))
 
 

@@ -1,11 +1,17 @@
 """Collects the blocks of a document while a parser walks through it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from retrieval.ingest.parse.finish import one_line
-from retrieval.ingest.types import Block, BlockKind
+from retrieval.ingest.types import Block, BlockKind, Hyperlink
 
 _INDENT = "  "
+#: Links of one block, and characters of a link's text and target, beyond which they are left out.
+_MOST_LINKS: Final = 500
+_MOST_TEXT: Final = 200
+_MOST_TARGET: Final = 1000
 
 
 class BlockBuilder:
@@ -14,6 +20,16 @@ class BlockBuilder:
     def __init__(self) -> None:
         self._blocks: list[Block] = []
         self._items: list[str] = []
+        #: Links that were set since the last block, and those of the open list.
+        self._links: list[Hyperlink] = []
+        self._item_links: list[Hyperlink] = []
+
+    def link(self, text: str, target: str) -> None:
+        """Note a link of the block, or the list item, that is added next; one without text or target is none."""
+        link = Hyperlink(one_line(text), target.strip())
+        is_told = 0 < len(link.text) <= _MOST_TEXT and 0 < len(link.target) <= _MOST_TARGET
+        if is_told and not link.target.startswith("#") and len(self._links) + len(self._item_links) < _MOST_LINKS:
+            self._links.append(link)
 
     def heading(self, text: str, level: int) -> None:
         """Add a heading of `level` 1 to 6 unless it is empty."""
@@ -30,6 +46,7 @@ class BlockBuilder:
     def item(self, text: str, *, depth: int, marker: str = "") -> None:
         """Add a list item at nesting `depth` (from 0), or, without a marker, a further line of one."""
         if text.strip():
+            self._item_links += self._taken_links()
             lead = _INDENT * depth + (f"{marker} " if marker else _INDENT)
             self._items.append(lead + one_line(text))
 
@@ -52,9 +69,14 @@ class BlockBuilder:
     def _add(self, block: Block) -> None:
         if block.text.strip():
             self._close_list()
-            self._blocks.append(block)
+            links = self._taken_links()
+            self._blocks.append(replace(block, links=links) if links else block)
 
     def _close_list(self) -> None:
         if self._items:
-            self._blocks.append(Block(BlockKind.LIST, "\n".join(self._items)))
-            self._items = []
+            self._blocks.append(Block(BlockKind.LIST, "\n".join(self._items), links=tuple(self._item_links)))
+            self._items, self._item_links = [], []
+
+    def _taken_links(self) -> tuple[Hyperlink, ...]:
+        links, self._links = tuple(self._links), []
+        return links

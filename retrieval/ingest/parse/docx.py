@@ -42,7 +42,9 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
     return finished(
         raw,
         source_type="docx",
-        blocks=_Reader(Styles(document.styles.element), _notes(document)).read(document.element.body),
+        blocks=_Reader(Styles(document.styles.element), _notes(document), _targets(document)).read(
+            document.element.body
+        ),
         metadata={
             "author": properties.author or "",
             "subject": properties.subject or "",
@@ -58,10 +60,11 @@ def parse_docx(raw: RawDocument) -> ParsedDocument:
 class _Reader:
     """Walks through the body; wrappers such as content controls are looked into."""
 
-    def __init__(self, styles: Styles, notes: Mapping[tuple[str, str], str]) -> None:
+    def __init__(self, styles: Styles, notes: Mapping[tuple[str, str], str], targets: Mapping[str, str]) -> None:
         self._builder = BlockBuilder()
         self._styles = styles
         self._notes = notes
+        self._targets = targets
         self._handlers: Mapping[str, Callable[[_Element], None]] = {
             qn("w:p"): self._paragraph,
             qn("w:tbl"): self._table,
@@ -83,6 +86,8 @@ class _Reader:
         properties = paragraph.find(qn("w:pPr"))
         style = _attribute(properties, "w:pStyle")
         if not self._styles.is_contents(style):
+            for link in paragraph.iter(qn("w:hyperlink")):
+                self._builder.link("".join(_texts(link)), self._targets.get(link.get(qn("r:id"), ""), ""))
             self._write("".join(_texts(paragraph)), properties, style)
         for box in paragraph.iter(qn("w:txbxContent")):
             if not any(ancestor.tag == _FALLBACK for ancestor in box.iterancestors()):
@@ -159,6 +164,12 @@ def _notes(document: Document) -> dict[tuple[str, str], str]:
                 for note in parse_xml(related.target_part.blob).iter(qn(tag)):
                     notes[qn(tag), note.get(qn("w:id"), "")] = "".join(_texts(note)).strip()
     return notes
+
+
+def _targets(document: Document) -> dict[str, str]:
+    """Return where the links of the text lead, by the ids of their relationships."""
+    links = (rel for rel in document.part.rels.values() if rel.reltype == RELATIONSHIP_TYPE.HYPERLINK)
+    return {rel.rId: rel.target_ref for rel in links if rel.is_external}
 
 
 def _attribute(properties: _Element | None, tag: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from retrieval.errors import IngestError
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.ingest.types import Block, BlockKind, Hyperlink, ParsedDocument, RawDocument
 
 _MOST_TITLE_CHARACTERS: Final = 300
 _MOST_FACTS: Final = 32
@@ -86,7 +86,8 @@ def _tidied(blocks: Iterable[Block]) -> Iterable[Block]:
     for block in blocks:
         text = tidy(block.text)
         if text.strip():
-            yield replace(block, text=text, header=tidy(block.header))
+            links = tuple(Hyperlink(one_line(cleaned(it.text)), cleaned(it.target)) for it in block.links)
+            yield replace(block, text=text, header=tidy(block.header), links=links)
 
 
 def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import IO, Any, Final
 
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.ingest.types import Block, BlockKind, Hyperlink, ParsedDocument, RawDocument
 
 _LENGTH: Final = struct.Struct("!Q")
 _FIELDS: Final = tuple(field.name for field in fields(Block))
@@ -68,4 +68,5 @@ def read_document(written: Mapping[str, Any]) -> ParsedDocument:
 
 
 def _block(facts: dict[str, Any]) -> Block:
-    return Block(**{**facts, "kind": BlockKind(facts["kind"]), "path": tuple(facts["path"])})
+    links = tuple(Hyperlink(str(text), str(target)) for text, target in facts["links"])
+    return Block(**{**facts, "kind": BlockKind(facts["kind"]), "path": tuple(facts["path"]), "links": links})

@@ -119,6 +119,7 @@ class _Reader:
             **dict.fromkeys(("pre", "listing", "xmp"), self._code),
             "table": self._table,
             "br": self._line_break,
+            "a": self._link,
             "img": self._image,
             "sup": self._superscript,
             "head": self._skip,
@@ -170,6 +171,7 @@ class _Reader:
     def _heading(self, element: HtmlElement) -> None:
         text = _visible(element)
         self._close_run()
+        self._note_links(element)
         if self._lists or _is_in_box(element):
             self._run.append(text)
             self._close_run()
@@ -203,10 +205,20 @@ class _Reader:
             self._block(element)
             return
         self._close_run()
+        self._note_links(element)
         rows, has_header = table_rows(element)
         for caption in element.iter("caption"):
             self._builder.paragraph(_visible(caption))
         self._builder.table(rows, has_header=has_header)
+
+    def _link(self, element: HtmlElement) -> None:
+        self._builder.link(_visible(element), element.get("href", ""))
+        self._children(element)
+
+    def _note_links(self, element: HtmlElement) -> None:
+        """Note the links inside an element whose text is read as a whole."""
+        for link in element.iter("a"):
+            self._builder.link(_visible(link), link.get("href", ""))
 
     def _line_break(self, _: HtmlElement) -> None:
         self._run.append("\v")

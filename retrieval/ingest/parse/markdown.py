@@ -1,7 +1,8 @@
 """Markdown (CommonMark with tables), with the front matter and tags that site generators add."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import unescape
 from itertools import groupby
 from typing import Final
 
@@ -16,7 +17,7 @@ from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.ingest.parse.frontmatter import split_front_matter
 from retrieval.ingest.parse.html import blocks_of_fragment
 from retrieval.ingest.parse.liquid import without_generator_tags
-from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+from retrieval.ingest.types import Block, Hyperlink, ParsedDocument, RawDocument
 
 _MOST_NESTING: Final = 100
 #: Reading markup costs the square of its length in the worst case (brackets that nothing closes).
@@ -26,6 +27,7 @@ _DELIMITER_ROW: Final = re.compile(r"[|:\-\s]+")
 #: A line that starts with a bar, or that looks like a delimiter row.
 _LOOSE_ROW: Final = re.compile(r"\||[:\s-]*-[:\s]*\|")
 _TAG_NAME: Final = re.compile(r"</?([A-Za-z][\w-]*)")
+_ANCHOR: Final = re.compile(r"<a\s[^>]{0,200}?href\s*=\s*[\"']([^\"'>]*)", re.IGNORECASE)
 _LINE_BREAK_TAGS: Final = frozenset({"br", "p", "div", "li"})
 
 
@@ -124,6 +126,8 @@ class _Reader:
 
     def _inline(self, token: Token) -> None:
         text = _plain(token.children or ())
+        for link in _links(token.children or ()):
+            self.builder.link(link.text, link.target)
         if self._in_table:
             self._rows[-1].append(text)
         elif self._heading_level:
@@ -155,6 +159,25 @@ def _loose_rows(tokens: Sequence[Token]) -> list[list[str]]:
     if not has_bars or not any(map(_LOOSE_ROW.match, lines)):
         return []
     return [line.strip("| \t").split("|") for line in lines if not _DELIMITER_ROW.fullmatch(line)]
+
+
+def _links(tokens: Sequence[Token]) -> Iterator[Hyperlink]:
+    """Yield the links of a paragraph, those that are written as HTML among them."""
+    target, first = "", 0
+    for place, token in enumerate(tokens):
+        if opened := _opened(token):
+            target, first = opened, place + 1
+        elif target and (token.type == "link_close" or token.content.lower() == "</a>"):
+            yield Hyperlink(_plain(tokens[first:place]), target)
+            target = ""
+
+
+def _opened(token: Token) -> str:
+    """Return the target of a link that begins with a token, empty where none does."""
+    if token.type == "link_open":
+        return str(token.attrGet("href") or "")
+    found = _ANCHOR.match(token.content) if token.type == "html_inline" else None
+    return unescape(found[1]) if found else ""
 
 
 def _plain(tokens: Sequence[Token]) -> str:

@@ -21,6 +21,8 @@ _DEEPEST_LEVEL: Final = 6
 _MOST_NESTING: Final = 5
 #: A role that docutils does not know: what it marks, without the target behind it.
 _ROLE: Final = re.compile(r":[\w:+.-]+:`[~!]?([^`]*?)(?:\s*<[^<>`]*>)?`")
+#: Sphinx's link to another page: its text and, where they differ, its target.
+_PAGE_ROLE: Final = re.compile(r":doc:`([^`<>]*?)(?:\s*<([^<>`]*)>)?`")
 _DIRECTIVE: Final = re.compile(r"\A\s*\.\. ([\w:+.-]+)::[ \t]*(.*(?:\n|\Z))", re.MULTILINE)
 _OPTION: Final = re.compile(r"^[ \t]*:[\w -]+:.*\n?", re.MULTILINE)
 #: Directives whose words are not for readers: lists of files, settings, what may not be read here.
@@ -64,6 +66,8 @@ class _Reader:
         #: How deep in lists the walk is, and the marker that the next line gets.
         self._depth = 0
         self._marker = ""
+        #: Where named links lead, by their names.
+        self._targets: dict[str, str] = {}
         self._handlers: Mapping[type[nodes.Node], Callable[..., None]] = {
             nodes.section: self._section,
             nodes.title: self._title,
@@ -88,6 +92,8 @@ class _Reader:
 
     def read(self, document: nodes.document) -> list[Block]:
         """Return the blocks of a document."""
+        named = (node for node in document.findall(nodes.target) if node.get("refuri"))
+        self._targets = {name: node["refuri"] for node in named for name in node["names"]}
         self._children(document)
         return self._builder.blocks()
 
@@ -111,12 +117,14 @@ class _Reader:
 
     def _title(self, node: nodes.title) -> None:
         if isinstance(node.parent, nodes.section):
+            self._note_links(node)
             self._builder.heading(_text(node), min(self._level, _DEEPEST_LEVEL))
         else:
             self._paragraph(node)
 
     def _paragraph(self, node: nodes.TextElement) -> None:
         text = _text(node)
+        self._note_links(node)
         if self._depth:
             self._builder.item(text, depth=self._depth - 1, marker=self._marker)
             self._marker = ""
@@ -127,6 +135,7 @@ class _Reader:
         self._builder.code(node.astext())
 
     def _lines(self, node: nodes.line_block) -> None:
+        self._note_links(node)
         self._builder.paragraph("\n".join(_text(line) for line in node.findall(nodes.line)))
 
     def _list(self, node: nodes.Element) -> None:
@@ -150,13 +159,23 @@ class _Reader:
         """Add a line "name: value"; a field without a value says nothing."""
         name, value = (" ".join(_text(child).split()) for child in node.children[:2])
         if value:
+            self._note_links(node)
             self._builder.paragraph(f"{name}: {value}")
 
     def _table(self, node: nodes.table) -> None:
         for title in node.findall(nodes.title):
             self._builder.paragraph(_text(title))
+        self._note_links(node)
         rows = [[_text(entry) for entry in row.findall(nodes.entry)] for row in node.findall(nodes.row)]
         self._builder.table(rows, has_header=next(node.findall(nodes.thead), None) is not None)
+
+    def _note_links(self, node: nodes.Element) -> None:
+        """Note the links of what becomes the next block, Sphinx's to pages among them."""
+        for link in node.findall(nodes.reference):
+            target = link.get("refuri") or self._targets.get(link.get("refname", ""), "")
+            self._builder.link(_text(link), target)
+        for text, target in _PAGE_ROLE.findall(node.astext()):
+            self._builder.link(text, target or text)
 
     def _image(self, node: nodes.image) -> None:
         self._builder.paragraph(str(node.get("alt", "")))

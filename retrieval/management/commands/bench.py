@@ -128,7 +128,10 @@ def _lines(report: BenchReport) -> Iterator[str]:
     yield ""
     yield from _first_lines(report)
     server = "on another machine" if report.server_bytes is None else f"{report.server_bytes / _MIB:,.0f} MiB"
-    yield f"Memory at the end: this process {report.rss_bytes / _MIB:,.0f} MiB, the database server {server}."
+    yield f"Memory at the end: this process {report.own_bytes / _MIB:,.0f} MiB, the database server {server}."
+    if report.server_bytes is not None:
+        together = report.own_bytes + report.server_bytes
+        yield f"Together {together / _MIB:,.0f} MiB, every process of the server in it, what they share counted once."
     yield f"Peak memory of this process, making up the documents included: {report.peak_rss_bytes / _MIB:,.0f} MiB."
     if report.embedded_by:
         yield f"Each query was read by {report.embedded_by}; the vector is a known one, as the words are made up."
@@ -153,7 +156,8 @@ def _first_lines(report: BenchReport) -> Iterator[str]:
     for it in report.first_searches:
         how = f"after {it.warm_up_seconds:.1f} s of warming up" if it.is_warmed else "without warming up"
         times = f", {it.milliseconds / p95:.1f} times the p95" if p95 else ""
-        yield f"First search of a new process {how}: {it.milliseconds:.0f} ms{times}."
+        where = "a new process and a restarted server" if it.is_restarted else "a new process"
+        yield f"First search of {where} {how}: {it.milliseconds:.0f} ms{times}."
 
 
 def _table(title: str, rows: Mapping[str, float], total: float, unit: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`manage.py evaluate DIR`, `manage.py evaluate --set SLUG`: measure a preset on a judged collection, or on a set."""
+"""`manage.py evaluate DIR [--stress HOW]`, `manage.py evaluate --set SLUG`: measure a preset on judged questions."""
 
 import json
 from argparse import ArgumentParser
@@ -15,6 +15,7 @@ from corecube.models import User
 from retrieval.evaluate.datasets import load_dataset
 from retrieval.evaluate.question_set import SetResult, measure_cases
 from retrieval.evaluate.runner import Evaluation, evaluate
+from retrieval.evaluate.stress import Stress
 from retrieval.models import QuestionSet, Sync
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
@@ -33,11 +34,20 @@ class Command(BaseCommand):
         what.add_argument("--set", metavar="SLUG", help="a question set")
         parser.add_argument("--as", metavar="USER", help="with --set: who asks; the first admin unless it is said")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
+        parser.add_argument(
+            "--stress",
+            choices=tuple(Stress),
+            type=Stress,
+            help="with a directory: typos puts one wrong letter into every name in a question, links puts 20 sentences "
+            "into every document that name documents like it",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             preset_named(options["preset"])
+            if options["set"] and options["stress"]:
+                raise CommandError("--stress is for a directory.")
             if options["set"]:
                 result = _measured_set(options)
                 self.stdout.write(json.dumps(_set_json(result)) if options["json"] else _set_table(result))
@@ -48,7 +58,7 @@ class Command(BaseCommand):
                 def progress(sync: Sync) -> None:
                     bar.update(sync.seen - bar.n)
 
-                evaluation = evaluate(dataset, preset=options["preset"], progress=progress)
+                evaluation = evaluate(dataset, preset=options["preset"], progress=progress, stress=options["stress"])
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else _table(evaluation))
@@ -86,7 +96,8 @@ def _set_table(result: SetResult) -> str:
 
 
 def _table(evaluation: Evaluation) -> str:
-    lines = [f"{evaluation.preset} on {evaluation.dataset}, {evaluation.queries} queries", ""]
+    cut = f", {evaluation.degraded} of them fell back or were cut short" if evaluation.degraded else ""
+    lines = [f"{evaluation.preset} on {evaluation.dataset}, {evaluation.queries} queries{cut}", ""]
     columns = {evaluation.preset: evaluation.measures, **evaluation.legs}
     lines += [f"  {'':<10}" + "".join(f" {name:>12}" for name in columns)]
     lines += [

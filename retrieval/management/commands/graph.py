@@ -40,5 +40,5 @@ class Command(BaseCommand):
         status = graph_status(connection.pk)
         self.stdout.write(
             f"{connection.slug}: {status.read} of {status.chunks} chunks read, {status.names} names of documents,"
-            f" {status.keys} keys in texts."
+            f" {status.keys} keys in texts, {status.stated} stated links."
         )

@@ -12,6 +12,7 @@ from corecube.connectors import checked_config
 from corecube.errors import CoreCubeError
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity, TrustLevel
+from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
@@ -109,7 +110,7 @@ def _connection(options: dict[str, Any]) -> Connection:
     if existing is not None:
         _require_same(existing, config, options)
         return existing
-    return Connection.objects.create(
+    connection = Connection(
         slug=slug,
         name=name,
         kind="folder",
@@ -118,6 +119,9 @@ def _connection(options: dict[str, Any]) -> Connection:
         sensitivity=Sensitivity[(options["sensitivity"] or "internal").upper()],
         trust=TrustLevel[(options["trust"] or "reference").upper()],
     )
+    connection.enrichment = default_enrichment(connection)
+    connection.save()
+    return connection
 
 
 def _checked_name(name: str) -> str:

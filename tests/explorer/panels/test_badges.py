@@ -12,3 +12,15 @@ def test_what_fell_back_comes_first_and_once(make_outcome, finished):
     note = Note("dense_timeout", "The vector leg ran out of time.", degraded=True)
     outcome = make_outcome(trace=(*finished.trace, Span("dense", 0.1, 0, 0, notes=(note, note))))
     assert [badge.text for badge in badges(outcome)] == ["vector leg timed out", "full text relaxed"]
+
+
+def test_how_a_misspelled_name_was_read_is_told_in_words(make_outcome, finished):
+    note = Note("spelling", "Read “Guuy” as “Guy”.", quotes=True)
+    outcome = make_outcome(trace=(*finished.trace, Span("expand", 0.1, 0, 0, notes=(note,))))
+    assert [badge.text for badge in badges(outcome)] == ["full text relaxed", "Read “Guuy” as “Guy”"]
+
+
+def test_a_time_read_from_the_question_is_told(make_outcome, finished):
+    note = Note("route_window", "“last week” narrows the time from 2026-05-25 00:00.")
+    outcome = make_outcome(trace=(*finished.trace, Span("route", 0.1, 0, 0, notes=(note,))))
+    assert [badge.text for badge in badges(outcome)] == ["full text relaxed", "time read from the question"]

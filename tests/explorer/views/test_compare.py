@@ -7,7 +7,8 @@ import pytest
 from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, AuditEvent, Grant
 from retrieval import preset_versions
-from retrieval.models import PresetVersion, SearchRecord
+from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest, search
 from tests.explorer.views.test_search import HIDDEN
@@ -221,3 +222,16 @@ def test_a_comparison_costs_a_fixed_number_of_statements(browse, django_assert_m
     alice.get(PATH, BOTH)
     with django_assert_max_num_queries(55):
         alice.get(PATH, BOTH)
+
+
+def test_a_logged_search_is_compared_within_what_it_asked_for(browse, log, world):
+    Document.objects.filter(title="Rolling back").update(metadata={"author": "Ann"})
+    side = log("alice", conditions=Conditions((Condition(("author",), "is", "Ann"),)))
+    response = browse("alice").get(PATH, {"a": side})
+    panel = response.context["compared"]
+    assert panel.rbo == pytest.approx(1)
+    assert panel.only_left == panel.only_right == 0
+    assert response.context["filter_words"] == ("author is Ann",)
+    whole = browse("alice").get(PATH, {"a": side, "filter": ""})
+    assert whole.context["compared"].only_right > 0
+    assert whole.context["filter_words"] == ()

@@ -8,8 +8,9 @@ from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, Connection
 from retrieval.ingest.sync import sync_connection
 from retrieval.metadata_conditions import Condition, Conditions
-from retrieval.models import PresetVersion, SearchRecord
+from retrieval.models import Document, PresetVersion, ReadModel, SearchRecord
 from retrieval.services import SearchRequest, search
+from retrieval.types import MemoryType, RequestFilter
 
 
 @pytest.fixture
@@ -242,6 +243,13 @@ def test_an_admin_is_told_what_is_gone_and_what_changed(transactional_db, browse
     assert now["Documents deleted"].startswith("1 since")
 
 
+def test_changes_that_are_forgotten_are_not_taken_for_none(browse, logged, world):
+    record = logged("alice")
+    ReadModel.objects.create(name="outbox", transaction_id=record.transaction_id + 1, at=timezone.now())
+    rows = browse("alice").get(f"/log/{record.pk}/").context["since"].differences
+    assert [row.now for row in rows if row.label.startswith("Documents")] == ["not known any more"]
+
+
 def test_documents_are_counted_within_the_viewers_scope_alone(transactional_db, browse, logged, world):
     record = logged("bob")
     (world.root / "vault" / "new.md").write_text("# New\n\nA new secret of the vault.\n")
@@ -282,10 +290,50 @@ def test_a_record_is_asked_again_with_its_preset_scope_and_person(browse, logged
     assert f"/compare/?a=log:{asked.pk}" in page(response)
 
 
-def test_conditions_that_are_not_put_again_are_named(browse, logged):
-    record = logged("alice", conditions=Conditions((Condition(("author",), "is", "Ann"),)))
+def titles(response):
+    return {"".join(part.text for part in hit.title) for hit in response.context["panels"].hits}
+
+
+_BY_ANN = Conditions((Condition(("author",), "is", "Ann"),))
+
+
+def test_conditions_are_put_again_and_can_be_dropped(browse, logged, world):
+    Document.objects.filter(title="Rolling back").update(metadata={"author": "Ann"})
+    record = logged("alice", conditions=_BY_ANN)
+    response = browse("alice").get(f"/log/{record.pk}/")
+    assert response.context["replay"].leaves_out == ()
+    again = browse("alice").get(response.context["replay"].address)
+    assert titles(again) == {"Rolling back"}
+    assert again.context["filter_words"] == ("author is Ann",)
+    assert SearchRecord.objects.latest("at").trace["filter"] == record.trace["filter"]
+    whole = browse("alice").get("/", {"q": record.query, "filter": ""})
+    assert titles(whole) > {"Rolling back"}
+
+
+def test_a_time_and_a_type_are_put_again(browse, logged, world):
+    later = timezone.now() + timedelta(days=1)
+    kept = RequestFilter(since=later, memory_types=frozenset({MemoryType.DECISION}))
+    record = logged("bob", filter=kept)
+    assert record.hit_count == 0
+    again = browse("alice").get(browse("alice").get(f"/log/{record.pk}/").context["replay"].address)
+    assert again.context["panels"].hits == ()
+    assert again.context["filter_words"][0] == "remembered as decision"
+    assert "search without these limits" in page(again)
+
+
+def test_conditions_that_were_not_kept_are_named(browse, logged):
+    record = logged("alice", conditions=_BY_ANN)
+    del record.trace["filter"]
+    record.save()
     left_out = browse("alice").get(f"/log/{record.pk}/").context["replay"].leaves_out
     assert left_out == ("the conditions that it put on documents",)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"since": "soon"}', '{"memory_types": ["dream"]}', "1" * 5000])
+def test_a_filter_that_is_none_is_refused_in_plain_words(browse, world, text):
+    response = browse("alice").get("/", {"q": "rollback", "filter": text})
+    assert response.status_code == 422
+    assert "filter in the address" in page(response)
 
 
 def test_a_user_who_is_no_admin_asks_again_as_themself(browse, logged):

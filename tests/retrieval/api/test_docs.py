@@ -68,6 +68,7 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/remember",
         "/api/v1/routing",
         "/api/v1/search",
+        "/api/v1/searches/{search_id}",
         "/api/v1/usage",
     }
     assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100

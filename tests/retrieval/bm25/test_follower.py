@@ -242,6 +242,21 @@ def test_what_a_kept_search_can_be_compared_with_stays(world, shelf):
     assert not OutboxEntry.objects.exists()
 
 
+def test_where_searches_are_kept_for_ever_an_old_one_keeps_no_changes(world, shelf, settings):
+    settings.CORECUBE_KEEP_SEARCHES_DAYS = 0
+    SearchRecord.objects.all().delete()
+    SearchRecord.objects.create(preset="corecube", preset_version="1", milliseconds=1, hit_count=0)
+    delete_documents([Document.objects.first().pk])
+    caught_up()
+    SearchRecord.objects.update(at=timezone.now() - timedelta(days=89))
+    outbox.prune()
+    assert OutboxEntry.objects.exists()
+    SearchRecord.objects.update(at=timezone.now() - timedelta(days=91))
+    outbox.prune()
+    assert not OutboxEntry.objects.exists()
+    assert SearchRecord.objects.get().transaction_id < outbox.pruned_up_to()
+
+
 def test_the_status_tells_how_far_behind_it_is(world, shelf, settings, capsys):
     assert (bm25_status().problem, bm25_status().chunks) == ("", Chunk.objects.count())
     delete_documents([Document.objects.first().pk])

@@ -42,7 +42,7 @@ CHUNK = """
 SELECT document_id AS document, connection_id AS connection, text, heading_path, array_to_string(heading_path, E'\n')
        AS headings, title, token_count, content_hash, page_start, page_end, search,
        row_start, row_end, quality, quality_parts, simhash, section_start, section_end, retrieval_chunk.language, hints,
-       minhash, context_line, questions, '' AS asked
+       minhash, context_line, questions, links, triples, '' AS asked
 FROM retrieval_chunk JOIN retrieval_document AS document USING (connection_id)
 WHERE document.id = document_id AND ordinal = 0
 ORDER BY document_id LIMIT 1
@@ -175,7 +175,7 @@ def test_the_first_search_of_a_new_process_is_measured_warmed_up_and_not(story):
 
 
 def test_the_memory_of_process_and_server_is_told(story):
-    assert story.first["rss_bytes"] > 2**25
+    assert story.first["own_bytes"] > 2**25
     assert story.first["server_bytes"] > 2**25
 
 

@@ -45,9 +45,17 @@ def test_measures_are_means_over_the_judged_queries(db, dataset, capsys):
     for measure in ("nDCG@10", "R@2", "R@5", "R@10", "R@100", "RR@10", "AP@100"):
         assert found["measures"][measure] == pytest.approx(0.5)
     # Each leg found q1's document first as well; the only word of q2 stands in no judged document.
-    assert {leg: values["RR@10"] for leg, values in found["legs"].items()} == {"dense": 0.5, "fulltext": 0.5}
+    legs = {leg: values["RR@10"] for leg, values in found["legs"].items()}
+    assert legs == {"dense": 0.5, "fulltext": 0.5, "fused": 0.5}
     assert {"total", "dense", "fulltext", "assemble"} <= set(found["latency_ms"])
     assert set(found["latency_ms"]["total"]) == {"p50", "p95", "p99"}
+
+
+def test_searches_that_fell_back_are_counted(db, dataset, capsys, settings):
+    assert evaluation(dataset, capsys)["degraded"] == 0
+    call_command("evaluate", str(dataset), "--preset", "helix")
+    # This machine keeps no BM25 index.
+    assert "tiny, 2 queries, 2 of them fell back or were cut short" in capsys.readouterr().out
 
 
 def test_the_collection_is_embedded_once(db, dataset, capsys):

@@ -12,25 +12,32 @@ from retrieval.index import graph
 from retrieval.index.graph_writer import fill_graph, forget_graph, graph_status
 from retrieval.index.writer import EncodedChunk, StoredDocument, delete_documents, store_documents
 from retrieval.ingest.types import ChunkDraft
-from retrieval.models import ChunkMentions, Document, DocumentName
+from retrieval.models import ChunkLink, ChunkMentions, Document, DocumentName
 from retrieval.models.document import document_id
 from retrieval.quality import quality_of
 
 
-def put(connection, name, title, *texts, **metadata):
+def put(connection, name, title, *texts, links=(), triples=None, uri="", **metadata):
     """Store a document under its name at the source and return its id."""
     row = Document(
         id=document_id(connection.pk, name),
         connection=connection,
         external_id=name,
         title=title,
+        uri=uri,
         source_type="text",
         byte_size=1,
         metadata=metadata,
         synced_at=timezone.now(),
     )
     chunks = tuple(
-        EncodedChunk(ChunkDraft(place, text, (), 1), content_hash="", simhash=0, quality=quality_of(text), vectors={})
+        EncodedChunk(
+            ChunkDraft(place, text, (), 1, links=tuple(links), triples=triples),
+            content_hash="",
+            simhash=0,
+            quality=quality_of(text),
+            vectors={},
+        )
         for place, text in enumerate(texts)
     )
     store_documents([StoredDocument(row, chunks)], text_search_config="simple")
@@ -41,7 +48,8 @@ def everything():
     """Return every row of the graph, in a fixed order."""
     names = DocumentName.objects.values_list("document_id", "key", "connection_id", "name", "kind", "quality")
     mentions = ChunkMentions.objects.values_list("document_id", "ordinal", "connection_id", "keys", "phrases")
-    return sorted(names), sorted((*row[:3], tuple(row[3]), row[4]) for row in mentions)
+    stated = ChunkLink.objects.values_list("document_id", "ordinal", "connection_id", "kind", "key", "name", "sentence")
+    return sorted(names), sorted((*row[:3], tuple(row[3]), row[4]) for row in mentions), sorted(stated)
 
 
 def leads(seed, *, scope, shared=True):
@@ -49,6 +57,12 @@ def leads(seed, *, scope, shared=True):
     found = graph.subgraph([seed], [], scope=scope, with_shared_names=shared, most=1000)
     named = {name.document_id for name in found.names} - {seed}
     return named, {holder.chunk.document_id for holder in found.holders} - {seed}
+
+
+def states(seed, *, scope):
+    """Return the documents that a seed's links lead to, with their kind and what a reader sees of them."""
+    found = graph.subgraph([seed], [], scope=scope, with_shared_names=False, most=1000).stated
+    return {(it.stated.kind.value, it.target, it.stated.name) for it in found}
 
 
 @pytest.fixture
@@ -103,6 +117,56 @@ def test_neither_end_of_a_link_is_out_of_scope(governed):
     assert graph.hubs([key_of("Zanzibar")], most=1, scope=alice) == {"zanzibar"}
 
 
+def test_a_hyperlink_leads_to_its_document_whichever_came_first(governed, alice):
+    seed = put(governed.runbooks, "a/start.md", "Start", "Read on.", links=[("Read on", "next.md#top")])
+    assert states(seed, scope=alice) == set()
+    target = put(governed.runbooks, "a/next.md", "Something else", "Text.")
+    assert states(seed, scope=alice) == {("hyperlink", target, "Read on")}
+    delete_documents([target])
+    assert states(seed, scope=alice) == set()
+    moved = put(governed.runbooks, "b/next.md", "Something else", "Text.")
+    assert states(seed, scope=alice) == set()
+    put(governed.runbooks, "a/start.md", "Start", "Read on.", links=[("Read on", "../b/next.html")])
+    assert states(seed, scope=alice) == {("hyperlink", moved, "Read on")}
+    delete_documents([seed])
+    assert not ChunkLink.objects.filter(document_id=seed).exists()
+
+
+def test_a_web_address_is_met_in_another_connection(governed, alice):
+    seed = put(governed.runbooks, "page", "Page", "See it.", links=[("it", "https://wiki.example.org/display/Pumps")])
+    target = put(governed.vault, "4711", "Pumps", "Text.", uri="https://wiki.example.org/display/Pumps/")
+    other = put(governed.vault, "4712", "Path", "Text.")
+    put(governed.runbooks, "second", "Second", "See it.", links=[("it", "/4712")])
+    assert states(seed, scope=alice) == {("hyperlink", target, "it")}
+    assert not DocumentName.objects.filter(key=number_of(f"path:{governed.runbooks.pk}:4712"), document_id=other)
+
+
+def test_neither_end_of_a_stated_link_is_out_of_scope(governed):
+    bob, alice = (scope_for(governed.principal(name)) for name in ("bob", "alice"))
+    address = "https://wiki.example.org/hidden"
+    seen = put(governed.runbooks, "seen", "Seen", "See it.", links=[("it", address)], triples=(("X", "met", "Hidden"),))
+    hidden = put(governed.vault, "hidden", "Hidden", "Text.", uri=address, triples=(("Y", "met", "Seen"),))
+    assert {it[1] for it in states(seen, scope=alice)} == {hidden}
+    assert states(seen, scope=bob) == set()
+    assert states(hidden, scope=bob) == set()
+
+
+def test_a_triple_leads_to_the_documents_that_its_ends_name(governed, alice):
+    guy = put(governed.runbooks, "guy", "Guy of Tuscany", "He.", triples=(("Guy of Tuscany", "brother of", "Lambert"),))
+    lambert = put(governed.runbooks, "lambert", "Lambert", "He.")
+    (found,) = (
+        it
+        for it in graph.subgraph([guy], [], scope=alice, with_shared_names=False, most=99).stated
+        if it.target == lambert
+    )
+    assert (found.stated.sentence, found.quality) == ("Guy of Tuscany brother of Lambert", 1.0)
+
+
+def test_an_address_is_no_name_that_a_question_may_hold(governed, alice):
+    page = put(governed.runbooks, "guide/pumps.md", "Pumps", "Text.", uri="https://example.org/guide")
+    assert graph.names([], [page], scope=alice).of_found[page] == ("Pumps",)
+
+
 def test_many_of_one_name_are_not_all_read(governed, alice):
     for number in range(15):
         put(governed.runbooks, f"intro {number}", "Introduction Page", "Nothing.")
@@ -121,8 +185,16 @@ _TEXTS = st.lists(
     min_size=1,
     max_size=3,
 )
-_PUT = st.tuples(st.just("put"), st.sampled_from(_NAMES), _TITLES, _TEXTS)
-_DELETE = st.tuples(st.just("delete"), st.sampled_from(_NAMES), st.none(), st.none())
+_STATED = st.fixed_dictionaries(
+    {},
+    optional={
+        "links": st.lists(st.sampled_from([("there", "lambert"), ("up", "../x"), ("web", "https://example.org/a")])),
+        "triples": st.lists(st.just(("Guy of Tuscany", "met", "Hugh"))),
+        "uri": st.sampled_from(["", "https://example.org/a.html"]),
+    },
+)
+_PUT = st.tuples(st.just("put"), st.sampled_from(_NAMES), _TITLES, _TEXTS, _STATED)
+_DELETE = st.tuples(st.just("delete"), st.sampled_from(_NAMES), st.none(), st.none(), st.none())
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -130,14 +202,14 @@ _DELETE = st.tuples(st.just("delete"), st.sampled_from(_NAMES), st.none(), st.no
 def test_after_any_changes_a_rebuild_finds_the_same(governed, changes):
     connection = governed.runbooks
     delete_documents([document_id(connection.pk, name) for name in _NAMES])
-    for kind, name, title, texts in changes:
+    for kind, name, title, texts, stated in changes:
         if kind == "put":
-            put(connection, name, title, *texts)
+            put(connection, name, title, *texts, **stated)
         else:
             delete_documents([document_id(connection.pk, name)])
     kept = everything()
     forget_graph(connection.pk)
-    assert everything() == ([], [])
+    assert everything() == ([], [], [])
     fill_graph(connection.pk)
     assert everything() == kept
     assert fill_graph(connection.pk) == 0

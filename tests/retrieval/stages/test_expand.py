@@ -14,7 +14,9 @@ from retrieval.helix_config import GraphConfig
 from retrieval.index import graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.query import read_query
-from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse
+from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse, ReadNames
+from retrieval.stages.complete import ReadAhead
+from retrieval.stages.read_names import NamesAhead
 from retrieval.types import SearchState
 
 _PAGES = {
@@ -39,7 +41,7 @@ def pages(governed):
 def search(pages):
     tools = runtime.resources(runtime.encoder())
 
-    def run(question, *, name="bob", depth=1, complete=True, **config):
+    def run(question, *, name="bob", depth=1, complete=True, ahead=False, threads=None, **config):
         state = SearchState(
             query=read_query(question, characters=500),
             scope=scope_for(pages.principal(name)),
@@ -47,13 +49,24 @@ def search(pages):
             now=datetime(2026, 6, 1, tzinfo=UTC),
             top_k=10,
         )
-        state = Embed(tools.encoder)(Analyze("english")(state))
+        graph_config = GraphConfig(**config)
+        names, rest = ReadNames(graph_config, tools.encoder), Complete(FulltextConfig(), tools.index)
+        begin = NamesAhead(names, threads) if threads else None
+        state = Embed(tools.encoder, ahead=begin)(Analyze("english")(state))
         state = Dense(DenseConfig(depth=depth), tools.index)(state)
         state = Fuse(FusionConfig())(Fulltext(FulltextConfig(depth=depth))(state))
-        state = Expand(GraphConfig(**config), tools.index, tools.encoder)(state)
-        return Complete(FulltextConfig(), tools.index)(state) if complete else state
+        if ahead or threads:
+            state = names(state)
+        state = Expand(graph_config, tools.index, names, ReadAhead(rest, threads) if threads else None)(state)
+        return rest(state) if complete else state
 
     return run
+
+
+@pytest.fixture
+def threads():
+    with runtime.DatabaseThreads(2, thread_name_prefix="ahead") as pool:
+        yield pool
 
 
 def titles(state):
@@ -79,6 +92,15 @@ def test_the_parts_sum_to_the_score_and_the_order_is_the_scores(search):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("depth", [1, 10])
+def test_what_is_read_ahead_changes_no_hit(search, threads, depth):
+    question = "When was the brother of Guy of Tuscany dismissed?"
+    ahead, after = search(question, depth=depth, threads=threads), search(question, depth=depth)
+    assert ahead.hits == after.hits
+    assert ahead.asked.rest == "When was the brother of dismissed?"
+
+
 def test_a_rare_shared_name_leads_on(search):
     state = search("When was the brother of Guy of Tuscany dismissed?")
     lift = next(it for hit in state.hits for it in hit.lifts if it.kind == "shared_name")
@@ -89,7 +111,48 @@ def test_a_rare_shared_name_leads_on(search):
 def test_a_wrong_letter_is_forgiven_among_what_was_found(search):
     state = search("When was the brother of Guuy of Tuscny dismissed?", depth=10)
     assert "named" in {lift.kind for hit in state.hits for lift in hit.lifts if hit.chunk.title == "Guy of Tuscany"}
-    assert "1 of them misspelled" in state.notes[-1].text
+    found, spelling = state.notes[-2:]
+    assert "1 of them misspelled" in found.text
+    assert (spelling.code, spelling.text) == ("spelling", "Read “Guuy of Tuscny” as “Guy of Tuscany”.")
+
+
+def test_a_name_that_stands_there_as_it_is_was_not_read_as_another(search):
+    assert "spelling" not in {note.code for note in search("when was GUY OF TUSCANY born", depth=10).notes}
+    assert "spelling" not in {note.code for note in search("When was Guy of Tuscany born?", depth=10).notes}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When was the brother of Guy of Tuscany dismissed?",
+        "When was the brother of Guuy of Tuscny dismissed?",
+        "Did Guy of Tuscany know Lambert of Spoleto?",
+        "which walls are old",
+        "Lambert of Spoleto",
+    ],
+)
+def test_names_that_were_read_ahead_lift_the_same(search, question):
+    alone, ahead = search(question, depth=10), search(question, depth=10, ahead=True)
+    assert ahead.hits == alone.hits
+    assert ahead.notes == alone.notes
+
+
+def test_what_was_embedded_ahead_is_not_embedded_again(search, monkeypatch):
+    question = "When was the brother of Guy of Tuscany dismissed?"
+    texts = []
+    encode = ReadNames.encoded
+    monkeypatch.setattr(ReadNames, "encoded", lambda *given: texts.append(given[1]) or encode(*given))
+    assert titles(search(question, ahead=True))[:2] == ["Guy of Tuscany", "Lambert of Spoleto"]
+    assert texts == ["When was the brother of dismissed?"]
+
+
+def test_of_many_documents_with_one_name_the_one_that_was_found_counts(search, pages):
+    for number in range(25):
+        (pages.root / "runbooks" / f"many{number}.md").write_text(f"# Guy of Spoleto\n\nA count, {number}x{number}.\n")
+    sync_connection(pages.runbooks)
+    for ahead in (False, True):
+        first = search("Who is Guy of Spoleto, 24x24?", depth=30, ahead=ahead).hits[0]
+        assert "24x24" in first.chunk.text
 
 
 def test_a_second_hop_is_followed_where_it_is_asked_for(search, pages):
@@ -101,6 +164,34 @@ def test_a_second_hop_is_followed_where_it_is_asked_for(search, pages):
     state = search(question, hops=2)
     (hit,) = (it for it in state.hits if it.chunk.title == "Ageltrude Benevento")
     assert hit.lifts[0].sentence == "A friend of Ageltrude Benevento."
+
+
+def test_where_an_author_links_to_is_followed(search, pages):
+    guide = "# Castle guide\n\nThe walls are old. See [the other page](notes/ferries.md#times) for boats.\n"
+    (pages.root / "runbooks" / "rome.md").write_text(guide)
+    (pages.root / "runbooks" / "notes").mkdir()
+    (pages.root / "runbooks" / "notes" / "ferries.md").write_text("# Timetable\n\nAt dawn and at noon.\n")
+    sync_connection(pages.runbooks)
+    state = search("which walls are old")
+    (hit,) = (it for it in state.hits if it.chunk.title == "Timetable")
+    (lift,) = hit.lifts
+    assert (lift.kind, lift.name) == ("hyperlink", "the other page")
+    assert lift.sentence == "See the other page for boats."
+    assert "Timetable" not in titles(search("which walls are old", name="charlie"))
+
+
+def test_what_stands_beside_a_hit_is_lifted_where_it_is_asked_for(search, pages):
+    sections = "\n\n".join(f"## Part {n}\n\n{' '.join(f'word{n}x{m}' for m in range(400))}" for n in range(3))
+    (pages.root / "runbooks" / "long.md").write_text(f"# Long page\n\n{sections}\n")
+    sync_connection(pages.runbooks)
+    assert {hit.chunk_id.ordinal for hit in search("word1x7").hits if hit.chunk.title == "Long page"} == {1}
+    hits = search("word1x7", next_share=0.2).hits
+    beside = {hit.chunk_id.ordinal: hit.lifts for hit in hits if hit.chunk.title == "Long page"}
+    assert {ordinal: [lift.kind for lift in lifts] for ordinal, lifts in beside.items()} == {
+        0: ["next"],
+        1: [],
+        2: ["next"],
+    }
 
 
 def test_a_question_that_names_nothing_follows_no_shared_name(search):
@@ -136,4 +227,4 @@ def test_without_time_or_a_model_the_pool_stays(search, monkeypatch, error, code
 def test_without_a_vector_the_pool_stays(search):
     tools = runtime.resources(runtime.encoder())
     state = replace(search("old walls", complete=False), vector=None)
-    assert Expand(GraphConfig(), tools.index, tools.encoder)(state) is state
+    assert Expand(GraphConfig(), tools.index, ReadNames(GraphConfig(), tools.encoder))(state) is state

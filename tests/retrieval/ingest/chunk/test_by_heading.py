@@ -1,6 +1,7 @@
 from itertools import pairwise
 
-from retrieval.ingest.types import ChunkLimits
+from retrieval.ingest.chunk import chunk
+from retrieval.ingest.types import Block, BlockKind, ChunkLimits, Hyperlink, ParsedDocument
 
 
 def paths(drafts):
@@ -173,3 +174,11 @@ def test_a_paragraph_dressed_as_a_heading_is_text(chunks, some_words):
 def test_levels_may_be_skipped(chunks, some_words):
     drafts = chunks((3, "Deep"), ("paragraph", some_words(35)), (1, "Top"), (3, "Under"), ("paragraph", some_words(35)))
     assert paths(drafts) == [("Deep",), ("Top", "Under")]
+
+
+def test_a_chunk_has_the_links_whose_texts_stand_in_it(counter, some_words):
+    links = (Hyperlink("w3 w4", "a.md"), Hyperlink("w90", "b.md"), Hyperlink("elsewhere", "c.md"))
+    long = Block(BlockKind.PARAGRAPH, some_words(100), links=links)
+    drafts = chunk(ParsedDocument("Title", (long,), "markdown"), counter, ChunkLimits(target=40, most=60, overlap=6))
+    assert [link.target for link in drafts[0].links] == ["a.md"]
+    assert [link.target for link in drafts[-1].links] == ["b.md"]

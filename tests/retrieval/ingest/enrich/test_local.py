@@ -62,7 +62,10 @@ def test_the_language_model_is_asked_for_the_context_alone(works, writer, model)
 
 
 def test_what_nobody_can_write_is_left_out(works, writer):
-    assert (asked_for(asking(works, "both")), writable()) == (Wants(), Wants(context=False))
+    assert (asked_for(asking(works, "both")), writable()) == (
+        Wants(triples=False),
+        Wants(context=False, triples=False),
+    )
     assert enrich(works).enriched == 2
     assert not estimate_pass(works).chunks
     with pytest.raises(ConfigError):

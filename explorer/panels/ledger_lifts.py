@@ -1,0 +1,44 @@
+"""Why the graph lifted a hit, in words: by which name or link, from which hit, in which sentence."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from retrieval.types import ChunkId, Hit, Lift
+
+_ELSEWHERE: Final = "a passage that is not shown"
+_MOST_CHARACTERS: Final = 200
+#: What is said of a lift; {source} is the hit that it comes from.
+_WORDS: Final[Mapping[str, str]] = {
+    "named": "named in the question",
+    "link": "linked by name from {source}",
+    "shared_name": "shares a rare name with {source}",
+    "hyperlink": "linked from {source}",
+    "triple": "told of in {source}",
+    "next": "next to {source}",
+    "section": "in the section of {source}",
+}
+
+
+def lift_facts(hit: Hit, hits: Sequence[Hit]) -> tuple[str, ...]:
+    """Return a clause for each lift of a hit; `hits` are those shown, in order, by whose place a source is told."""
+    if not hit.lifts:
+        return ("no link from what was found, and not named",)
+    places = {shown.chunk_id: f"#{place}" for place, shown in enumerate(hits, start=1)}
+    return tuple(_told(lift, places) for lift in hit.lifts)
+
+
+def _told(lift: Lift, places: Mapping[ChunkId, str]) -> str:
+    source = _ELSEWHERE if lift.source is None else places.get(lift.source, _ELSEWHERE)
+    words = _WORDS.get(lift.kind, lift.kind.replace("_", " ")).format(source=source)
+    name = f" {_quoted(lift.name)}" if lift.name else ""
+    sentence = f" by: {_quoted(lift.sentence)}" if lift.sentence and lift.sentence != lift.name else ""
+    return f"{words}{name}{sentence} {lift.amount:+.3f}"
+
+
+def _quoted(text: str) -> str:
+    short = (
+        text
+        if len(text) <= _MOST_CHARACTERS
+        else f"{text[:_MOST_CHARACTERS].rpartition(' ')[0]} \N{HORIZONTAL ELLIPSIS}"
+    )
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{short}\N{RIGHT DOUBLE QUOTATION MARK}"

@@ -1,0 +1,33 @@
+"""A short text by a language model, within limits, its use noted."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from time import perf_counter
+
+from retrieval.generate.model_provider import ModelProvider
+from retrieval.generate.types import Message, TokenUsage
+
+
+async def written(provider: ModelProvider, messages: Sequence[Message], *, seconds: float, longest: int) -> str:
+    """Return what the model writes, at most a little more than `longest` characters, and note what it used.
+
+    Raises TimeoutError after so many seconds, and AnswerError.
+    """
+    started, text, usage = perf_counter(), "", None
+    try:
+        async with asyncio.timeout(seconds), aclosing(provider.client.stream(messages)) as pieces:
+            async for piece in pieces:
+                text, usage = text + piece.text, piece.usage or usage
+                if len(text) > longest:
+                    break
+    finally:
+        if text:
+            counted = usage or await _counted(provider, messages, text)
+            await asyncio.shield(provider.spend(counted, perf_counter() - started))
+    return text
+
+
+async def _counted(provider: ModelProvider, messages: Sequence[Message], text: str) -> TokenUsage:
+    *read, answered = await asyncio.to_thread(provider.count, [*(it["content"] for it in messages), text])
+    return TokenUsage(sum(read), answered, is_estimated=True)

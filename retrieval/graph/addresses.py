@@ -1,0 +1,84 @@
+"""The addresses by which links mean a document, and those that a link means: both ends meet in one form. Pure."""
+
+import posixpath
+import unicodedata
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+
+_WEB: Final = frozenset({"http", "https"})
+#: What one page is called by here and by what was published of it there.
+_PAGE_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".xhtml", ".rst"})
+#: Pages that stand for their folder.
+_FOLDER_PAGES: Final = frozenset({"index", "readme", "default"})
+_MOST_CHARACTERS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a document stands: in its connection, and on the web."""
+
+    connection_id: int
+    #: What its source calls it: a path where the source has paths.
+    path: str
+    #: Empty where nobody can open it.
+    uri: str
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses by which links mean the document."""
+        return _addresses(self.connection_id, self.path, self.uri)
+
+    def targets(self, target: str) -> tuple[str, ...]:
+        """Return the addresses that a link in this document may mean; none for one that leads nowhere else.
+
+        A relative one is read from where the document stands, in its connection and on the web.
+        """
+        try:
+            parts = urlsplit(target.strip().replace("\\", "/"))
+            is_elsewhere = bool(parts.scheme or parts.netloc)
+            if not (parts.path or is_elsewhere) or (parts.scheme and parts.scheme not in _WEB):
+                return ()
+            path = "" if is_elsewhere else _joined(self.path, unquote(parts.path))
+            return _addresses(self.connection_id, path, urljoin(self.uri, parts.geturl()))
+        except ValueError:
+            return ()
+
+
+def _addresses(connection_id: int, path: str, uri: str) -> tuple[str, ...]:
+    try:
+        parts = urlsplit(uri)
+        web = _web(parts) if parts.scheme in _WEB and parts.hostname else ""
+    except ValueError:
+        web = ""
+    local = f"path:{connection_id}:{_plain(path)}" if path and "://" not in path else ""
+    return tuple(address for address in (local, web) if address and len(address) <= _MOST_CHARACTERS)
+
+
+def _web(parts: SplitResult) -> str:
+    """Return a web address without what does not tell pages apart: scheme, usual port, "www.", fragment."""
+    host = (parts.hostname or "").removeprefix("www.")
+    port = f":{parts.port}" if parts.port not in {None, 80, 443} else ""
+    query = f"?{parts.query}" if parts.query else ""
+    return f"//{host}{port}/{_plain(unquote(parts.path))}{query}"
+
+
+def _joined(path: str, target: str) -> str:
+    """Return a target's path from its connection's root; empty where it leads out of it."""
+    if target.startswith("/"):
+        return target
+    joined = posixpath.normpath(posixpath.join(posixpath.dirname(path.replace("\\", "/")), target))
+    return "" if joined.split("/")[0] == ".." else joined
+
+
+def _plain(path: str) -> str:
+    """Return a path without the suffix of a page, and the folder's for a page that stands for its folder.
+
+    Generators of sites leave away the underscore before the names of their own folders and pages.
+    """
+    whole = posixpath.normpath("/" + unicodedata.normalize("NFC", path.replace("\\", "/")).lstrip("/"))
+    whole = whole.replace("/_", "/")
+    stem, suffix = posixpath.splitext(whole)
+    plain = stem if suffix.lower() in _PAGE_SUFFIXES else whole
+    folder, name = posixpath.split(plain)
+    return (folder if name.lower() in _FOLDER_PAGES else plain).strip("/")

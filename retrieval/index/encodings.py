@@ -1,0 +1,122 @@
+"""Writing what optional models make of chunks: sparse vectors, and the vectors of tokens."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from retrieval.encoders.sparse import SparseVector
+from retrieval.encoders.token_vectors import TokenVectors
+from retrieval.index.statements import statement
+
+_UNENCODED: Final = statement("unencoded")
+_INSERT: Final = {"sparse": statement("insert_sparse"), "tokens": statement("insert_tokens")}
+_CREATE_HNSW: Final = statement("create_hnsw_sparse")
+_REMOVE: Final = "DELETE FROM {table} WHERE document_id = ANY(%s)"
+_DROP: Final = "DELETE FROM {table} WHERE connection_id = %s"
+_COUNT: Final = "SELECT count(*) FROM {table} WHERE connection_id = %s AND model_key = %s"
+_FIRST: Final = UUID(int=0)
+
+
+class Encodings(StrEnum):
+    """Kinds of what is made of chunks."""
+
+    SPARSE = "sparse"
+    TOKENS = "tokens"
+
+    @property
+    def table(self) -> str:
+        """Where they are kept."""
+        return {"sparse": "retrieval_sparseembedding", "tokens": "retrieval_tokenembedding"}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Unencoded:
+    """A chunk without an encoding, and what one is made of."""
+
+    document_id: UUID
+    ordinal: int
+    content_hash: str
+    title: str
+    heading_path: Sequence[str]
+    text: str
+
+
+def unencoded(kind: Encodings, *, connection_id: int, model_key: int, at_once: int) -> Iterator[list[Unencoded]]:
+    """Yield a connection's chunks without an encoding by the model, so many at once; each stands in one batch."""
+    sql = _UNENCODED.replace("{table}", kind.table)
+    document, ordinal = _FIRST, -1
+    while True:
+        parameters: dict[str, Any] = {
+            "connection": connection_id,
+            "model": model_key,
+            "document": document,
+            "ordinal": ordinal,
+            "most": at_once,
+        }
+        with connection.cursor() as cursor:
+            cursor.execute(sql, parameters)
+            found = [Unencoded(*row) for row in cursor.fetchall()]
+        if not found:
+            return
+        yield found
+        document, ordinal = found[-1].document_id, found[-1].ordinal
+
+
+def store_encodings(
+    kind: Encodings,
+    chunks: Sequence[Unencoded],
+    made: Sequence[SparseVector | TokenVectors],
+    *,
+    model_key: int,
+) -> int:
+    """Store encodings in one transaction and return how many; chunks that changed or went meanwhile are left out."""
+    rows: list[dict[str, Any]] = [
+        {"document": it.document_id, "ordinal": it.ordinal, "content_hash": it.content_hash, "model": model_key}
+        | _columns(encoding)
+        for it, encoding in zip(chunks, made, strict=True)
+    ]
+    ids = sorted({it.document_id for it in chunks})
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [ids])
+        cursor.executemany(_INSERT[kind], rows)
+        return int(cursor.rowcount)
+
+
+def create_sparse_index(*, model_key: int, dim: int) -> None:
+    """Create the HNSW index over a model's sparse vectors unless it is there."""
+    with connection.cursor() as cursor:
+        # Asked first, as even a CREATE that has nothing to do waits for everybody who writes to the table.
+        cursor.execute("SELECT to_regclass(%s) IS NULL", [f"retrieval_sparse_hnsw_{int(model_key)}"])
+        if cursor.fetchone()[0]:
+            cursor.execute(_CREATE_HNSW % {"model": int(model_key), "dim": int(dim)})
+
+
+def remove_encodings(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    """Delete everything that was made of documents' chunks."""
+    for kind in Encodings:
+        cursor.execute(_REMOVE.replace("{table}", kind.table), [list(ids)])
+
+
+def drop_encodings(kind: Encodings, connection_id: int) -> int:
+    """Delete a connection's encodings of a kind and return how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DROP.replace("{table}", kind.table), [connection_id])
+        return int(cursor.rowcount)
+
+
+def count_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> int:
+    """Return how many chunks of a connection have an encoding by the model."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT.replace("{table}", kind.table), [connection_id, model_key])
+        return int(cursor.fetchone()[0])
+
+
+def _columns(encoding: SparseVector | TokenVectors) -> dict[str, Any]:
+    if isinstance(encoding, SparseVector):
+        return {"vector": encoding.to_text()}
+    steps, scales = encoding.to_bytes()
+    return {"steps": steps, "scales": scales}

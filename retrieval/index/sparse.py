@@ -1,0 +1,74 @@
+"""The sparse leg's reads: chunks by the inner product of learned sparse vectors, always in scope."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from corecube.scope import AccessScope
+from retrieval.encoders.sparse import SparseVector
+from retrieval.index.filters import filtered
+from retrieval.index.reading import read
+from retrieval.index.statements import statement
+from retrieval.index.store import ONLY_THE_HNSW_INDEX
+from retrieval.types import ChunkId, Hit, Ranking, RequestFilter, ScoreType
+
+_EXACT: Final = statement("sparse_exact")
+_HNSW: Final = statement("sparse_hnsw")
+#: The longest search list that pgvector takes.
+_MOST_EF_SEARCH: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SparseLook:
+    """What a sparse search compares, and within what."""
+
+    vector: SparseVector
+    scope: AccessScope
+    #: `retrieval.encodings.key_of` the model that made the vector.
+    model_key: int
+    depth: int
+    timeout_seconds: float
+    kept: RequestFilter = RequestFilter()  # noqa: RUF009 -- frozen
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What every statement takes."""
+        return {
+            "vector": self.vector.to_text(),
+            "dim": self.vector.dim,
+            "model": self.model_key,
+            "scope": self.scope.connection_ids,
+            "depth": self.depth,
+        }
+
+
+def sparse_exact(look: SparseLook) -> Ranking:
+    """Return the chunks in scope with the highest inner product above 0, found by comparing all of them."""
+    sql, parameters = filtered(_EXACT, look.parameters, look.kept)
+    return _ranking(read(sql, parameters, timeout_seconds=look.timeout_seconds))
+
+
+def sparse_hnsw(look: SparseLook, *, ef_search: int) -> Ranking:
+    """Return about the chunks in scope with the highest inner product above 0, by the HNSW index (iterative scan)."""
+    candidates = min(2 * look.depth, _MOST_EF_SEARCH)
+    settings = {
+        "hnsw.ef_search": str(min(max(ef_search, candidates), _MOST_EF_SEARCH)),
+        "hnsw.iterative_scan": "relaxed_order",
+        **ONLY_THE_HNSW_INDEX,
+    }
+    sql, parameters = filtered(_HNSW, {**look.parameters, "candidates": candidates}, look.kept)
+    rows = read(sql, parameters, timeout_seconds=look.timeout_seconds, settings=settings)
+    found = (hit for hit in _ranking(rows) if hit.score > 0)
+    return tuple(sorted(found, key=lambda hit: (-hit.score, hit.chunk_id)))[: look.depth]
+
+
+def _ranking(rows: Sequence[Mapping[str, Any]]) -> Ranking:
+    return tuple(
+        Hit(
+            ChunkId(row["document_id"], row["ordinal"]),
+            float(row["score"]),
+            ScoreType.SPARSE,
+            signals={ScoreType.SPARSE.value: float(row["score"])},
+        )
+        for row in rows
+    )

@@ -1,0 +1,11 @@
+-- The chunks in scope whose sparse vectors have the highest inner product with the query's, by comparing every one.
+WITH compared AS MATERIALIZED (
+    SELECT document_id, ordinal, -(vector <#> %(vector)s::sparsevec) AS score
+    FROM retrieval_sparseembedding
+    WHERE model_key = %(model)s AND connection_id = ANY(%(scope)s)
+)
+SELECT document_id, ordinal, score
+FROM compared
+WHERE score > 0
+ORDER BY score DESC, document_id, ordinal
+LIMIT %(depth)s

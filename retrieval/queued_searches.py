@@ -1,0 +1,160 @@
+"""Searches in the slower tier: asked for, run by a worker with other ways to put the question, and fetched.
+
+The rows say what is to be done. A language model is asked here, before the search, and never within it; what it may be
+asked with is decided anew when its turn comes.
+"""
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
+from corecube.models import ApiKey
+from retrieval.generate.expansion import expander, variants_of
+from retrieval.models import QueuedSearch, SearchRecord
+from retrieval.pipeline import HYBRID
+from retrieval.presets import preset_named
+from retrieval.services import SearchOutcome, SearchRequest, checked_query, search
+
+logger = logging.getLogger(__name__)
+
+#: The preset that this tier is for.
+PRESET: Final = "helix"
+#: Searches of one person that wait or run, at most.
+_MOST_OPEN: Final = 20
+#: A worker that says nothing for so long is lost; another one runs its search again.
+_LOST: Final = timedelta(minutes=5)
+#: What came of a search is kept for so long; its record may stay longer.
+_KEPT: Final = timedelta(days=7)
+_Status = QueuedSearch.Status
+_OPEN: Final = (_Status.QUEUED, _Status.RUNNING)
+
+
+def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearch:
+    """Store a search to be run, and return it; whoever calls this wakes a worker.
+
+    Raises NoLanguageModelError where no language model may be asked, InvalidRequestError for another preset or for what
+    this tier has not, ConflictError for too many that wait, and what `search` raises of the request.
+    """
+    text = checked_query(request.text)
+    if preset_named(request.preset).name != PRESET or request.mode != HYBRID or request.draft:
+        raise InvalidRequestError(f"This tier is for the whole live preset {PRESET!r}.")
+    if not principal.may_use(PRESET):
+        raise NotPermittedError("This API key may not use that preset.")
+    preset_named(PRESET).defaults.with_overrides(request.overrides)
+    expander(principal, scope_for(principal, request.narrowing))
+    own = QueuedSearch.objects.filter(user=principal.user, status__in=_OPEN)
+    if own.count() >= _MOST_OPEN:
+        raise ConflictError(f"{_MOST_OPEN} of your searches wait already.")
+    asked = {
+        "top_k": request.top_k,
+        "include": list(request.narrowing.include),
+        "exclude": list(request.narrowing.exclude),
+        "overrides": dict(request.overrides),
+        "surface": request.surface.value,
+    }
+    return QueuedSearch.objects.create(
+        user=principal.user, actor=principal.actor, key=principal.key, text=text, request=asked
+    )
+
+
+def run_queued() -> int:
+    """Run the searches that wait, one after the other, and return how many there were."""
+    ran = 0
+    while job := _claimed():
+        _run(job)
+        ran += 1
+    return ran
+
+
+def queued_of(search_id: UUID, principal: Principal) -> QueuedSearch:
+    """Return a principal's queued search; raise NotFoundError for one that is not theirs."""
+    found = QueuedSearch.objects.filter(pk=search_id, user=principal.user, actor=principal.actor).first()
+    if found is None:
+        raise NotFoundError("You have no queued search with that id.")
+    return found
+
+
+def take_up_lost() -> None:
+    """Let searches wait again whose worker was lost."""
+    QueuedSearch.objects.filter(status=_Status.RUNNING, started_at__lt=timezone.now() - _LOST).update(
+        status=_Status.QUEUED
+    )
+
+
+def are_waiting() -> bool:
+    """Return whether searches wait for a worker."""
+    return QueuedSearch.objects.filter(status=_Status.QUEUED).exists()
+
+
+def forget_finished() -> int:
+    """Delete what ended a week ago and return how many went; records of searches are kept as long as all others."""
+    old = Q(finished_at__lt=timezone.now() - _KEPT)
+    return QueuedSearch.objects.filter(old).delete()[0]
+
+
+def _claimed() -> QueuedSearch | None:
+    """Return the search that has waited longest, marked as running; None where none waits that others have not."""
+    with transaction.atomic():
+        waiting = QueuedSearch.objects.filter(status=_Status.QUEUED).order_by("at")
+        job = waiting.select_for_update(skip_locked=True, of=("self",)).first()
+        if job is not None:
+            job.status, job.started_at = _Status.RUNNING, timezone.now()
+            job.save(update_fields=["status", "started_at"])
+    return job
+
+
+def _run(job: QueuedSearch) -> None:
+    try:
+        outcome, variants = _searched(job)
+    except (CoreCubeError, TimeoutError) as error:
+        code = error.code if isinstance(error, CoreCubeError) else "answer_timeout"
+        message = str(error) if isinstance(error, CoreCubeError) else "The language model took too long."
+        _ended(job, status=_Status.FAILED, code=code, message=message)
+        logger.info("queued_search.failed id=%s code=%s", job.pk, code)
+    except Exception:
+        _ended(job, status=_Status.FAILED, code=CoreCubeError.code, message=str(CoreCubeError()))
+        logger.exception("queued_search.broken id=%s", job.pk)
+    else:
+        kept = list(variants) if settings.CORECUBE_KEEP_QUERY_TEXT else []
+        _ended(job, status=_Status.DONE, record_id=outcome.id, variants=kept)
+        logger.info("queued_search.done id=%s variants=%d", job.pk, len(variants))
+
+
+def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
+    """Return what a queued search finds as its asker may search now, and the other ways it was put."""
+    asked = job.request
+    principal = _principal(job)
+    request = SearchRequest(
+        text=job.text,
+        preset=PRESET,
+        top_k=asked["top_k"],
+        narrowing=ScopeRequest(tuple(asked["include"]), tuple(asked["exclude"])),
+        overrides=asked["overrides"],
+        surface=SearchRecord.Surface(asked["surface"]),
+    )
+    provider = expander(principal, scope_for(principal, request.narrowing))
+    variants = variants_of(job.text, provider)
+    return search(replace(request, variants=variants), principal=principal), variants
+
+
+def _principal(job: QueuedSearch) -> Principal:
+    """Return who asked; raise NotPermittedError where they, or their key, may no longer ask anything."""
+    if not job.user.is_active or (job.actor is not None and not job.actor.is_admin):
+        raise NotPermittedError("Whoever asked this may not search any more.")
+    if job.key_id is not None and not ApiKey.objects.usable().filter(pk=job.key_id).exists():
+        raise NotPermittedError("The API key of this search can no longer be used.")
+    return Principal(job.user, job.key, job.actor)
+
+
+def _ended(job: QueuedSearch, **changes: object) -> None:
+    """Store how a search ended; its text goes, as its record keeps it where it is to be kept."""
+    QueuedSearch.objects.filter(pk=job.pk).update(text="", finished_at=timezone.now(), **changes)

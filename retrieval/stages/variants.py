@@ -1,0 +1,75 @@
+"""Other ways to put the question, searched beside it. They are texts by now: whoever wrote them is not asked again."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.errors import PipelineError
+from retrieval.pipeline import Legs, Pipeline, Stage
+from retrieval.query import read_query
+from retrieval.signals import VARIANTS
+from retrieval.types import Note, Ranking, SearchState
+
+#: What is read anew of another text before legs can search for it.
+_READING = frozenset({"terms", "vector"})
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Runs the legs for each of some texts, and adds their rankings to the question's own, to be fused with them."""
+
+    texts: tuple[str, ...]
+    #: The pipeline's own stages that read a text, and those that search for it.
+    reading: tuple[Stage, ...]
+    legs: Legs
+    #: The part of a text that retrieval reads.
+    characters: int
+
+    name: ClassVar[str] = "variants"
+    needs: ClassVar[frozenset[str]] = frozenset({"rankings", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the rankings of every text: "dense_2" is what `dense` found for the first of them.
+
+        As many texts are searched for as there is time.
+        """
+        rankings, searched = dict(state.rankings), 0
+        for number, text in enumerate(self.texts, start=2):
+            if state.deadline.is_soft:
+                break
+            found = self._searched(text, state)
+            rankings |= {f"{leg}_{number}": ranking for leg, ranking in found.items()}
+            searched += 1
+        note = Note("variants", f"Searched {searched} of {len(self.texts)} other ways to put it: {self._told()}")
+        return replace(state, rankings=rankings, notes=(*state.notes, note))
+
+    def _searched(self, text: str, state: SearchState) -> dict[str, Ranking]:
+        own = replace(state, query=read_query(text, characters=self.characters), rankings={}, vector=None)
+        for stage in self.reading:
+            own = stage(own)
+        return {leg: _marked(ranking) for leg, ranking in self.legs(own).rankings.items()}
+
+    def _told(self) -> str:
+        return "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{it}\N{RIGHT DOUBLE QUOTATION MARK}" for it in self.texts)
+
+
+def _marked(ranking: Ranking) -> Ranking:
+    """Return a ranking whose hits say that another text found them; their scores are those of that text, and go."""
+    return tuple(replace(hit, signals={VARIANTS: 1.0}) for hit in ranking)
+
+
+def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int) -> Pipeline:
+    """Return the pipeline that searches for these texts too, behind its legs; as it is without any.
+
+    Raises PipelineError for a pipeline without legs.
+    """
+    if not texts:
+        return pipeline
+    place = next((place for place, stage in enumerate(pipeline.stages) if isinstance(stage, Legs)), None)
+    if place is None:
+        raise PipelineError("There are no legs that could search for other texts.")
+    before, legs, after = pipeline.stages[:place], pipeline.stages[place], pipeline.stages[place + 1 :]
+    reading = tuple(stage for stage in before if stage.gives <= _READING)
+    assert isinstance(legs, Legs)  # noqa: S101 -- what `place` was found by
+    return Pipeline((*before, legs, Variants(texts, reading, legs, characters), *after))

@@ -1,0 +1,118 @@
+"""What a request leaves of its scope, as text: in stored traces, and in addresses that ask the same again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from corecube.errors import InvalidRequestError
+from retrieval.metadata_conditions import OPERATORS, Condition, Conditions, Value
+from retrieval.types import MemoryType, RequestFilter
+
+#: Characters of a filter in an address, and conditions in it.
+_MOST_CHARACTERS: Final = 4000
+_MOST_CONDITIONS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFilter:
+    """The filter and the conditions of a request, before the conditions were looked up."""
+
+    filter: RequestFilter = field(default_factory=RequestFilter)
+    conditions: Conditions | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether it leaves anything out."""
+        return bool(self.filter) or self.conditions is not None
+
+    @property
+    def text(self) -> str:
+        """How an address holds it; empty where it leaves nothing out."""
+        return json.dumps(filter_json(self), separators=(",", ":"), ensure_ascii=False) if self else ""
+
+
+def filter_json(asked: AskedFilter, *, keep_words: bool = True) -> dict[str, Any]:
+    """Return what a request leaves as JSON, only what it says; without `keep_words` neither its project nor conditions.
+
+    The project and the values of conditions are words of whoever asks.
+    """
+    kept = asked.filter
+    found: dict[str, Any] = {
+        "since": kept.since.isoformat() if kept.since else None,
+        "until": kept.until.isoformat() if kept.until else None,
+        "project": kept.project if keep_words else "",
+        "memory_types": sorted(kept.memory_types),
+        "conditions": _conditions_json(asked.conditions) if keep_words else None,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def filter_of(stored: Mapping[str, Any]) -> AskedFilter:
+    """Return what `filter_json` made the JSON of; raise InvalidRequestError for anything else."""
+    try:
+        kept = RequestFilter(
+            since=_moment(stored.get("since")),
+            until=_moment(stored.get("until")),
+            project=_text(stored.get("project", "")),
+            memory_types=frozenset(MemoryType(name) for name in stored.get("memory_types", ())),
+        )
+        return AskedFilter(kept, _conditions(stored.get("conditions")))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidRequestError("The filter in the address is none that a search was made with.") from error
+
+
+def read_filter(text: str) -> AskedFilter:
+    """Return the filter that an address holds; nothing for an empty text. Raises InvalidRequestError."""
+    if not text:
+        return AskedFilter()
+    try:
+        stored = json.loads(text) if len(text) <= _MOST_CHARACTERS else None
+    except (ValueError, RecursionError):
+        stored = None
+    if not isinstance(stored, dict):
+        raise InvalidRequestError("The filter in the address is none that a search was made with.")
+    return filter_of(stored)
+
+
+def _conditions_json(conditions: Conditions | None) -> dict[str, Any] | None:
+    if conditions is None:
+        return None
+    each = [[list(it.names), it.operator, _value_json(it.value)] for it in conditions.each]
+    return {"all_of": conditions.all_of, "each": each}
+
+
+def _value_json(value: Value) -> str | float | list[str] | None:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _conditions(stored: Mapping[str, Any] | None) -> Conditions | None:
+    if stored is None:
+        return None
+    each = tuple(_condition(*it) for it in stored["each"][:_MOST_CONDITIONS])
+    return Conditions(each, all_of=bool(stored["all_of"]))
+
+
+def _condition(names: Sequence[str], operator: str, value: object) -> Condition:
+    if operator not in OPERATORS:
+        raise ValueError(operator)
+    return Condition(tuple(map(_text, names)), operator, _value(value))
+
+
+def _value(value: object) -> Value:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return tuple(map(_text, value))
+    return float(value)  # type: ignore[arg-type]
+
+
+def _moment(text: str | None) -> datetime | None:
+    found = datetime.fromisoformat(text) if text else None
+    return found.replace(tzinfo=UTC) if found and found.tzinfo is None else found
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value

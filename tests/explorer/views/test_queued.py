@@ -1,0 +1,107 @@
+"""Searching in other words: offered where it can be had, waited for, and nobody else's business."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from retrieval.models import LanguageModel, QueuedSearch, RoutingRule
+from retrieval.queued_searches import run_queued
+from tests.fake_llm import FakeLLM, Fault
+
+ASKED = "How do I undo a deployment?"
+
+
+@pytest.fixture
+def browse(people):
+    def client(name):
+        signed_in = Client()
+        signed_in.force_login(people[name])
+        return signed_in
+
+    return client
+
+
+@pytest.fixture
+def fake():
+    with FakeLLM() as running:
+        running.says(json.dumps({"questions": ["roll back the release"]}))
+        yield running
+
+
+@pytest.fixture
+def model(world, fake):
+    return LanguageModel.objects.create(
+        slug="m", name="M", base_url=fake.url, model="fake-small", is_default=True, max_retries=0
+    )
+
+
+def page(response):
+    return response.content.decode()
+
+
+@pytest.mark.usefixtures("world")
+def test_it_is_offered_for_its_preset_where_there_is_a_language_model(browse):
+    bob = browse("bob")
+    asked = {"q": "rollback", "preset": "helix"}
+    assert "Search in other words" not in page(bob.get("/", asked))
+    LanguageModel.objects.create(slug="m", name="M", base_url="http://127.0.0.1:1/v1", model="m", is_default=True)
+    assert "Search in other words" in page(bob.get("/", asked))
+    assert "Search in other words" not in page(bob.get("/", {"q": "rollback"}))
+    assert "Search in other words" not in page(bob.get("/", {**asked, "mode": "dense"}))
+
+
+@pytest.mark.usefixtures("model")
+class TestWaiting:
+    def test_it_waits_and_leads_to_what_was_found(self, browse):
+        bob = browse("bob")
+        sent = bob.post("/queued/", {"q": ASKED, "without": "vault"})
+        job = QueuedSearch.objects.get()
+        assert (sent.status_code, sent.url) == (302, f"/queued/{job.pk}/")
+        assert job.request["exclude"] == []
+        waiting = bob.get(sent.url)
+        assert "It waits for a worker" in page(waiting)
+        assert 'hx-trigger="every 2s"' in page(waiting)
+        run_queued()
+        job.refresh_from_db()
+        done = bob.get(sent.url)
+        assert f'href="/log/{job.record_id}/"' in page(done)
+        assert "hx-trigger" not in page(done)
+        swapped = bob.get(sent.url, headers={"HX-Request": "true"})
+        assert swapped["HX-Redirect"] == f"/log/{job.record_id}/"
+        assert "Rolling back" in page(bob.get(f"/log/{job.record_id}/"))
+
+    def test_what_failed_says_why(self, browse, fake):
+        fake.fault = Fault.ERROR
+        bob = browse("bob")
+        address = bob.post("/queued/", {"q": ASKED}).url
+        run_queued()
+        assert QueuedSearch.objects.get().message in page(bob.get(address))
+
+    def test_it_is_nobody_elses(self, browse):
+        address = browse("bob").post("/queued/", {"q": ASKED}).url
+        assert browse("alice").get(address).status_code == 404
+        assert browse("charlie").get(address).status_code == 404
+        assert Client().get(address).status_code == 302
+
+    def test_an_admin_asks_as_somebody_and_only_an_admin(self, browse):
+        alice = browse("alice")
+        address = alice.post("/queued/", {"q": ASKED, "as": "bob"}).url
+        assert alice.get(address).status_code == 200
+        assert browse("bob").get(address).status_code == 404
+        assert browse("bob").post("/queued/", {"q": ASKED, "as": "alice"}).status_code == 403
+
+    def test_a_bound_compartment_is_said(self, world, browse):
+        RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=None)
+        alice = browse("alice")
+        refused = alice.post("/queued/", {"q": ASKED})
+        assert refused.status_code == 409
+        assert "everything that would be searched" in page(refused)
+        assert alice.post("/queued/", {"q": ASKED, "without": "ledger"}).status_code == 302
+
+
+@pytest.mark.usefixtures("world")
+def test_without_a_language_model_it_says_so(browse):
+    refused = browse("bob").post("/queued/", {"q": ASKED})
+    assert refused.status_code == 409
+    assert "No language model is configured" in page(refused)

@@ -1,0 +1,71 @@
+"""The preset `helix` as programs and agents ask it: by search, by chat, by recall."""
+
+import json
+
+import pytest
+
+from retrieval import runtime
+from retrieval.bm25.follower import rebuild
+from retrieval.models import SearchRecord
+from retrieval.route_examples import Routers
+
+
+@pytest.fixture
+def ask(world, client, settings, monkeypatch):
+    """Return a function that posts as Bob and returns the answer's JSON; only "Hello" needs no search."""
+    examples = {"greeting": ["Hello"], "search": ["what is the limit of expenses"]}
+    monkeypatch.setattr("retrieval.route_examples.shipped_examples", lambda: examples)
+    monkeypatch.setattr(runtime, "_routers", Routers())
+    settings.CORECUBE_BM25 = True
+    rebuild()
+    headers = {"Authorization": f"Bearer {world.key('bob')}"}
+
+    def post(path, **body):
+        response = client.post(path, json.dumps(body), content_type="application/json", headers=headers)
+        assert response.status_code == 200, response.content
+        return response.json()
+
+    return post
+
+
+def chat(ask, text):
+    return ask("/v1/chat/completions", model="helix", messages=[{"role": "user", "content": text}])
+
+
+def test_a_search_says_how_it_was_made(ask):
+    found = ask("/api/v1/search", query="how do we roll back staging?", preset="helix", explain=True)
+    assert found["hits"][0]["title"] == "Rolling back"
+    assert (found["preset"], found["skipped"], found["degraded"]) == ("helix", "", [])
+    assert {"route", "bm25", "expand", "signals", "pack"} <= {span["stage"] for span in found["explain"]["spans"]}
+
+
+def test_a_chat_with_the_model_helix_answers_from_its_passages(ask):
+    answer = chat(ask, "How many minutes does draining the queue take?")
+    assert (answer["model"], answer["corecube"]["preset"]) == ("helix", "helix")
+    assert "four minutes" in answer["choices"][0]["message"]["content"]
+    assert answer["citations"]
+
+
+def test_what_needs_no_search_is_told_and_not_called_unknown(ask):
+    found = ask("/api/v1/search", query="Hello!", preset="helix")
+    assert found["hits"] == found["passages"] == []
+    assert found["skipped"].startswith("Nothing was searched: the question is like greeting")
+    said = chat(ask, "Hello!")["choices"][0]["message"]["content"]
+    assert "Nothing was searched" in said
+    assert "comes close" not in said
+    recalled = ask("/api/v1/recall", query="Hello!")
+    assert recalled["items"] == []
+    assert recalled["skipped"].startswith("Nothing was searched")
+    assert set(SearchRecord.objects.values_list("preset", "hit_count")) == {("helix", 0)}
+
+
+def test_recall_brings_back_what_was_remembered_and_keeps_to_its_limits(ask):
+    for kind, text in (("decision", "We decided to drain the queue by night."), ("episodic", "The queue was drained.")):
+        ask("/api/v1/remember", kind=kind, text=text, project="atlas")
+    rebuild()
+    found = ask("/api/v1/recall", query="when do we drain the queue?", kinds=["decision"], project="atlas")
+    memory = [item for item in found["items"] if item["origin"] == "memory"]
+    assert [item["kind"] for item in memory] == ["decision"]
+    assert found["skipped"] == ""
+    kept = SearchRecord.objects.get(trace__filter__project="atlas")
+    assert kept.trace["filter"] == {"project": "atlas", "memory_types": ["decision"]}

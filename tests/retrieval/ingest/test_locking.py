@@ -1,0 +1,95 @@
+"""Processes that change the rows of one sync lock them in one order."""
+
+from concurrent.futures import ThreadPoolExecutor
+from time import sleep
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from corecube.models import Compartment, Connection
+from retrieval.ingest import claims
+from retrieval.ingest.heartbeat import beat
+from retrieval.models import Sync, SyncItem
+
+_STATE = SyncItem.State
+WORKER = UUID(int=7)
+
+
+@pytest.fixture
+def items(transactional_db):
+    """Return two claimed items of a running sync; the first by key lies behind the second on the disk."""
+    compartment = Compartment.objects.create(slug="work", name="Work")
+    source = Connection.objects.create(slug="notes", name="Notes", kind="upload", compartment=compartment)
+    sync = Sync.objects.create(connection=source, status=Sync.Status.RUNNING)
+    made = [
+        SyncItem.objects.create(
+            sync=sync, document_id=uuid4(), external_id=name, state=state, worker=WORKER, attempts=1
+        )
+        for name, state in (("a", _STATE.QUEUED), ("b", _STATE.RUNNING))
+    ]
+    SyncItem.objects.filter(pk=made[0].pk).update(state=_STATE.RUNNING)
+    return made
+
+
+def _waits_without_the_second(items, work):
+    """Return whether work that needs both items waits for the first without holding the second."""
+    first, second = items
+
+    def at_work():
+        try:
+            with connection.cursor() as cursor:
+                # As the planner reads many rows: in the order in which they lie.
+                cursor.execute("SET enable_indexscan = off")
+            work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            SyncItem.objects.select_for_update().get(pk=first.pk)
+            done = pool.submit(at_work)
+            _wait_for_somebody_waiting()
+            try:
+                with transaction.atomic():
+                    SyncItem.objects.select_for_update(nowait=True).get(pk=second.pk)
+                is_free = True
+            except DatabaseError:
+                is_free = False
+        done.result(timeout=20)
+    return is_free
+
+
+def _wait_for_somebody_waiting():
+    with connection.cursor() as cursor:
+        for _ in range(500):
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone()[0]:
+                return
+            sleep(0.01)
+    pytest.fail("nobody waits")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda keys, sync: claims.finish_unchanged(keys, WORKER, sync=sync),
+        lambda keys, _: claims.enter_stage(keys, WORKER, SyncItem.Stage.EMBEDDING),
+        lambda keys, sync: claims.fail(claims.held(keys, WORKER), sync_id=sync.pk, reason="corrupt", message=""),
+        lambda _, sync: beat(sync.pk, WORKER),
+        lambda _, __: claims.release(WORKER),
+        lambda _, sync: claims.return_lost(sync),
+    ],
+    ids=["finish_unchanged", "enter_stage", "fail", "beat", "release", "return_lost"],
+)
+def test_items_are_locked_by_their_keys_wherever_they_lie(items, work):
+    keys = [item.pk for item in reversed(items)]
+    assert _waits_without_the_second(items, lambda: work(keys, items[0].sync))
+
+
+def test_unchanged_items_are_counted_once_each(items):
+    sync = items[0].sync
+    claims.finish_unchanged([item.pk for item in items], WORKER, sync=sync)
+    claims.finish_unchanged([item.pk for item in items], WORKER, sync=sync)
+    sync.refresh_from_db()
+    assert (sync.unchanged, SyncItem.objects.filter(state=_STATE.DONE).count()) == (2, 2)

@@ -1,0 +1,234 @@
+"""Sparse vectors and token vectors of chunks: made by syncs, searched in scope, gone with their documents."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from corecube.access import scope_for
+from explorer.panels.ledger import LedgerSource, ledger
+from retrieval import runtime
+from retrieval.bm25.follower import rebuild
+from retrieval.encodings import key_of, sparse_encoder, token_encoder
+from retrieval.errors import RerankTimeoutError, UnknownModeError
+from retrieval.index.encodings import Encodings, drop_encodings
+from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
+from retrieval.index.tokens import token_vectors_of
+from retrieval.ingest.encodings import fill_encodings
+from retrieval.ingest.sync import sync_connection
+from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
+from retrieval.preset_versions import promote, save_draft
+from retrieval.presets import preset_named
+from retrieval.services import SearchRequest, search
+from retrieval.signals import SIGNALS
+from retrieval.stored_interaction import StoredInteraction
+from retrieval.types import RequestFilter
+from tests.word_models import write_late_model, write_sparse_model
+
+WORDS = ("revert", "rollback", "queue", "draining", "zanzibar", "staging")
+VECTORS = {"rollback": (1, 0, 0), "revert": (1, 0.1, 0), "queue": (0, 1, 0), "staging": (0.5, 0.5, 0)}
+
+
+@pytest.fixture
+def models(settings, tmp_path):
+    """Choose a sparse model for which "rollback" means "revert" too, and one of late interaction."""
+    settings.CORECUBE_MODELS_DIR = tmp_path / "models"
+    settings.CORECUBE_SPARSE_MODEL = "tiny-sparse"
+    settings.CORECUBE_TOKEN_MODEL = "tiny-late"
+    write_sparse_model(tmp_path / "models" / "tiny-sparse", WORDS, also={"rollback": ["revert"]})
+    write_late_model(tmp_path / "models" / "tiny-late", VECTORS)
+
+
+@pytest.fixture
+def encoded(models, world, settings):
+    """The world taken in with both models chosen, and a BM25 index."""
+    settings.CORECUBE_BM25 = True
+    rebuild()
+    return world
+
+
+def find(world, name, text, **more):
+    return search(SearchRequest(text=text, preset="helix", **more), principal=world.principal(name))
+
+
+def with_rerank(world, name, text, reranker, candidates=10):
+    """Search with a preset whose admin allowed a reranker."""
+    helix = preset_named("helix")
+    save_draft(preset=helix, values={"rerank.candidates": candidates}, note="", actor=world.alice)
+    promote(preset=helix, number=1, actor=world.alice)
+    tools = replace(runtime.resources(), reranker=reranker)
+    return search(SearchRequest(text=text, preset="helix"), principal=world.principal(name), resources=tools)
+
+
+class TestWriting:
+    @pytest.mark.usefixtures("encoded")
+    def test_a_sync_encodes_what_it_takes_in(self):
+        chunks = Chunk.objects.count()
+        assert SparseEmbedding.objects.filter(model_key=key_of(sparse_encoder())).count() == chunks
+        assert TokenEmbedding.objects.filter(model_key=key_of(token_encoder())).count() == chunks
+
+    def test_nothing_is_made_where_no_model_is_chosen(self, world):
+        assert (SparseEmbedding.objects.count(), TokenEmbedding.objects.count()) == (0, 0)
+        assert fill_encodings(world.runbooks.pk) == {}
+
+    def test_a_model_that_is_chosen_later_reads_what_is_there(self, encoded):
+        drop_encodings(Encodings.SPARSE, encoded.runbooks.pk)
+        drop_encodings(Encodings.TOKENS, encoded.runbooks.pk)
+        count = Chunk.objects.filter(connection_id=encoded.runbooks.pk).count()
+        assert fill_encodings(encoded.runbooks.pk) == {"sparse": count, "tokens": count}
+        assert fill_encodings(encoded.runbooks.pk) == {"sparse": 0, "tokens": 0}
+
+    def test_another_model_takes_the_place_of_what_the_first_made(self, encoded, settings, tmp_path):
+        write_sparse_model(tmp_path / "models" / "other", WORDS)
+        settings.CORECUBE_SPARSE_MODEL = "other"
+        assert fill_encodings(encoded.runbooks.pk)["sparse"] > 0
+        keys = SparseEmbedding.objects.filter(connection_id=encoded.runbooks.pk).values_list("model_key", flat=True)
+        assert set(keys) == {key_of(sparse_encoder())}
+
+    def test_a_changed_document_is_encoded_anew_and_a_deleted_one_forgotten(self, encoded):
+        folder = encoded.root / "runbooks"
+        before = SparseEmbedding.objects.filter(connection_id=encoded.runbooks.pk).count()
+        (folder / "queues.txt").write_text("Zanzibar, and nothing else that was there before stands here any more.")
+        sync_connection(encoded.runbooks)
+        assert [it.chunk.title for it in find(encoded, "bob", "zanzibar", mode="sparse").hits] == ["Queues"]
+        (folder / "queues.txt").unlink()
+        sync_connection(encoded.runbooks)
+        assert SparseEmbedding.objects.filter(connection_id=encoded.runbooks.pk).count() == before - 1
+        assert TokenEmbedding.objects.filter(connection_id=encoded.runbooks.pk).count() == before - 1
+
+    def test_they_go_with_their_connection(self, encoded):
+        encoded.runbooks.delete()
+        assert not SparseEmbedding.objects.filter(connection_id=encoded.runbooks.pk).exists()
+        assert not TokenEmbedding.objects.filter(connection_id=encoded.runbooks.pk).exists()
+
+    def test_a_model_that_cannot_be_had_keeps_no_sync_from_ending(self, world, settings, tmp_path):
+        settings.CORECUBE_MODELS_DIR = tmp_path / "models"
+        settings.CORECUBE_SPARSE_MODEL = "missing"
+        (world.root / "runbooks" / "new.txt").write_text("A new text about staging that is long enough to be kept.")
+        assert sync_connection(world.runbooks).added == 1
+
+
+class TestCommand:
+    def test_it_counts_builds_and_drops(self, encoded, capsys):
+        call_command("encodings", "drop", connection="runbooks")
+        call_command("encodings", "build", connection="runbooks")
+        call_command("encodings", connection="runbooks")
+        count = Chunk.objects.filter(connection_id=encoded.runbooks.pk).count()
+        told = capsys.readouterr().out
+        assert f"runbooks: {count} sparse dropped" in told
+        assert f"runbooks: {count} sparse, {count} tokens" in told
+        assert f"runbooks: {count} of {count} chunks have tokens by tiny-late" in told
+
+    @pytest.mark.usefixtures("world")
+    def test_without_a_model_there_is_nothing_to_build(self):
+        with pytest.raises(CommandError, match="CORECUBE_SPARSE_MODEL"):
+            call_command("encodings", "build")
+        with pytest.raises(CommandError, match="no connection"):
+            call_command("encodings", "status", connection="none")
+
+
+class TestSparseLeg:
+    def test_it_finds_by_a_word_that_no_text_holds(self, encoded):
+        outcome = find(encoded, "bob", "revert")
+        best = outcome.state.rankings["sparse"][0]
+        assert (
+            "rollback" in Chunk.objects.get(document_id=best.chunk_id.document_id, ordinal=best.chunk_id.ordinal).text
+        )
+        assert {"dense", "bm25", "sparse"} == set(outcome.state.rankings)
+        assert outcome.hits[0].ranks["sparse"] >= 1
+        assert outcome.state.degraded == ()
+
+    def test_it_can_search_alone(self, encoded):
+        outcome = find(encoded, "bob", "revert", mode="sparse")
+        assert list(outcome.state.rankings) == ["sparse"]
+        scores = [hit.signals["sparse"] for hit in outcome.hits]
+        assert scores == sorted(scores, reverse=True)
+
+    def test_there_is_no_such_leg_without_a_model(self, world):
+        assert "sparse" not in find(world, "bob", "rollback").state.rankings
+        with pytest.raises(UnknownModeError):
+            find(world, "bob", "rollback", mode="sparse")
+
+    def test_a_model_that_cannot_be_had_is_told(self, world, settings, tmp_path):
+        settings.CORECUBE_MODELS_DIR = tmp_path / "models"
+        settings.CORECUBE_SPARSE_MODEL = "missing"
+        outcome = find(world, "bob", "rollback")
+        assert "sparse_unavailable" in outcome.state.degraded
+        assert outcome.hits
+
+    def test_what_is_out_of_scope_is_not_found(self, encoded):
+        assert find(encoded, "bob", "zanzibar", mode="sparse").hits == ()
+        assert len(find(encoded, "alice", "zanzibar", mode="sparse").hits) == 1
+
+    @pytest.mark.parametrize("way", [sparse_exact, lambda look: sparse_hnsw(look, ef_search=100)])
+    def test_both_ways_find_the_same_in_scope_and_under_a_filter(self, encoded, way):
+        encoder = sparse_encoder()
+        look = SparseLook(
+            encoder.encode_query("revert queue"),
+            scope=scope_for(encoded.principal("bob")),
+            model_key=key_of(encoder),
+            depth=10,
+            timeout_seconds=5,
+        )
+        found = way(look)
+        assert [(hit.chunk_id, round(hit.score, 3)) for hit in found] == [
+            (hit.chunk_id, round(hit.score, 3)) for hit in sparse_exact(look)
+        ]
+        assert {
+            Chunk.objects.get(document_id=it.chunk_id.document_id, ordinal=it.chunk_id.ordinal).connection_id
+            for it in found
+        } == {encoded.runbooks.pk}
+        nothing = RequestFilter(since=encoded.alice.date_joined.replace(year=2100))
+        assert way(replace(look, kept=nothing)) == ()
+
+    def test_the_sparse_score_counts_for_its_share_of_similarity(self, encoded):
+        whole = find(encoded, "bob", "revert", overrides={"signals.sparse_share": 1.0})
+        scores = [hit.signals.get("sparse", 0.0) for hit in whole.hits]
+        assert max(whole.hits, key=lambda hit: hit.signals["similarity"]).signals["sparse"] == max(scores)
+
+
+class TestStoredInteraction:
+    def test_the_survivors_are_ranked_by_what_is_stored(self, encoded):
+        outcome = with_rerank(encoded, "bob", "queue", StoredInteraction(token_encoder()))
+        (note,) = [note for span in outcome.trace if span.stage == "rerank" for note in span.notes]
+        assert note.code == "reranked"
+        assert "stored late interaction of tiny-late" in note.text
+        best = max(outcome.hits, key=lambda hit: hit.signals["rerank"])
+        assert "queue" in best.chunk.text.lower()
+        assert all(sum(it.contributions.values()) == pytest.approx(it.score) for it in outcome.hits)
+
+    def test_the_ledger_says_what_it_added(self, encoded):
+        outcome = with_rerank(encoded, "bob", "queue", StoredInteraction(token_encoder()))
+        rows = {row.signal: row for row in ledger(outcome.hits[0], LedgerSource.of(outcome)).parts}
+        assert "late interaction" in rows["rerank"].facts[0]
+        assert rows["rerank"].amount + sum(rows[name].amount or 0 for name in SIGNALS) == pytest.approx(
+            outcome.hits[0].score
+        )
+
+    @pytest.mark.usefixtures("encoded")
+    def test_its_setting_chooses_it(self, settings):
+        settings.CORECUBE_RERANKER = "stored-late-interaction"
+        assert isinstance(runtime.reranker(), StoredInteraction)
+        settings.CORECUBE_TOKEN_MODEL = ""
+        assert "names no model" in runtime.reranker().problem
+
+    def test_scores_are_those_of_vectors_made_on_the_spot(self, encoded):
+        reranker = StoredInteraction(token_encoder())
+        outcome = find(encoded, "bob", "queue")
+        scope = outcome.state.scope
+        stored = reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=5)
+        TokenEmbedding.objects.all().delete()
+        made = reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=5)
+        assert np.allclose(stored, made)
+        with pytest.raises(RerankTimeoutError):
+            reranker.score_hits("queue", outcome.hits, scope=scope, timeout_seconds=-1)
+
+    def test_vectors_out_of_scope_are_not_read(self, encoded):
+        hits = find(encoded, "alice", "rollback").hits
+        encoder = token_encoder()
+        found = token_vectors_of(
+            hits, model_key=key_of(encoder), dim=3, scope=scope_for(encoded.principal("bob")), timeout_seconds=5
+        )
+        allowed = {hit.chunk_id for hit in hits if hit.chunk.connection_id == encoded.runbooks.pk}
+        assert set(found) == allowed < {hit.chunk_id for hit in hits}

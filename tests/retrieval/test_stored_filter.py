@@ -1,0 +1,85 @@
+"""A request's filter as text: what comes back is what went in, and nonsense is refused."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corecube.access import Principal
+from corecube.errors import InvalidRequestError
+from retrieval.metadata_conditions import OPERATORS, Condition, Conditions
+from retrieval.models import SearchRecord
+from retrieval.services import SearchRequest, search
+from retrieval.stored_filter import AskedFilter, filter_json, filter_of, read_filter
+from retrieval.types import MemoryType, RequestFilter
+
+_MOMENTS = st.none() | st.integers(0, 4_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
+_WORDS = st.text(alphabet='aÄ,{}" ', max_size=4)
+_CONDITIONS = st.builds(
+    Condition,
+    names=st.lists(_WORDS, min_size=1, max_size=2).map(tuple),
+    operator=st.sampled_from(sorted(OPERATORS)),
+    value=st.none() | _WORDS | st.floats(allow_nan=False, allow_infinity=False) | st.lists(_WORDS).map(tuple),
+)
+_ASKED = st.builds(
+    AskedFilter,
+    filter=st.builds(
+        RequestFilter,
+        since=_MOMENTS,
+        until=_MOMENTS,
+        project=_WORDS,
+        memory_types=st.frozensets(st.sampled_from(MemoryType)),
+    ),
+    conditions=st.none()
+    | st.builds(Conditions, each=st.lists(_CONDITIONS, max_size=3).map(tuple), all_of=st.booleans()),
+)
+
+
+@given(_ASKED)
+def test_a_trace_and_an_address_give_back_what_was_asked(asked):
+    assert filter_of(filter_json(asked)) == asked
+    assert read_filter(asked.text) == asked
+
+
+def test_only_what_narrows_is_written():
+    assert filter_json(AskedFilter()) == {}
+    assert AskedFilter().text == ""
+    asked = AskedFilter(RequestFilter(memory_types=frozenset({MemoryType.DECISION, MemoryType.CODE})))
+    assert asked.text == '{"memory_types":["code","decision"]}'
+
+
+def test_words_of_the_asker_are_left_out_where_none_are_kept():
+    conditions = Conditions((Condition(("author",), "is", "Ann"),))
+    asked = AskedFilter(RequestFilter(project="atlas", memory_types=frozenset({MemoryType.CODE})), conditions)
+    assert filter_json(asked, keep_words=False) == {"memory_types": ["code"]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        "[" * 3000,
+        "7",
+        '{"since": 7}',
+        '{"project": 7}',
+        '{"memory_types": 7}',
+        '{"conditions": []}',
+        '{"conditions": {"all_of": true, "each": [["author", "is", "Ann"]]}}'.replace('"is"', '"like"'),
+        '{"conditions": {"all_of": true, "each": [[["author"], "is", {}]]}}',
+        '{"conditions": {"all_of": true, "each": [[["author"], "is"]]}}',
+        "{}" + " " * 5000,
+    ],
+)
+def test_nonsense_is_refused(text):
+    with pytest.raises(InvalidRequestError, match="filter in the address"):
+        read_filter(text)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_record_keeps_what_the_request_left(world, settings, keeps):
+    settings.CORECUBE_KEEP_QUERY_TEXT = keeps
+    kept = RequestFilter(since=datetime(2026, 1, 1, tzinfo=UTC), project="atlas")
+    search(SearchRequest(text="rollback", preset="helix", filter=kept), principal=Principal(world.alice))
+    stored = SearchRecord.objects.get().trace["filter"]
+    assert stored == {"since": "2026-01-01T00:00:00+00:00"} | ({"project": "atlas"} if keeps else {})
