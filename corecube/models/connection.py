@@ -8,7 +8,7 @@ from django.db import models
 from corecube.models.access import Compartment
 from corecube.models.languages import LANGUAGE_CHOICES
 from corecube.models.levels import FRESHNESS_CHOICES, SENSITIVITY_CHOICES, TRUST_CHOICES
-from corecube.scope import ConnectionFacts, FreshnessBasis, Sensitivity, TrustLevel
+from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 
 #: The engine knows the sizes by these names.
 CHUNK_PROFILE_CHOICES: Final = (
@@ -86,17 +86,3 @@ class Connection(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    def facts(self) -> ConnectionFacts:
-        """Return what the engine needs to know of this connection."""
-        return ConnectionFacts(
-            id=self.pk,
-            slug=self.slug,
-            name=self.name,
-            compartment=self.compartment.name,
-            sensitivity=Sensitivity(self.sensitivity),
-            trust=TrustLevel(self.trust),
-            half_life_days=self.half_life_days,
-            freshness_basis=FreshnessBasis(self.freshness_basis),
-            language=self.language,
-        )

@@ -9,6 +9,7 @@ from corecube.connectors.check import STEPS
 from corecube.connectors.kinds import KINDS
 from corecube.connectors.types import Capability
 from corecube.models import Connection
+from corecube.scope import Sensitivity, TrustLevel
 from corecube.sight import Sight
 from explorer import wording
 from explorer.config_words import capability_label, config_label, time_left
@@ -74,7 +75,6 @@ class SightWords:
 
 def connection_row(connection: Connection, counts: ConnectionCounts, now: datetime) -> ConnectionRow:
     """Return a connection's row."""
-    facts = connection.facts()
     job = counts.syncs.get(connection.pk)
     documents = counts.documents.get(connection.pk, 0)
     return ConnectionRow(
@@ -82,9 +82,9 @@ def connection_row(connection: Connection, counts: ConnectionCounts, now: dateti
         name=connection.name,
         kind=connection.kind,
         kind_label=KINDS[connection.kind].label if connection.kind in KINDS else connection.kind,
-        compartment=facts.compartment,
-        sensitivity=wording.level(facts.sensitivity),
-        trust=wording.level(facts.trust),
+        compartment=connection.compartment.name,
+        sensitivity=wording.level(Sensitivity(connection.sensitivity)),
+        trust=wording.level(TrustLevel(connection.trust)),
         enabled=connection.enabled,
         documents=documents,
         chunks=counts.chunks.get(connection.pk, 0),
