@@ -58,7 +58,7 @@ def filter_of(stored: Mapping[str, Any]) -> AskedFilter:
             memory_types=frozenset(MemoryType(name) for name in stored.get("memory_types", ())),
         )
         return AskedFilter(kept, _conditions(stored.get("conditions")))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise InvalidRequestError("The filter in the address is none that a search was made with.") from error
 
 

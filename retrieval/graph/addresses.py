@@ -76,7 +76,9 @@ def _plain(path: str) -> str:
 
     Generators of sites leave away the underscore before the names of their own folders and pages.
     """
-    whole = posixpath.normpath("/" + unicodedata.normalize("NFC", path.replace("\\", "/")).lstrip("/"))
+    # An address can spell a NUL, which PostgreSQL's texts cannot hold.
+    written = unicodedata.normalize("NFC", path.replace("\\", "/").replace("\0", ""))
+    whole = posixpath.normpath("/" + written.lstrip("/"))
     whole = whole.replace("/_", "/")
     stem, suffix = posixpath.splitext(whole)
     plain = stem if suffix.lower() in _PAGE_SUFFIXES else whole

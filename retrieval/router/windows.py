@@ -157,7 +157,7 @@ def _date(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | No
     """Return the first moment of the date in a match, and the first one after it; None for no date."""
     try:
         return next(_dates(found, now), None)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -87,6 +87,8 @@ PLAIN_PAGES = {
     "plain-log": "/log/",
     "plain-keys": "/keys/",
 }
+#: Pages of what needs a language model, which no picture is taken of.
+MODEL_PAGES = {"queued-search": "/queued/{queued}/"}
 #: Pages that are there for those who have not signed in.
 OUTSIDE = {"sign-in": "/login/"}
 #: Statuses that pages have which show an error.
@@ -115,6 +117,8 @@ class Places:
     index: str
     conversation: str
     language_model: str
+    #: Only where `MODEL_PAGES` are looked at.
+    queued: str = ""
 
     def addresses(self, pages):
         """Return the addresses of pages by their names."""

@@ -12,10 +12,19 @@ from playwright.sync_api import expect
 
 from corecube.models import ApiKey
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Chunk, Conversation, Document, EmbeddingIndex, LanguageModel, Message, SearchRecord
+from retrieval.models import (
+    Chunk,
+    Conversation,
+    Document,
+    EmbeddingIndex,
+    LanguageModel,
+    Message,
+    QueuedSearch,
+    SearchRecord,
+)
 from retrieval.preset_versions import save_draft
 from retrieval.presets import preset_named
-from tests.browser.pages import ERRORS, OUTSIDE, PAGES, PLAIN_PAGES, Places
+from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, Places
 
 pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
@@ -58,6 +67,7 @@ NO_PAGES = {
     "new_connection_sight",
     "new_link",
     "overview_jobs",
+    "queue_search",
     "retry_job",
     "save_as_case",
     "start_index",
@@ -118,6 +128,7 @@ def places(world):
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
         language_model=_language_model().slug,
+        queued=str(_queued(world).pk),
     )
 
 
@@ -125,6 +136,17 @@ def _language_model():
     """Describe a language model that nobody asks."""
     return LanguageModel.objects.create(
         slug="local-model", name="Local model", base_url="http://localhost:11434/v1", model="llama", is_enabled=False
+    )
+
+
+def _queued(world):
+    """Keep a search in other words that came to nothing."""
+    return QueuedSearch.objects.create(
+        user=world.alice,
+        text="rollback",
+        status=QueuedSearch.Status.FAILED,
+        code="timeout",
+        message="It took too long.",
     )
 
 
@@ -221,13 +243,18 @@ def test_the_pages_of_others_can_be_used_by_everybody(start, places):
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_pages_of_a_language_model_can_be_used_by_everybody(alice, places):
+    wrong = visit(alice, places.addresses(MODEL_PAGES))
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_pages_outside_can_be_used_by_everybody(browser):
     wrong = visit(browser, OUTSIDE)
     assert not wrong, "\n".join(wrong)
 
 
 def test_no_page_is_left_out(places):
-    pages = places.addresses({**PAGES, **PLAIN_PAGES})
+    pages = places.addresses({**PAGES, **PLAIN_PAGES, **MODEL_PAGES})
     del pages["not-found"]
     visited = {resolve(urlsplit(address).path).url_name for address in pages.values()}
     named = {name for name in get_resolver("explorer.urls").reverse_dict if isinstance(name, str)}

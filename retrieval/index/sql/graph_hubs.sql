@@ -1,5 +1,6 @@
 -- In how many chunks in scope each of these keys stands, counted no further than `most`. What the statistics know to stand in
--- a tenth of all chunks is not counted: that takes long.
+-- a tenth of all chunks is not counted, as that takes long; but they know of every connection, so only whoever sees all of
+-- them has their word.
 WITH common AS MATERIALIZED (
     SELECT given.key
     FROM pg_stats
@@ -11,6 +12,7 @@ WITH common AS MATERIALIZED (
         AND given.frequency * (
             SELECT reltuples FROM pg_class WHERE oid = 'retrieval_chunkmentions'::regclass
         ) >= %(most)s
+        AND NOT EXISTS (SELECT FROM corecube_connection WHERE id <> ALL(%(scope)s))
 )
 SELECT asked.key, CASE
     WHEN asked.key IN (SELECT key FROM common) THEN %(most)s

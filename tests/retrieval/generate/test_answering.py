@@ -35,7 +35,9 @@ def answering():
     """Return a function that makes what is needed to let providers answer from two passages."""
 
     def make(*providers, passages=(QUEUE, STAGING), notices=(), answerability=None, **more):
-        state = SimpleNamespace(vector=None, terms=QueryTerms(), passages=passages, answerability=answerability)
+        state = SimpleNamespace(
+            vector=None, terms=QueryTerms(), passages=passages, answerability=answerability, notes=()
+        )
         preset = Preset("corecube", "Hybrid.", CorecubeConfig(), lambda *_: None)
         return Answering(
             outcome=SearchOutcome(uuid.UUID(int=1), preset, "v", state),
