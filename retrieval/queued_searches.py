@@ -32,6 +32,8 @@ PRESET: Final = "helix"
 _MOST_OPEN: Final = 20
 #: A worker that says nothing for so long is lost; another one runs its search again.
 _LOST: Final = timedelta(minutes=5)
+#: How long a search is taken up again whose workers are lost; one that ends its worker would go on for ever, and cost.
+_TRIED: Final = timedelta(minutes=15)
 #: What came of a search is kept for so long; its record may stay longer.
 _KEPT: Final = timedelta(days=7)
 _Status = QueuedSearch.Status
@@ -84,10 +86,14 @@ def queued_of(search_id: UUID, principal: Principal) -> QueuedSearch:
 
 
 def take_up_lost() -> None:
-    """Let searches wait again whose worker was lost."""
-    QueuedSearch.objects.filter(status=_Status.RUNNING, started_at__lt=timezone.now() - _LOST).update(
-        status=_Status.QUEUED
+    """Let searches wait again whose worker was lost, and end those that were asked for a while ago."""
+    now = timezone.now()
+    lost = QueuedSearch.objects.filter(status=_Status.RUNNING, started_at__lt=now - _LOST)
+    message = "It was begun more than once and never came to its end."
+    lost.filter(at__lt=now - _TRIED).update(
+        status=_Status.FAILED, finished_at=now, text="", code="worker_lost", message=message
     )
+    lost.update(status=_Status.QUEUED)
 
 
 def are_waiting() -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group
+from hypothesis import HealthCheck, settings
 
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
@@ -15,6 +16,10 @@ from corecube.scope import Sensitivity, TrustLevel
 from retrieval import runtime
 from retrieval.ingest.sync import sync_connection
 from retrieval.testing import HashEncoder
+
+#: A machine that is busy draws slowly; that says nothing of a strategy.
+settings.register_profile("corecube", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("corecube")
 
 _SOURCES = {
     "runbooks": {

@@ -16,6 +16,7 @@ from corecube.connectors.types import ItemError
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, PushedItem, User
 from retrieval.errors import IngestError
+from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.encode import encode_and_store
 from retrieval.ingest.parse import parse
@@ -143,6 +144,7 @@ def _take_in(connection: Connection, connector: PushConnector, pushed: Pushed, a
         # Another push of the same id came later, or it was deleted: what is stored is theirs.
         if current is not None and current.version == row.version:
             encode_and_store([prepared], job.target)
+            fill_salience(connection.pk)
             SyncProblem.objects.filter(connection=connection, external_id=pushed.external_id).delete()
     if TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count() >= _ADDITIONS:
         tidy(connection)

@@ -137,6 +137,15 @@ class TestQueue:
         take_up_lost()
         assert ran(job).status == "done"
 
+    def test_one_whose_workers_are_lost_again_and_again_ends(self, world):
+        job = ask(world)
+        long_ago = timezone.now() - timedelta(minutes=16)
+        QueuedSearch.objects.update(status="running", at=long_ago, started_at=long_ago + timedelta(minutes=10))
+        take_up_lost()
+        job.refresh_from_db()
+        assert (job.status, job.code, job.text) == ("failed", "worker_lost", "")
+        assert run_queued() == 0
+
     def test_it_is_forgotten_after_a_week_and_its_record_is_not(self, world):
         job = ran(ask(world))
         QueuedSearch.objects.update(finished_at=timezone.now() - timedelta(days=8))

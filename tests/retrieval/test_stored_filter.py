@@ -68,6 +68,7 @@ def test_words_of_the_asker_are_left_out_where_none_are_kept():
         '{"conditions": {"all_of": true, "each": [["author", "is", "Ann"]]}}'.replace('"is"', '"like"'),
         '{"conditions": {"all_of": true, "each": [[["author"], "is", {}]]}}',
         '{"conditions": {"all_of": true, "each": [[["author"], "is"]]}}',
+        '{"conditions": {"all_of": true, "each": [[["size"], ">", ' + "9" * 400 + "]]}}",
         "{}" + " " * 5000,
     ],
 )

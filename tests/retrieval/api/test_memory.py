@@ -46,6 +46,7 @@ def test_the_first_item_makes_the_memory_for_its_user_alone(world, remember):
     for other in (world.alice, world.bob):
         assert memory.connection_id not in scope_for(Principal(other)).connection_ids
     document = Document.objects.get(pk=answer.json()["id"])
+    assert all(salience is not None for salience in document.chunks.values_list("salience", flat=True))
     assert (document.metadata["memory_kind"], document.metadata["memory_project"]) == ("procedural", "halls")
     assert set(AuditEvent.objects.values_list("action", flat=True)) >= {
         "compartment.created",

@@ -17,7 +17,7 @@ from corecube.forwarding import USER_HEADER, allow_forwarding
 from corecube.models import ApiKey, Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval.agents.tools import TOOLS
-from retrieval.models import Document, RoutingRule, SearchRecord
+from retrieval.models import Document, QueuedSearch, RoutingRule, SearchRecord
 
 DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/api/dify/openapi.json")
 QUERY = "rollback passphrase codeword march"
@@ -30,6 +30,7 @@ ASKED = [{"role": "user", "content": QUERY}]
 READS = {
     "GET /api/v1/access/check": "?document=HIDDEN",
     "POST /api/v1/search": {"query": QUERY, "top_k": 100, "explain": True},
+    "GET /api/v1/searches/{search_id}": "",
     "GET /api/v1/lifeline": f"?q={QUERY}&document=HIDDEN",
     "GET /api/v1/documents/{document_id}": "",
     "GET /api/v1/connections": "",
@@ -165,9 +166,11 @@ def secrets_of(world, post):
     """The ids that Bob may not know of: a document, Alice's trace, a job, a key. A rule speaks of finance too."""
     RoutingRule.objects.create(compartment=Compartment.objects.get(slug="finance"))
     trace = post("/api/v1/search", {"query": QUERY}, world.key("alice")).json()["trace_id"]
+    queued = QueuedSearch.objects.create(user=world.alice, status=QueuedSearch.Status.DONE, record_id=trace)
     return {
         "HIDDEN": str(Document.objects.get(connection=world.vault).pk),
         "TRACE": trace,
+        "SEARCH": str(queued.pk),
         "JOB": str(world.vault.syncs.first().pk),
         "KEY": str(ApiKey.objects.filter(user=world.alice).first().pk),
     }
@@ -185,7 +188,7 @@ def send(client, secrets_of):
     def send_one(operation, asker, *, parameter="", body=None, **headers):
         method, path = operation.split(" ")
         known = {"slug": "vault", "name": "corecube", "number": "1", "document_id": "HIDDEN"}
-        path = filled(path.format(**known, job_id="JOB", key_id="KEY"))
+        path = filled(path.format(**known, job_id="JOB", key_id="KEY", search_id="SEARCH"))
         wanted = READS.get(operation, ADMINS.get(operation)) if body is None else body
         if isinstance(wanted, str):
             path, wanted = path + filled(wanted), None

@@ -50,6 +50,11 @@ def test_what_leads_nowhere_else_has_no_address(target):
     assert GUIDE.targets(target) == ()
 
 
+def test_an_address_holds_nothing_that_the_store_cannot():
+    assert GUIDE.targets("https://x.example/a%00b") == ("//x.example/ab",)
+    assert Place(7, "a\0b.md", "https://x.example/%00").addresses == ("path:7:ab", "//x.example/")
+
+
 def test_a_path_out_of_the_source_is_none():
     assert Place(7, "docs/a.md", "").targets("../../b.md") == ()
     assert Place(7, "docs/a.md", "").targets("../b.md") == ("path:7:b",)

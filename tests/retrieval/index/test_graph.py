@@ -2,6 +2,7 @@
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -115,6 +116,16 @@ def test_neither_end_of_a_link_is_out_of_scope(governed):
     assert graph.names([key_of("Hidden Page")], [hidden], scope=bob) == graph.Names()
     assert graph.hubs([key_of("Zanzibar")], most=1, scope=bob) == set()
     assert graph.hubs([key_of("Zanzibar")], most=1, scope=alice) == {"zanzibar"}
+
+
+def test_what_a_hidden_connection_makes_common_is_no_hub_for_others(governed, bob, alice):
+    put(governed.runbooks, "one", "One", "Zanzibar is far.")
+    for number in range(30):
+        put(governed.vault, f"hidden{number}", f"Hidden {number}", "Zanzibar is hidden.")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE retrieval_chunkmentions")
+    assert graph.hubs([key_of("Zanzibar")], most=5, scope=bob) == set()
+    assert graph.hubs([key_of("Zanzibar")], most=5, scope=alice) == {"zanzibar"}
 
 
 def test_a_hyperlink_leads_to_its_document_whichever_came_first(governed, alice):

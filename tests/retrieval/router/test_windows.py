@@ -83,6 +83,11 @@ def test_what_is_no_time_is_not_read(text):
     assert time_in(text, NOW) is None
 
 
+@pytest.mark.parametrize("bound", ["until", "after", "on", "in", "before"])
+def test_a_day_with_none_after_it_is_no_time(bound):
+    assert time_in(f"what changed {bound} 9999-12-31", NOW) is None
+
+
 def test_a_day_begins_at_midnight_of_the_askers_zone():
     berlin = ZoneInfo("Europe/Berlin")
     now = datetime(2026, 11, 19, 0, 30, tzinfo=berlin)
