@@ -167,9 +167,8 @@ def _connections(compartments: Iterable[int] | None, slugs: Sequence[str]) -> It
     if compartments is not None:
         rows = rows.filter(compartment__in=compartments)
         # A text that PostgreSQL cannot hold is no slug.
-        rows = (
-            rows.filter(slug__in=[slug for slug in slugs if slug.isascii() and slug.isprintable()]) if slugs else rows
-        )
+        held = [slug for slug in slugs if slug.isascii() and slug.isprintable()]
+        rows = rows.filter(slug__in=held) if slugs else rows
     columns = (f"{name}__name" if name == "compartment" else name for name in _Connection._fields)
     return map(_Connection._make, rows.values_list(*columns))
 
