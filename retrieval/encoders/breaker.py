@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from threading import Lock
 from time import monotonic
 from typing import Final, TypeVar
@@ -14,12 +15,25 @@ _OPEN_SECONDS: Final = 30.0
 _T = TypeVar("_T")
 
 
+class BreakerState(StrEnum):
+    """What a breaker does with the next call."""
+
+    #: It goes through.
+    CLOSED = "closed"
+    #: It is refused: the service is left alone.
+    OPEN = "open"
+    #: One at a time goes through and tries the service.
+    HALF_OPEN = "half_open"
+
+
 class CircuitBreaker:
     """Counts failures in a row; after `failures` of them it is open and lets no call through for `open_seconds`.
 
-    Then one call may try: its success closes the breaker, its failure opens it again. A call of which nothing is
-    heard any more is followed by another one after the same time. `refusal` makes the error for calls that are not let
-    through. Safe to share between threads.
+    Then one call at a time may try: `successes` of them in a row close the breaker, one failure opens it again. With
+    more than one success wanted, a service that comes and goes does not close and open it with every trial. A trial of
+    which nothing is heard any more is followed by another one after the same time. What a call says that began before
+    the breaker opened counts no more. `refusal` makes the error for calls that are not let through. Safe to share
+    between threads.
     """
 
     def __init__(
@@ -27,21 +41,41 @@ class CircuitBreaker:
         *,
         failures: int = _FAILURES,
         open_seconds: float = _OPEN_SECONDS,
+        successes: int = 1,
         clock: Callable[[], float] = monotonic,
         refusal: Callable[[], Exception] = RerankBreakerOpenError,
     ) -> None:
         self._most = failures
         self._open_seconds = open_seconds
+        self._wanted = successes
         self._clock = clock
         self._refusal = refusal
         self._lock = Lock()
         self._failures = 0
-        self._opened_at: float | None = None
+        self._successes = 0
+        #: From when on the next call may try; None while it is closed.
+        self._tries_from: float | None = None
+        self._is_trying = False
 
     @property
     def is_open(self) -> bool:
-        """Whether the last thing known of the service is that it fails."""
-        return self._opened_at is not None
+        """Whether the last thing known of the service is that it fails; also while trials go on."""
+        return self._tries_from is not None
+
+    @property
+    def state(self) -> BreakerState:
+        """Closed, open, or half open: while trials go on, and once the next call would be one."""
+        with self._lock:
+            if self._tries_from is None:
+                return BreakerState.CLOSED
+            is_trial_time = self._is_trying or self._clock() >= self._tries_from
+            return BreakerState.HALF_OPEN if is_trial_time else BreakerState.OPEN
+
+    @property
+    def admits(self) -> bool:
+        """Whether a call that came now would be let through."""
+        with self._lock:
+            return self._tries_from is None or self._clock() >= self._tries_from
 
     def call(self, work: Callable[[], _T], *, excused: tuple[type[Exception], ...] = ()) -> _T:
         """Return what the work returns; raise the refusal at once while open.
@@ -62,38 +96,49 @@ class CircuitBreaker:
                 self._let_try()
             raise
         except Exception:
-            self._fail()
+            self._fail(is_trial=is_trial)
             raise
         except BaseException:
             if is_trial:
                 self._let_try()
             raise
-        self._succeed()
+        self._succeed(is_trial=is_trial)
 
     def _admit(self) -> bool:
         """Return whether the call tries an open breaker."""
         with self._lock:
-            if self._opened_at is None:
+            if self._tries_from is None:
                 return False
-            now = self._clock()
-            if now - self._opened_at < self._open_seconds:
+            if (now := self._clock()) < self._tries_from:
                 raise self._refusal()
             # Whoever comes while this call tries the service waits as after a failure.
-            self._opened_at = now
+            self._tries_from = now + self._open_seconds
+            self._is_trying = True
             return True
 
-    def _fail(self) -> None:
+    def _fail(self, *, is_trial: bool) -> None:
         with self._lock:
             self._failures += 1
-            if self._failures >= self._most:
-                self._opened_at = self._clock()
+            is_open = self._tries_from is not None
+            if (is_open and is_trial) or (not is_open and self._failures >= self._most):
+                self._tries_from = self._clock() + self._open_seconds
+                self._is_trying = False
+                self._successes = 0
 
     def _let_try(self) -> None:
         with self._lock:
-            if self._opened_at is not None:
-                self._opened_at = self._clock() - self._open_seconds
+            if self._tries_from is not None:
+                self._tries_from = self._clock()
+                self._is_trying = False
 
-    def _succeed(self) -> None:
+    def _succeed(self, *, is_trial: bool) -> None:
         with self._lock:
-            self._failures = 0
-            self._opened_at = None
+            if self._tries_from is None:
+                self._failures = 0
+            elif is_trial:
+                self._successes += 1
+                self._is_trying = False
+                self._tries_from = self._clock()
+                if self._successes >= self._wanted:
+                    self._failures = self._successes = 0
+                    self._tries_from = None

@@ -76,3 +76,5 @@ _RULES: Final[Mapping[str, Callable[[str], bool]]] = {
     "steps": lambda text: len(_NUMBERED.findall(text)) >= _FEWEST_ITEMS,
     "table": _has_table,
 }
+#: Everything that a chunk can be said to hold.
+HINTS: Final = frozenset(_RULES)

@@ -1,0 +1,37 @@
+"""Keeping one document, or one source type, from taking every place at the top."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from uuid import UUID
+
+from retrieval.evidence.config import FairnessConfig
+from retrieval.types import Hit, Ranking
+
+
+def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> Ranking:
+    """Return all hits, so ordered that the first `slots` are shared among documents and source types.
+
+    Each place goes to the best hit whose document and type have not had their share of the places yet; where there is
+    none, to the best whose document has not, then to the best. So a share is only exceeded where nothing else is left.
+    The rest follows in the order in which it came.
+    """
+    document_most = _most(config.document_share, slots)
+    type_most = _most(config.type_share, slots)
+    documents: Counter[UUID] = Counter()
+    types: Counter[str] = Counter()
+    waiting = list(hits)
+    placed: list[Hit] = []
+    while waiting and len(placed) < slots:
+        in_share = [place for place, hit in enumerate(waiting) if documents[hit.chunk_id.document_id] < document_most]
+        fair = [place for place in in_share if types[type_of(waiting[place])] < type_most]
+        chosen = waiting.pop((fair or in_share or [0])[0])
+        placed.append(chosen)
+        documents[chosen.chunk_id.document_id] += 1
+        types[type_of(chosen)] += 1
+    return (*placed, *waiting)
+
+
+def _most(share: float, slots: int) -> int:
+    """Return how many of the places a share is, at least one."""
+    return max(1, math.ceil(share * slots - 1e-9))

@@ -1,0 +1,36 @@
+"""How good a retrieval is, from A to F, and what a poor one may relax."""
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+
+from retrieval.evidence.config import GradeConfig
+
+
+class Grade(StrEnum):
+    """How good a retrieval is."""
+
+    A = "A"
+    B = "B"
+    C = "C"
+    D = "D"
+    F = "F"
+
+    @property
+    def is_high(self) -> bool:
+        """Whether a dense pool may be cut."""
+        return self in {Grade.A, Grade.B}
+
+
+def grade_of(cosines: Sequence[float], *, keep: int, config: GradeConfig) -> Grade:
+    """Return the grade of a pool by the sum of its `keep` best cosines over `keep`: places left empty count 0."""
+    best = sorted(cosines, reverse=True)[:keep]
+    mean = math.fsum(best) / keep
+    bounds = ((Grade.A, config.a_from), (Grade.B, config.b_from), (Grade.C, config.c_from), (Grade.D, config.d_from))
+    return next((grade for grade, least in bounds if mean >= least), Grade.F)
+
+
+def relaxed_floor(floor: float, grade: Grade, config: GradeConfig) -> float:
+    """Return what a score floor is for a retrieval of that grade: lower for C, D and F, never higher."""
+    relief = {Grade.C: config.c_relief, Grade.D: config.d_relief, Grade.F: config.f_relief}
+    return floor * relief.get(grade, 1.0)

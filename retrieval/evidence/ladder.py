@@ -1,0 +1,119 @@
+"""Admission control: what is turned away as the connections run out, most replaceable first."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from corecube.errors import ConfigError
+from retrieval.tunables import Tunables, tunable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolConfig(Tunables):
+    """The connections that searches and ingests share. Raises ConfigError where both may hold more than there are."""
+
+    connections: int = tunable(96, low=32, high=10_000, unit="connections", help="Connections at work at once.")
+    retrieval_slots: int = tunable(
+        16, low=16, high=1000, unit="slots", help="Searches' share: ingests cannot take it.", at_most="connections"
+    )
+    ingest_slots: int = tunable(
+        16, low=16, high=1000, unit="slots", help="Ingests' share: searches cannot take it.", at_most="connections"
+    )
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for slots that are more than the connections."""
+        Tunables.__post_init__(self)
+        if self.retrieval_slots + self.ingest_slots > self.connections:
+            raise ConfigError("PoolConfig: retrieval_slots and ingest_slots must not exceed connections together.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderConfig(Tunables):
+    """Who is turned away at which share of the pool. Raises ConfigError for rungs out of their order.
+
+    triage < hard_reject <= short_budget_reject < recovery_skip, and a triaged budget is the shorter one.
+    """
+
+    triage: float = tunable(
+        0.80, low=0.1, high=1.0, unit="", help="From here on searches with hardly any time are turned away."
+    )
+    triage_seconds: float = tunable(
+        2.0, low=0.0, high=60.0, unit="s", help="Time left that is hardly any.", at_most="short_budget_seconds"
+    )
+    hard_reject: float = tunable(
+        0.88,
+        low=0.1,
+        high=1.0,
+        unit="",
+        help="From here on searches are turned away, but for those for a missing source type.",
+        at_most="short_budget_reject",
+    )
+    short_budget_reject: float = tunable(
+        0.90, low=0.1, high=1.0, unit="", help="From here on those are too, where they have little time."
+    )
+    short_budget_seconds: float = tunable(12.0, low=0.0, high=600.0, unit="s", help="Time left that is little.")
+    recovery_skip: float = tunable(
+        0.92, low=0.1, high=1.0, unit="", help="From here on no recovery is started for a search that was broken off."
+    )
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for rungs out of their order."""
+        Tunables.__post_init__(self)
+        if not self.triage < self.hard_reject:
+            raise ConfigError("LadderConfig.triage must be below hard_reject.")
+        if not self.short_budget_reject < self.recovery_skip:
+            raise ConfigError("LadderConfig.short_budget_reject must be below recovery_skip.")
+
+
+class Purpose(StrEnum):
+    """What a query is for; the later ones are let through where the earlier ones are not."""
+
+    PRIMARY = "primary"
+    #: So that a source type is not missing: exempt from the hard rejection.
+    DIVERSITY = "diversity"
+    #: Recovery of a pool that came back empty or one-sided: turned away by a full pool alone.
+    RECOVERY = "recovery"
+
+
+class Refusal(StrEnum):
+    """Why a query is not admitted."""
+
+    POOL_FULL = "pool_full"
+    SHORT_BUDGET = "short_budget"
+    HARD_REJECT = "hard_reject"
+    TRIAGE = "triage"
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Decides by how many of the pool's connections are at work."""
+
+    pool: PoolConfig
+    config: LadderConfig
+
+    def rung(self, share: float) -> int:
+        """Return the number of connections at which a share is reached, rounded down: 88 % of 96 are 84."""
+        return math.floor(share * self.pool.connections + 1e-9)
+
+    def refusal(self, active: int, *, budget_seconds: float, purpose: Purpose = Purpose.PRIMARY) -> Refusal | None:
+        """Return why a query is turned away, None where it is admitted.
+
+        `active` connections are at work without it, and it has `budget_seconds` left. A full pool turns everything
+        away, since a recovery that waited there would starve what holds the connections.
+        """
+        if active >= self.pool.connections:
+            return Refusal.POOL_FULL
+        if purpose is Purpose.RECOVERY:
+            return None
+        config = self.config
+        if active >= self.rung(config.short_budget_reject) and budget_seconds < config.short_budget_seconds:
+            return Refusal.SHORT_BUDGET
+        if active >= self.rung(config.hard_reject) and purpose is not Purpose.DIVERSITY:
+            return Refusal.HARD_REJECT
+        if active >= self.rung(config.triage) and budget_seconds < config.triage_seconds:
+            return Refusal.TRIAGE
+        return None
+
+    def skips_recovery(self, active: int) -> bool:
+        """Return whether no recovery is to be started any more for a search that was broken off."""
+        return active >= self.rung(self.config.recovery_skip)

@@ -1,0 +1,35 @@
+"""What the reranker's cut must leave: recovered chunks, and enough of the types that a section cannot do without."""
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+from retrieval.evidence.recovery import is_recovered
+from retrieval.types import Drop, DropReason, Hit, Ranking
+
+
+def cut_with_protection(
+    reranked: Ranking,
+    *,
+    keep: int,
+    most_protected: int,
+    survivor_floors: Mapping[str, int],
+    type_of: Callable[[Hit], str],
+) -> tuple[Ranking, tuple[Drop, ...]]:
+    """Return the best `keep` hits and, in their order, those that are let back in behind them.
+
+    Those are the best `most_protected` recovered hits that the cut took; then, of each type that is still under its
+    survivor floor, the best ones up to the floor, as far as there are any. Expects hits best first, all of them.
+    """
+    cut = range(min(keep, len(reranked)), len(reranked))
+    kept = {*range(min(keep, len(reranked)))}
+    kept.update(islice((place for place in cut if is_recovered(reranked[place])), most_protected))
+    for source_type, floor in survivor_floors.items():
+        own = [place for place, hit in enumerate(reranked) if type_of(hit) == source_type]
+        lacking = floor - sum(place in kept for place in own)
+        kept.update(islice((place for place in own if place not in kept), max(0, lacking)))
+    drops = tuple(
+        Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {place + 1}, kept {keep}", {"rank": place + 1, "window": keep})
+        for place, hit in enumerate(reranked)
+        if place not in kept
+    )
+    return tuple(reranked[place] for place in sorted(kept)), drops

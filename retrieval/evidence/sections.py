@@ -1,0 +1,123 @@
+"""A section: how evidence for one part of a report is looked for."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from string import Formatter
+from typing import Final
+
+from corecube.errors import ConfigError
+from retrieval.ingest.hints import HINTS
+from retrieval.tunables import Tunables, tunable
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
+_MOST_TITLE: Final = 120
+_MOST_TEMPLATE: Final = 500
+_PLACEHOLDERS: Final = frozenset({"subject"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section(Tunables):
+    """A named retrieval policy. Raises ConfigError for what is out of its bounds or contradicts itself.
+
+    `required` types are recovered when a pool has fewer than their quantity floor, `optional` ones are welcome and
+    never looked for, `never_recovered` ones are not looked for whatever else is said.
+    """
+
+    #: Small letters, digits and _, at most 60.
+    name: str
+    title: str
+    #: The query; {subject} stands for what the report is about.
+    template: str
+    complexity: int = tunable(
+        10, low=1, high=100, unit="chunks", help="Chunks it asks for from three to ten documents.", at_most="cap"
+    )
+    cap: int = tunable(100, low=8, high=200, unit="chunks", help="Chunks it never asks for more than.", costs=True)
+    keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks that are kept after reranking.", at_most="cap")
+    score_floor: float = tunable(0.0, low=0.0, high=1.0, unit="cosine", help="Least relevance of a chunk.")
+    quality_floor: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least quality of a chunk.")
+    #: The kind of content that its chunks must hold; empty for any.
+    hint: str = ""
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    never_recovered: tuple[str, ...] = ()
+    #: Chunks of a required type that a pool must have; 1 where nothing is said.
+    quantity_floors: Mapping[str, int] = field(default_factory=dict)
+    #: Chunks of a required type that the reranker's cut must leave.
+    survivor_floors: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError naming the first thing that is wrong."""
+        # Not super(): a slotted dataclass is another class than the one that super() would see.
+        Tunables.__post_init__(self)
+        for name, problem in self.contradictions():
+            raise ConfigError(f"The section's {name} {problem}.")
+
+    @property
+    def source_types(self) -> frozenset[str]:
+        """Every source type that it names."""
+        return frozenset((*self.required, *self.optional, *self.never_recovered))
+
+    def query(self, subject: str) -> str:
+        """Return the query for a report about the subject; without a subject what is left of the template."""
+        return " ".join(self.template.format(subject=subject).split())
+
+    def quantity_floor(self, source_type: str) -> int:
+        """Return how many chunks of a type its pool must have; 0 for a type that it does not require."""
+        return self.quantity_floors.get(source_type, 1) if source_type in self.required else 0
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields whose values fit no section or each other, with what is wrong."""
+        yield from self._texts()
+        yield from self._types()
+        yield from self._floors("quantity_floors", self.quantity_floors, "cap", self.cap)
+        yield from self._floors("survivor_floors", self.survivor_floors, "keep", self.keep)
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        if not NAME.fullmatch(self.name):
+            yield "name", "must be small letters, digits and _, beginning with a letter, at most 60"
+        if not 0 < len(self.title.strip()) <= _MOST_TITLE:
+            yield "title", f"must have 1 to {_MOST_TITLE} characters"
+        if problem := _template_problem(self.template):
+            yield "template", problem
+        if self.hint and self.hint not in HINTS:
+            yield "hint", f"must be one of {', '.join(sorted(HINTS))}"
+
+    def _types(self) -> Iterator[tuple[str, str]]:
+        for name in ("required", "optional", "never_recovered"):
+            types: tuple[str, ...] = getattr(self, name)
+            if len(set(types)) < len(types):
+                yield name, "names a source type twice"
+        if both := sorted(set(self.required) & set(self.optional)):
+            yield "optional", f"names what is required: {', '.join(both)}"
+        if both := sorted(set(self.required) & set(self.never_recovered)):
+            yield "never_recovered", f"names what is required: {', '.join(both)}"
+
+    def _floors(self, name: str, floors: Mapping[str, int], bound: str, most: int) -> Iterator[tuple[str, str]]:
+        if others := sorted(set(floors) - set(self.required)):
+            yield name, f"names what is not required: {', '.join(others)}"
+        if any(floor < 1 for floor in floors.values()):
+            yield name, "must be 1 or more"
+        if sum(floors.values()) > most:
+            yield name, f"must not exceed {bound} together"
+
+
+#: The fields of a section that are numbers, and those that are names of source types.
+NUMBERS: Final = tuple(facts.name for facts in Section.declared())
+TYPE_LISTS: Final = ("required", "optional", "never_recovered")
+TYPE_FLOORS: Final = ("quantity_floors", "survivor_floors")
+TEXTS: Final = ("name", "title", "template", "hint")
+FIELDS: Final = tuple(item.name for item in fields(Section))
+
+
+def _template_problem(template: str) -> str:
+    if not 0 < len(template.strip()) <= _MOST_TEMPLATE:
+        return f"must have 1 to {_MOST_TEMPLATE} characters"
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError:
+        return "has a brace without its other half"
+    known = all(
+        name is None or (name in _PLACEHOLDERS and not spec and not conversion) for _, name, spec, conversion in parts
+    )
+    return "" if known else "may hold no placeholder but {subject}"
