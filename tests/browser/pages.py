@@ -87,7 +87,7 @@ PLAIN_PAGES = {
     "plain-log": "/log/",
     "plain-keys": "/keys/",
 }
-#: Pages of what needs a language model, which no picture is taken of.
+#: Pages of what needs a language model.
 MODEL_PAGES = {"queued-search": "/queued/{queued}/"}
 #: Pages that are there for those who have not signed in.
 OUTSIDE = {"sign-in": "/login/"}

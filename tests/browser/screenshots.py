@@ -14,7 +14,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.pages import OUTSIDE, PAGES, Places
+from tests.browser.pages import MODEL_PAGES, OUTSIDE, PAGES, Places
+from tests.fake_llm import FakeLLM, Fault
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "screenshots"
@@ -164,6 +165,21 @@ def described_model(page):
     return "local-model"
 
 
+def in_other_words(page, language_model):
+    """Let the described model take its time over a search in other words, and return the search."""
+    page.goto("/language-models/local-model/")
+    page.locator("[name=base_url]").fill(f"http://127.0.0.1:{language_model.port}/v1")
+    for box in ("is_enabled", "is_default"):
+        page.locator(f"[name={box}]").check()
+    page.locator("#save").click()
+    page.wait_for_load_state()
+    page.goto(f"/?q={QUERY.replace(' ', '+')}&preset=helix")
+    page.get_by_role("button", name="Search in other words").click()
+    page.wait_for_url("**/queued/**")
+    page.get_by_text("A worker is searching").wait_for()
+    return page.url.split("/")[-2]
+
+
 def chatted(page):
     """Ask on the chat page and return the conversation."""
     page.goto("/chat/")
@@ -231,6 +247,10 @@ def main():
         pages = sorted(places(page).addresses(PAGES).items(), key=lambda it: it[0] not in _TELLING)
         for inside, path in pages:
             take(page, inside, path)
+        with FakeLLM(fault=Fault.SLOW_HEADERS) as language_model:
+            searched = in_other_words(page, language_model)
+            for waiting, path in MODEL_PAGES.items():
+                take(page, waiting, path.format(queued=searched))
         chromium.close()
     size = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
     sys.stdout.write(f"{len(list(FOLDER.glob('*.png')))} pictures, {size / 2**20:.1f} MiB, in {FOLDER}\n")
