@@ -3,9 +3,10 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 import numpy as np
 from django.utils.text import slugify
@@ -80,6 +81,13 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
         connection, sync=Sync(connection=connection, allow_deletions=True), source=source, progress=progress
     )
     return connection
+
+
+def document_names(connections: Sequence[Connection]) -> dict[UUID, str]:
+    """Return what judgments call each document: its external id, behind the connection's slug if there are several."""
+    rows = Document.objects.filter(connection__in=connections).values_list("pk", "connection__slug", "external_id")
+    is_one = len(connections) == 1
+    return {pk: name if is_one else f"{slug}/{name}" for pk, slug, name in rows}
 
 
 def first_vectors(connection: Connection, *, index: int) -> dict[str, Vector]:

@@ -1,29 +1,49 @@
 """Running every judged query of a collection through the production path, and measuring."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import ir_measures
 from ir_measures import AP, RR, Judged, R, nDCG
 
-from corecube.access import Principal, ScopeRequest
+from corecube.access import ScopeRequest
+from corecube.models import Connection
 from retrieval import runtime
-from retrieval.evaluate.corpus import evaluation_principal, first_vectors, ingested
-from retrieval.evaluate.datasets import Dataset
+from retrieval.evaluate.corpus import document_names, evaluation_principal, first_vectors, ingested
+from retrieval.evaluate.datasets import Dataset, JudgedQuery
 from retrieval.evaluate.latency import latency_ms
 from retrieval.evaluate.stress import Stress, misspelled, with_false_links
-from retrieval.models import Document, SearchRecord, Sync
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.models import SearchRecord, Sync
+from retrieval.services import SearchRequest, search
 from retrieval.types import Ranking, Span
 
 #: Hits asked for, so that measures cut at 100 see all they need.
-_DEPTH: Final = 100
+DEPTH: Final = 100
 _WARM_UP: Final = 5
 #: The legs' fusion alone, among the legs.
 _FUSED: Final = "fused"
 MEASURES: Final = (nDCG @ 10, R @ 2, R @ 5, R @ 10, R @ 100, RR @ 10, AP @ 100, Judged @ 10)
+
+
+class JudgedCollection(Protocol):
+    """Questions with their judgments."""
+
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        ...
+
+    @property
+    def queries(self) -> Sequence[JudgedQuery]:
+        """The questions, at least one."""
+        ...
+
+    @property
+    def qrels(self) -> Mapping[str, Mapping[str, int]]:
+        """Grade by query id, then document id."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +59,8 @@ class Evaluation:
     #: "fused", their fusion alone: what comes behind it is worth it where it beats that.
     legs: dict[str, dict[str, float]]
     latency_ms: dict[str, dict[str, float]]
+    #: Mean tokens of the packed context.
+    packed_tokens: float = 0.0
     #: Searches that fell back or were cut short, by a deadline that a busy machine missed for one: they say nothing of
     #: the preset.
     degraded: int = 0
@@ -51,40 +73,55 @@ def evaluate(
 
     With `stress` the collection is made harder first; one with links that mislead is ingested beside the plain one.
     """
-    principal = evaluation_principal()
+    evaluation_principal()
     if stress is not None:
         dataset = _stressed(dataset, stress, progress)
-    connection = ingested(dataset, progress)
-    names = dict(Document.objects.filter(connection=connection).values_list("pk", "external_id"))
+    return measured(dataset, [ingested(dataset, progress)], preset=preset)
+
+
+def measured(
+    questions: JudgedCollection, connections: Sequence[Connection], *, preset: str, depth: int = DEPTH
+) -> Evaluation:
+    """Ask every question of these connections alone, `depth` hits each, and return the preset's figures.
+
+    Measures beyond the depth count what was not asked for as not found.
+    """
+    principal = evaluation_principal()
+    names = document_names(connections)
+    narrowing = ScopeRequest(include=tuple(connection.slug for connection in connections))
     runs: dict[str, list[ir_measures.ScoredDoc]] = {}
     totals: list[float] = []
     traces: list[tuple[Span, ...]] = []
-    degraded = 0
-    warm_up = dataset.queries[:_WARM_UP]
-    for place, query in enumerate((*warm_up, *dataset.queries)):
+    tokens = degraded = 0
+    warm_up = questions.queries[:_WARM_UP]
+    for place, query in enumerate((*warm_up, *questions.queries)):
         started = perf_counter()
-        outcome = _search(query.text, preset, connection.slug, principal)
+        request = SearchRequest(text=query.text, preset=preset, top_k=depth, narrowing=narrowing)
+        # With a model handed in, no query's vector is kept from the warm-up.
+        outcome = search(request, principal=principal, resources=runtime.resources(runtime.encoder()))
         milliseconds = (perf_counter() - started) * 1000
         if place >= len(warm_up):
             totals.append(milliseconds)
             traces.append(outcome.trace)
+            tokens += sum(passage.token_count for passage in outcome.passages)
             degraded += bool(outcome.state.degraded)
             for name, ranking in {preset: outcome.hits, **outcome.state.rankings, **_fused(outcome.trace)}.items():
                 runs.setdefault(name, []).extend(_scored(query.id, document_ranking(ranking, names)))
     SearchRecord.objects.filter(user=principal.user).delete()
     qrels = [
         ir_measures.Qrel(query, document, grade)
-        for query, grades in dataset.qrels.items()
+        for query, grades in questions.qrels.items()
         for document, grade in grades.items()
     ]
     measures = {name: _measured(qrels, run) for name, run in runs.items()}
     return Evaluation(
         preset=preset,
-        dataset=dataset.name,
-        queries=len(dataset.queries),
+        dataset=questions.name,
+        queries=len(questions.queries),
         measures=measures.pop(preset),
         legs=measures,
         latency_ms=dict(latency_ms(totals, traces)),
+        packed_tokens=tokens / len(questions.queries),
         degraded=degraded,
     )
 
@@ -116,10 +153,3 @@ def document_ranking(hits: Ranking, names: dict[Any, str]) -> list[str]:
 def _scored(query_id: str, documents: list[str]) -> list[ir_measures.ScoredDoc]:
     """Return a run's lines; the score falls with the rank, since measures sort by score alone."""
     return [ir_measures.ScoredDoc(query_id, name, float(-rank)) for rank, name in enumerate(documents, start=1)]
-
-
-def _search(text: str, preset: str, slug: str, principal: Principal) -> SearchOutcome:
-    narrowing = ScopeRequest(include=(slug,))
-    request = SearchRequest(text=text, preset=preset, top_k=_DEPTH, narrowing=narrowing)
-    # With a model handed in, no query's vector is kept from the warm-up.
-    return search(request, principal=principal, resources=runtime.resources(runtime.encoder()))

@@ -1,4 +1,4 @@
-"""`manage.py evaluate DIR [--stress HOW]`, `manage.py evaluate --set SLUG`: measure a preset on judged questions."""
+"""`manage.py evaluate DIR [--stress HOW]`, `--set SLUG`, `--all DIR [--files DIR ...]`: measure on judged questions."""
 
 import json
 from argparse import ArgumentParser
@@ -15,7 +15,9 @@ from corecube.models import User
 from retrieval.evaluate.datasets import load_dataset
 from retrieval.evaluate.question_set import SetResult, measure_cases
 from retrieval.evaluate.runner import Evaluation, evaluate
+from retrieval.evaluate.side_by_side import collections, side_by_side, table
 from retrieval.evaluate.stress import Stress
+from retrieval.ingest.run import Progress
 from retrieval.models import QuestionSet, Sync
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
@@ -25,13 +27,23 @@ class Command(BaseCommand):
 
     help = (
         "Measure a preset on a judged collection in the BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv), "
-        "or on a question set of this installation."
+        "or on a question set of this installation; or every preset on every collection."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("directory", type=Path, nargs="?")
         what.add_argument("--set", metavar="SLUG", help="a question set")
+        what.add_argument("--all", type=Path, metavar="DIR", help="every preset on every collection below a directory")
+        parser.add_argument(
+            "--files",
+            type=Path,
+            metavar="DIR",
+            action="append",
+            default=[],
+            help="with --all: a folder of raw files, asked for by its headings; may be said several times, for one "
+            "collection of all of them",
+        )
         parser.add_argument("--as", metavar="USER", help="with --set: who asks; the first admin unless it is said")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
         parser.add_argument(
@@ -52,16 +64,32 @@ class Command(BaseCommand):
                 result = _measured_set(options)
                 self.stdout.write(json.dumps(_set_json(result)) if options["json"] else _set_table(result))
                 return
-            dataset = load_dataset(options["directory"])
+            if options["files"] and not options["all"]:
+                raise CommandError("--files is for --all.")
             with tqdm(unit=" documents", disable=None, file=self.stderr, leave=False) as bar:
 
                 def progress(sync: Sync) -> None:
                     bar.update(sync.seen - bar.n)
 
+                if options["all"]:
+                    self._side_by_side(options, progress)
+                    return
+                dataset = load_dataset(options["directory"])
                 evaluation = evaluate(dataset, preset=options["preset"], progress=progress, stress=options["stress"])
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else _table(evaluation))
+
+    def _side_by_side(self, options: dict[str, Any], progress: Progress) -> None:
+        """Measure every preset on every collection, telling of each as it comes, and print the whole table."""
+        evaluations = []
+        for collection in collections(options["all"], options["files"], progress=progress):
+            for evaluation in side_by_side(collection):
+                evaluations.append(evaluation)
+                told = f"{evaluation.dataset}, {evaluation.preset}: nDCG@10 {evaluation.measures['nDCG@10']:.3f}"
+                self.stderr.write(told)
+        rows = [asdict(it) for it in evaluations]
+        self.stdout.write(json.dumps(rows) if options["json"] else table(evaluations))
 
 
 def _measured_set(options: dict[str, Any]) -> SetResult:

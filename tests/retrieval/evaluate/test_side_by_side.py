@@ -1,0 +1,100 @@
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from corecube.models import Connection
+from retrieval.evaluate.corpus import document_names
+from retrieval.evaluate.raw_files import ingested_folder, known_items
+from retrieval.presets import PRESETS
+
+#: Long enough for a chunk of its own.
+CLOTH, GLOVES, DIAL, SEAL, OIL = (
+    " ".join(f"{word} {number}." for number in range(150)) for word in ("cloth", "glove", "dial", "seal", "oil")
+)
+PAGES = {
+    "press.md": f"# Printing press\n\n## Cleaning the rollers\n\n{CLOTH}\n\n## Safety\n\n{GLOVES}\n",
+    "oven.md": f"# Oven\n\n## Lighting the burner\n\n{DIAL}\n\n## Wear and tear\n\n{SEAL}\n",
+    "lathe.md": f"# Lathe\n\n## Wear and tear\n\n{OIL}\n",
+}
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """Two collections of two documents and one question each."""
+    root = tmp_path / "judged"
+    for name, word in (("first", "alpha"), ("second", "gamma")):
+        folder = root / name
+        folder.mkdir(parents=True)
+        rows = [{"_id": it, "title": "", "text": f"{it} {it} {it}"} for it in (word, "other")]
+        (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": word}) + "\n")
+        (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\nq\t{word}\t1\n")
+    return root
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name, text in PAGES.items():
+        (folder / name).write_text(text)
+    return folder
+
+
+def test_every_preset_is_measured_on_every_collection(db, judged, files, capsys):
+    call_command("evaluate", "--all", str(judged), "--files", str(files), "--json")
+    rows = json.loads(capsys.readouterr().out)
+    found = [(row["dataset"], row["preset"]) for row in rows]
+    assert found == [(name, preset) for name in ("first", "second", "raw files") for preset in PRESETS]
+    for row in rows:
+        assert row["latency_ms"]["total"]["p95"] > 0
+        assert row["packed_tokens"] > 0
+    # The only document with the word is first, whatever searches.
+    assert {row["measures"]["nDCG@10"] for row in rows if row["dataset"] == "first"} == {1.0}
+
+
+def test_the_table_has_no_empty_cell(db, judged, capsys):
+    call_command("evaluate", "--all", str(judged))
+    head, rule, *rows = capsys.readouterr().out.strip().splitlines()
+    columns = head.count("|")
+    assert len(rows) == 2 * len(PRESETS)
+    for row in (rule, *rows):
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert row.count("|") == columns
+        assert all(cells)
+
+
+def test_headings_of_one_document_ask_for_it(db, files):
+    connection = ingested_folder(files, lambda _: None)
+    items = known_items([connection], name="raw files", most=10)
+    asked = {query.text: items.qrels[query.id] for query in items.queries}
+    # "Safety" is a label, and "Wear and tear" stands in two documents.
+    assert asked == {"Cleaning the rollers": {"press.md": 1}, "Lighting the burner": {"oven.md": 1}}
+
+
+def test_the_same_questions_are_drawn_in_every_run(db, files):
+    connection = ingested_folder(files, lambda _: None)
+    drawn = [known_items([connection], name="raw files", most=2) for _ in range(2)]
+    assert len(drawn[0].queries) == 2
+    assert drawn[0] == drawn[1]
+
+
+def test_documents_of_one_name_in_two_folders_are_two(db, files, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "press.md").write_text("# Cider press\n\nSqueeze slowly.\n")
+    connections = [ingested_folder(folder, lambda _: None) for folder in (files, other)]
+    names = document_names(connections).values()
+    assert len(set(names)) == len(PAGES) + 1
+
+
+def test_a_directory_without_collections_is_refused(db, tmp_path):
+    with pytest.raises(CommandError, match="no folder in the BEIR layout"):
+        call_command("evaluate", "--all", str(tmp_path))
+    assert not Connection.objects.exists()
+
+
+def test_files_are_for_all_alone(db, judged, files):
+    with pytest.raises(CommandError, match="--files is for --all"):
+        call_command("evaluate", str(judged / "first"), "--files", str(files))
