@@ -10,6 +10,7 @@ from corecube import audit
 from corecube.models import User
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.encoders import Encoder
+from retrieval.kept_briefly import KeptBriefly
 from retrieval.models import Calibration
 from retrieval.sanitise import storable
 
@@ -29,11 +30,30 @@ def encoder_identity(encoder: Encoder) -> str:
 def active_models(encoder: Encoder) -> dict[str, AnswerabilityModel]:
     """Return the calibrated models by preset: those that were fitted on this encoder's signals.
 
-    One that cannot be read is logged and left out, so that searches go on with the shipped model.
+    They are those of within the last second. One that cannot be read is logged and left out, so that searches go on
+    with the shipped model.
     """
-    rows = Calibration.objects.filter(is_active=True, encoder=encoder_identity(encoder))
-    read = ((row.preset, _model(row)) for row in rows)
+    fitted = encoder_identity(encoder)
+    read = ((row.preset, _model(row)) for row in _active.get() if row.encoder == fitted)
     return {preset: model for preset, model in read if model is not None}
+
+
+def _read_active() -> tuple[Calibration, ...]:
+    return tuple(Calibration.objects.filter(is_active=True))
+
+
+_active: Final = KeptBriefly(_read_active)
+
+
+def forget_active() -> None:
+    """Have this process read the active models anew with the next search."""
+    _active.forget()
+
+
+def _changed() -> None:
+    """Forget the models now, and when the change is committed, as a search may read those of before until then."""
+    forget_active()
+    transaction.on_commit(forget_active)
 
 
 def active_calibration(preset: str) -> Calibration | None:
@@ -73,6 +93,7 @@ def _activate(row: Calibration) -> None:
     with transaction.atomic():
         _retire(row.preset)
         row.save(force_insert=True)
+        _changed()
         audit.record(_STORED, actor=row.created_by, subject=row.preset, calibration=row.pk, **told)
 
 
@@ -80,6 +101,7 @@ def reset(preset: str, *, actor: User | None) -> bool:
     """Go back to the shipped model; return whether there was a calibration to leave."""
     with transaction.atomic():
         retired = _retire(preset)
+        _changed()
         if retired:
             audit.record(_RESET, actor=actor, subject=preset)
     return retired

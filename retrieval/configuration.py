@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -77,16 +77,18 @@ def configuration_of(
         raise UnknownVersionError("This preset has no draft.")
     number, values = stored or (SHIPPED, {})
     config, unfit = fitted(preset, number, values)
-    before = config.values()
-    changed = config.with_overrides(overrides) if overrides else config
-    used = {name: changed.values()[name] for name in overrides or ()}
-    return Configuration(
+    found = Configuration(config=config, number=number, is_draft=draft, unfit=unfit)
+    return _overridden(found, overrides) if overrides else found
+
+
+def _overridden(found: Configuration, overrides: Mapping[str, object]) -> Configuration:
+    changed = found.config.with_overrides(overrides)
+    before, after = found.config.values(), changed.values()
+    return replace(
+        found,
         config=changed,
-        number=number,
-        is_draft=draft,
-        overrides=used,
-        overridden={name: before[name] for name in used},
-        unfit=unfit,
+        overrides={name: after[name] for name in overrides},
+        overridden={name: before[name] for name in overrides},
     )
 
 

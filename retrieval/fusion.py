@@ -5,6 +5,17 @@ from collections.abc import Mapping, Sequence
 from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 
+def variant_leg(leg: str, number: int) -> str:
+    """Return the name of the ranking that a leg has of another way to put the question, as "dense_2"."""
+    return f"{leg}_{number}"
+
+
+def leg_of(ranking: str) -> str:
+    """Return the leg that a ranking is of: "dense" of "dense" and of "dense_2"."""
+    leg, _, number = ranking.rpartition("_")
+    return leg if number.isdecimal() else ranking
+
+
 def reciprocal_rank_fusion(rankings: Mapping[str, Ranking], *, rank_constant: int) -> Ranking:
     """Score each chunk by the sum of 1 / (rank_constant + rank) over the rankings that hold it.
 

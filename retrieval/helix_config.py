@@ -108,7 +108,11 @@ class GraphConfig(Tunables):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalWeights(Tunables):
-    """How much each signal of a hit counts; each is min-max-normalised within the pool."""
+    """How much each signal of a hit counts.
+
+    Similarity and links are min-max-normalised within the pool. Recency, salience and confidence are shares already:
+    only the pool's least is taken from them, as a range below `signals.least_span`, 1, counts as that wide.
+    """
 
     similarity: float = tunable(0.4, low=0.0, high=1.0, unit="", help="Weight of relevance: fused similarity.")
     recency: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of how lately it was last read.")

@@ -14,6 +14,7 @@ from corecube.changing import changing
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from retrieval.encoders import Encoder
+from retrieval.kept_briefly import KeptBriefly
 from retrieval.models import RouteExample
 from retrieval.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
 from retrieval.sanitise import storable
@@ -28,8 +29,26 @@ _Key = tuple[str, str, Added]
 
 
 def added_examples() -> Added:
-    """Return the examples that admins added."""
+    """Return the examples that admins added, as they were within the last second."""
+    return _added.get()
+
+
+def _read_added() -> Added:
     return tuple(RouteExample.objects.order_by("pk").values_list("route", "text"))
+
+
+_added: Final = KeptBriefly(_read_added)
+
+
+def forget_examples() -> None:
+    """Have this process read the added examples anew with the next search."""
+    _added.forget()
+
+
+def _changed() -> None:
+    """Forget the examples now, and when the change is committed, as a search may read those of before until then."""
+    forget_examples()
+    transaction.on_commit(forget_examples)
 
 
 def add_example(route: str, text: str, *, actor: User) -> RouteExample:
@@ -47,6 +66,7 @@ def add_example(route: str, text: str, *, actor: User) -> RouteExample:
         example, is_new = RouteExample.objects.get_or_create(route=route, text=text)
         if is_new:
             audit.record("route_example.added", actor=actor, subject=route, example=example.pk)
+            _changed()
     return example
 
 
@@ -55,6 +75,7 @@ def delete_example(example: RouteExample, *, actor: User) -> None:
     with transaction.atomic():
         audit.record("route_example.deleted", actor=actor, subject=example.route, example=example.pk)
         example.delete()
+        _changed()
 
 
 @dataclass(frozen=True, slots=True)

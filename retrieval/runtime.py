@@ -22,7 +22,7 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encodings import key_of, sparse_encoder
 from retrieval.errors import EncoderError, ModelMissingError
-from retrieval.index.embedding_index import active_row, is_made_by, same_model
+from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 from retrieval.reranking import configured_reranker
@@ -78,12 +78,13 @@ class DatabaseThreads(ThreadPoolExecutor):
         return super().submit(call)
 
 
-def encoder() -> Encoder:
+def encoder(row: EmbeddingIndex | None = None) -> Encoder:
     """Return the model that searches use: the active index's, and the configured one while there is none.
 
-    Raises ModelMissingError when it is not on this machine, ConfigError when the settings do not describe it.
+    `row` is the active index where it has been read already. Raises ModelMissingError when the model is not on this
+    machine, ConfigError when the settings do not describe it.
     """
-    row = active_row()
+    row = row or active_row()
     return embedders.choices().configured().load() if row is None else encoder_of(row)
 
 
@@ -153,12 +154,10 @@ def _required_row() -> EmbeddingIndex:
 
 
 def _searched() -> tuple[Encoder, VectorIndex]:
-    """Return the active index and its model; another index may take over while the two are looked up."""
+    """Return the active index and its model, which stay what they are when another index takes over meanwhile."""
     row = _required_row()
-    model = encoder()
-    if is_made_by(row, model) or _required_row().pk == row.pk:
-        return model, same_model(row, model)
-    return _searched()
+    model = encoder(row)
+    return model, same_model(row, model)
 
 
 def open_router() -> bool:

@@ -145,6 +145,7 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
         deadline=Deadline.after(config.deadline_ms / 1000 * (1 + len(request.variants))),
         now=timezone.now(),
         top_k=request.top_k,
+        is_admin=principal.is_admin,
         filter=_filter(request, scope, seconds=config.deadline_ms / 1000),
         trace=configuration.span(tuple(_notes(request))),
     )
@@ -227,5 +228,7 @@ def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal
 
 def _values(outcome: SearchOutcome) -> dict[str, float]:
     """Return the numbers that a search ran with, where they are not the preset's shipped defaults."""
+    if outcome.config == outcome.preset.defaults:
+        return {}
     shipped = outcome.preset.defaults.values()
     return {name: value for name, value in outcome.config.values().items() if value != shipped[name]}

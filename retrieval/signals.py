@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from corecube.scope import TrustLevel
@@ -29,9 +29,23 @@ def recency(last: datetime, now: datetime, *, hourly_decay: float) -> float:
     return float(hourly_decay ** max(0.0, (now - last) / _HOUR))
 
 
-def last_touched(chunk: ChunkFacts) -> datetime:
-    """Return when a chunk's document was last read; while nobody has, when it last changed, else was synced."""
-    return chunk.accessed_at or chunk.modified_at or chunk.synced_at
+def last_touched(chunk: ChunkFacts, *, to_the_day: bool) -> datetime:
+    """Return when a chunk's document was last read; while nobody has, when it last changed, else was synced.
+
+    `to_the_day` gives the end of the day (UTC) on which it was read: it was somebody else, perhaps, who read it.
+    """
+    if chunk.accessed_at is None:
+        return chunk.modified_at or chunk.synced_at
+    return _end_of_day(chunk.accessed_at) if to_the_day else chunk.accessed_at
+
+
+def _end_of_day(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+def in_two_digits(value: float) -> float:
+    """Return a value rounded to two significant digits: 13 for 12.6."""
+    return float(f"{value:.2g}")
 
 
 def confidence(trust: TrustLevel, *, is_confirmed: bool) -> float:

@@ -376,6 +376,9 @@ class SearchState:
     now: datetime
     #: Hits wanted in the end.
     top_k: int
+    #: Whether it is an admin who searches. Others are not told when exactly a document was read, nor every digit of
+    #: what rests on the whole index.
+    is_admin: bool = False
     terms: QueryTerms = QueryTerms()
     vector: Vector | None = None
     #: None in presets without a router.

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
-from retrieval import runtime
+from retrieval import calibrations, route_examples, runtime
 from retrieval.ingest.sync import sync_connection
 from retrieval.testing import HashEncoder
 
@@ -58,7 +58,9 @@ class World:
 def small_engine(settings, monkeypatch, tmp_path):
     """Search with an encoder that needs no model file, in the test's own thread and transaction, with nothing kept."""
     encoder = HashEncoder()
-    monkeypatch.setattr(runtime, "encoder", lambda: encoder)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    route_examples.forget_examples()
+    calibrations.forget_active()
     settings.CORECUBE_LEG_THREADS = 0
     settings.CORECUBE_QUERY_CACHE = 0
     settings.CORECUBE_ACCESS_SECONDS = 0

@@ -1,5 +1,6 @@
 """Why the graph lifted a hit, in words: by which name or link, from which hit, in which sentence."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -7,6 +8,7 @@ from retrieval.types import ChunkId, Hit, Lift
 
 _ELSEWHERE: Final = "a passage that is not shown"
 _MOST_CHARACTERS: Final = 200
+_MOST_LIFTS: Final = 4
 #: What is said of a lift; {source} is the hit that it comes from.
 _WORDS: Final[Mapping[str, str]] = {
     "named": "named in the question",
@@ -20,11 +22,17 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 def lift_facts(hit: Hit, hits: Sequence[Hit]) -> tuple[str, ...]:
-    """Return a clause for each lift of a hit; `hits` are those shown, in order, by whose place a source is told."""
+    """Return a clause for each of a hit's greatest lifts, and one for what the others sum to.
+
+    `hits` are those shown, in order, by whose place a source is told.
+    """
     if not hit.lifts:
         return ("no link from what was found, and not named",)
     places = {shown.chunk_id: f"#{place}" for place, shown in enumerate(hits, start=1)}
-    return tuple(_told(lift, places) for lift in hit.lifts)
+    told = sorted(hit.lifts, key=lambda lift: -lift.amount)
+    rest = [lift.amount for lift in told[_MOST_LIFTS:]]
+    more = (f"and {len(rest)} more: {math.fsum(rest):+.3f}",) if rest else ()
+    return (*(_told(lift, places) for lift in told[:_MOST_LIFTS]), *more)
 
 
 def _told(lift: Lift, places: Mapping[ChunkId, str]) -> str:

@@ -65,8 +65,10 @@ def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
 
 def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
     chunk, config = hit.chunk, outcome.config
-    then = "read" if chunk.accessed_at else "changed" if chunk.modified_at else "synced"
-    hours = max(0.0, (outcome.state.now - last_touched(chunk)).total_seconds() / 3600)
+    to_the_day = not outcome.state.is_admin
+    read = "read, to the day" if to_the_day else "read"
+    then = read if chunk.accessed_at else "changed" if chunk.modified_at else "synced"
+    hours = max(0.0, (outcome.state.now - last_touched(chunk, to_the_day=to_the_day)).total_seconds() / 3600)
     decay = config.signals.hourly_decay if isinstance(config, HelixConfig) else 1.0
     return (f"{hours:,.0f} hours since it was last {then}", f"{decay:g}^{hours:,.0f} = {hit.signals['recency']:.3f}")
 

@@ -70,6 +70,16 @@ class MatchOut(BaseModel):
     weight: str = Field(description="The heaviest field that holds it: A title, B heading path, C text.")
 
 
+class LiftOut(BaseModel):
+    """What a name in the question, or a link from another hit, added to a hit; a link's both ends are in scope."""
+
+    kind: str = Field(description="named, link, shared_name, hyperlink, triple, next or section.")
+    amount: float = Field(description="What it added to the graph signal, which is 1 at most.")
+    name: str = Field(description="The name that leads here, as it is written; empty for what stands beside.")
+    source_chunk: str | None = Field(description="The chunk that it leads from; null for a name in the question.")
+    sentence: str = Field(description="The sentence of that chunk that holds the name; empty where there is none.")
+
+
 class HitLedger(BaseModel):
     """Everything that speaks for a hit. A signal that was not computed is absent, never 0."""
 
@@ -77,6 +87,7 @@ class HitLedger(BaseModel):
     ranks: dict[str, int] = Field(description="Places, from 1, in the rankings that found it.")
     contributions: dict[str, float] = Field(description="The parts that the score is the sum of.")
     matches: list[MatchOut]
+    lifts: list[LiftOut] = Field(description="What names and links added to the graph signal; helix alone has these.")
 
 
 class HitOut(BaseModel):

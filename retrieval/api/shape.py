@@ -9,7 +9,7 @@ from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.quality_preview import LowChunk
 from retrieval.rows import row_unit
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkFacts, ChunkId, DropReason, Hit, Passage, Span
+from retrieval.types import ChunkFacts, ChunkId, DropReason, Hit, Lift, Passage, Span
 
 #: Makes an address of this server out of a path.
 Absolute = Callable[[str], str]
@@ -103,6 +103,17 @@ def ledger(hit: Hit) -> schemas.HitLedger:
             schemas.MatchOut(lexeme=match.lexeme, idf=match.idf, share=match.share, weight=match.weight)
             for match in hit.matches
         ],
+        lifts=[_lift(lift) for lift in hit.lifts],
+    )
+
+
+def _lift(lift: Lift) -> schemas.LiftOut:
+    return schemas.LiftOut(
+        kind=lift.kind,
+        amount=lift.amount,
+        name=lift.name,
+        source_chunk=None if lift.source is None else str(lift.source),
+        sentence=lift.sentence,
     )
 
 

@@ -22,7 +22,6 @@ _NAMED_LIFT: Final = 1.0
 _LEAST_SENTENCE: Final = 0.5
 #: A word and a lexeme of fewer letters are the same only when they are equal.
 _STEM_LETTERS: Final = 4
-_MOST_LIFTS: Final = 4
 #: How far apart the scores of seats are at least.
 _SEAT_STEP: Final = 1e-3
 
@@ -183,7 +182,7 @@ def _raised(hit: Hit, lifts: tuple[Lift, ...]) -> Hit:
         score=hit.score + amount,
         signals={**hit.signals, "graph": min(1.0, total)},
         contributions={**hit.contributions, "graph": total},
-        lifts=(*hit.lifts, *lifts)[:_MOST_LIFTS],
+        lifts=(*hit.lifts, *lifts),
     )
 
 

@@ -91,12 +91,10 @@ def _links_of(seed: SeedText, held: set[str], bearers: Mapping[str, Sequence[Kno
 def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> list[Edge]:
     """Return the links to other documents that hold a phrase of a seed which stands in two to eight documents.
 
-    `holders` are chunks in scope that hold the seeds' phrases, the seeds' own among them or not; none where shared
-    names are not to be followed.
+    `holders` are chunks in scope that hold the seeds' phrases, the seeds' own among them or not. A phrase that none of
+    them holds was not looked for, as it is too common or shared names are not to be followed.
     """
-    if not holders:
-        return []
-    asked = {key for seed in seeds for key in seed.mentions.keys[: seed.mentions.phrases]}
+    asked = frozenset[int]().union(*(holder.keys for holder in holders))
     chunks: dict[int, dict[UUID, ChunkId]] = defaultdict(dict)
     for chunk, keys in [(it.chunk, it.keys) for it in holders] + [(it.chunk, it.mentions.keys) for it in seeds]:
         for key in asked.intersection(keys):
@@ -104,10 +102,11 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
     edges: dict[tuple[UUID, UUID], Edge] = {}
     for seed in seeds:
         for key in seed.mentions.keys[: seed.mentions.phrases]:
-            if not 1 < len(chunks[key]) <= MOST_SHARING:
+            sharing = chunks.get(key, {})
+            if not 1 < len(sharing) <= MOST_SHARING:
                 continue
-            weight = _SHARED / log2(len(chunks[key]) + 1)
-            for document, chunk in chunks[key].items():
+            weight = _SHARED / log2(len(sharing) + 1)
+            for document, chunk in sharing.items():
                 pair = (seed.chunk.document_id, document)
                 if document != pair[0] and (pair not in edges or edges[pair].weight < weight):
                     edges[pair] = Edge(seed.chunk, document, SHARED_NAME, str(key), weight, target_chunk=chunk)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from retrieval.fusion import leg_of
 from retrieval.types import ChunkId, Ranking
 
 #: What the vectors' ranking counts beside the words'.
@@ -13,7 +14,8 @@ _DENSE: Final = "dense"
 def fused_scores(rankings: Mapping[str, Ranking]) -> dict[ChunkId, float]:
     """Return 0.6 of the cosine plus 0.4 of the words' score, each min-max-normalised within its leg's ranking.
 
-    A chunk that a leg did not find has its least there, 0. Where one leg found nothing the other counts in full.
+    A chunk that a leg did not find has its least there, 0. Where one side found nothing the other counts in full.
+    Several rankings of a side, such as those of other ways to put the question, share its part equally.
     """
     found = {leg: ranking for leg, ranking in rankings.items() if ranking}
     shares = _shares(found)
@@ -27,9 +29,7 @@ def fused_scores(rankings: Mapping[str, Ranking]) -> dict[ChunkId, float]:
 
 
 def _shares(rankings: Mapping[str, Ranking]) -> dict[str, float]:
-    words = [leg for leg in rankings if leg != _DENSE]
-    if _DENSE not in rankings:
-        return {leg: 1.0 / len(words) for leg in words}
-    if not words:
-        return {_DENSE: 1.0}
-    return {_DENSE: _DENSE_SHARE} | {leg: (1.0 - _DENSE_SHARE) / len(words) for leg in words}
+    vectors = [leg for leg in rankings if leg_of(leg) == _DENSE]
+    words = [leg for leg in rankings if leg_of(leg) != _DENSE]
+    share = _DENSE_SHARE if words and vectors else float(bool(vectors))
+    return {leg: share / len(vectors) for leg in vectors} | {leg: (1.0 - share) / len(words) for leg in words}

@@ -17,7 +17,13 @@ _INSERT: Final = {"sparse": statement("insert_sparse"), "tokens": statement("ins
 _CREATE_HNSW: Final = statement("create_hnsw_sparse")
 _REMOVE: Final = "DELETE FROM {table} WHERE document_id = ANY(%s)"
 _DROP: Final = "DELETE FROM {table} WHERE connection_id = %s"
+_DROP_OTHERS: Final = "DELETE FROM {table} WHERE connection_id = %s AND model_key <> %s"
 _COUNT: Final = "SELECT count(*) FROM {table} WHERE connection_id = %s AND model_key = %s"
+_OTHER_INDEXES: Final = (
+    "SELECT oid::regclass::text FROM pg_class WHERE relkind = 'i' AND relname ^@ %s AND relname <> %s"
+    " AND relnamespace = current_schema()::regnamespace"
+)
+_SPARSE_INDEX: Final = "retrieval_sparse_hnsw_"
 _FIRST: Final = UUID(int=0)
 
 
@@ -90,9 +96,26 @@ def create_sparse_index(*, model_key: int, dim: int) -> None:
     """Create the HNSW index over a model's sparse vectors unless it is there."""
     with connection.cursor() as cursor:
         # Asked first, as even a CREATE that has nothing to do waits for everybody who writes to the table.
-        cursor.execute("SELECT to_regclass(%s) IS NULL", [f"retrieval_sparse_hnsw_{int(model_key)}"])
+        cursor.execute("SELECT to_regclass(%s) IS NULL", [f"{_SPARSE_INDEX}{int(model_key)}"])
         if cursor.fetchone()[0]:
             cursor.execute(_CREATE_HNSW % {"model": int(model_key), "dim": int(dim)})
+
+
+def drop_other_sparse_indexes(*, model_key: int) -> int:
+    """Drop the HNSW indexes over other models' sparse vectors and return how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OTHER_INDEXES, [_SPARSE_INDEX, f"{_SPARSE_INDEX}{int(model_key)}"])
+        found = [name for (name,) in cursor.fetchall()]
+        for name in found:
+            cursor.execute(f"DROP INDEX IF EXISTS {name}")
+        return len(found)
+
+
+def drop_other_encodings(kind: Encodings, connection_id: int, *, model_key: int) -> int:
+    """Delete a connection's encodings by any model but this one and return how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DROP_OTHERS.replace("{table}", kind.table), [connection_id, model_key])
+        return int(cursor.rowcount)
 
 
 def remove_encodings(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type

@@ -29,7 +29,7 @@ _LEADING_SEED: Final = 4
 _LEADING_TARGET: Final = 24
 #: A phrase that stands in more chunks than this is taken to stand in more than eight documents.
 _HOLDERS: Final = 3 * MOST_SHARING
-#: Chunks of the store from which on a phrase is not looked up: it is shared by too many.
+#: Chunks in scope from which on a phrase is not looked up: it is shared by too many.
 _COMMON: Final = 2000
 _SAMPLE: Final = 600
 _MOST_SAMPLED: Final = 100

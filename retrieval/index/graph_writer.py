@@ -26,6 +26,9 @@ _DELETE_TRIPLES: Final = (
 _TEXTS: Final = statement("graph_texts")
 _WITHOUT: Final = statement("without_mentions")
 _STATUS: Final = statement("graph_status")
+_COUNT_COMMON: Final = statement("count_common_mentions")
+#: Chunks of a connection from which on a key is counted as common: below it the sum over a scope rarely matters.
+_FEWEST_COMMON: Final = 200
 _BATCH_DOCUMENTS: Final = 200
 _FIRST: Final = UUID(int=0)
 #: Where a file or its author says by what else it is known.
@@ -129,7 +132,15 @@ def fill_graph(connection_id: int) -> int:
         _rewrite(batch)
         filled += len(batch)
         after = batch[-1]
+    if filled:
+        count_common(connection_id)
     return filled
+
+
+def count_common(connection_id: int) -> None:
+    """Count anew in how many chunks of a connection those keys stand that stand in many."""
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNT_COMMON, {"connection": connection_id, "fewest": _FEWEST_COMMON})
 
 
 def forget_graph(connection_id: int) -> None:
@@ -138,6 +149,7 @@ def forget_graph(connection_id: int) -> None:
         cursor.execute("DELETE FROM retrieval_documentname WHERE connection_id = %s", [connection_id])
         cursor.execute("DELETE FROM retrieval_chunkmentions WHERE connection_id = %s", [connection_id])
         cursor.execute("DELETE FROM retrieval_chunklink WHERE connection_id = %s", [connection_id])
+        cursor.execute("DELETE FROM retrieval_commonmention WHERE connection_id = %s", [connection_id])
 
 
 def graph_status(connection_id: int) -> GraphStatus:

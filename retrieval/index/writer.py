@@ -162,7 +162,8 @@ def refresh_statistics() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency,"
-            " retrieval_documentname, retrieval_chunkmentions, retrieval_chunklink"
+            " retrieval_documentname, retrieval_chunkmentions, retrieval_commonmention, retrieval_chunklink,"
+            " retrieval_sparseembedding, retrieval_tokenembedding"
         )
 
 

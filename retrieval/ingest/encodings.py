@@ -16,7 +16,15 @@ from retrieval.encoders.sparse_encoder import SparseEncoder
 from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.errors import EncoderError
-from retrieval.index.encodings import Encodings, Unencoded, create_sparse_index, store_encodings, unencoded
+from retrieval.index.encodings import (
+    Encodings,
+    Unencoded,
+    create_sparse_index,
+    drop_other_encodings,
+    drop_other_sparse_indexes,
+    store_encodings,
+    unencoded,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -29,11 +37,13 @@ Progress = Callable[[int], None]
 def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> dict[str, int]:
     """Encode the chunks of a connection that lack what a configured model makes, and return how many, by kind.
 
+    What a model made that was chosen before goes, as no search reads it.
     `progress` gets the chunks of each batch. Raises EncoderError.
     """
     made: dict[str, int] = {}
     if sparse := sparse_encoder():
         create_sparse_index(model_key=key_of(sparse), dim=sparse.dim)
+        drop_other_sparse_indexes(model_key=key_of(sparse))
         made["sparse"] = _fill(Encodings.SPARSE, sparse, connection_id, progress)
     if tokens := token_encoder():
         made["tokens"] = _fill(Encodings.TOKENS, tokens, connection_id, progress)
@@ -50,6 +60,7 @@ def fill_encodings_or_say(connection_id: int) -> None:
 
 def _fill(kind: Encodings, model: SparseEncoder | LateEncoder, connection_id: int, progress: Progress) -> int:
     key, stored = key_of(model), 0
+    drop_other_encodings(kind, connection_id, model_key=key)
     for chunks in unencoded(kind, connection_id=connection_id, model_key=key, at_once=_AT_ONCE):
         stored += store_encodings(kind, chunks, _encoded(model, chunks), model_key=key)
         progress(len(chunks))

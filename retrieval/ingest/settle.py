@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from corecube.models import Connection
 from retrieval.bm25.follower import keep_up
-from retrieval.index.graph_writer import fill_graph
+from retrieval.index.graph_writer import count_common, fill_graph
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest.encodings import fill_encodings_or_say
@@ -83,6 +83,7 @@ def tidy(connection: Connection) -> None:
     additions = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count()
     if additions > 1:
         fold_term_counts(connection.pk)
+        count_common(connection.pk)
     if additions >= _MANY_CHUNKS:
         refresh_statistics()
     mark_repeated(connection.pk)

@@ -6,7 +6,15 @@ from retrieval.models.conversation import Conversation, Message
 from retrieval.models.document import Chunk, Document, OutboxEntry, TermFrequency
 from retrieval.models.embedding import Embedding, EmbeddingIndex
 from retrieval.models.encodings import SparseEmbedding, TokenEmbedding
-from retrieval.models.graph import ChunkLink, ChunkMentions, DocumentAccess, DocumentName, ReadModel, RouteExample
+from retrieval.models.graph import (
+    ChunkLink,
+    ChunkMentions,
+    CommonMention,
+    DocumentAccess,
+    DocumentName,
+    ReadModel,
+    RouteExample,
+)
 from retrieval.models.idempotency import IdempotentRequest
 from retrieval.models.judgment import Case, Judgment, QuestionSet
 from retrieval.models.memory import Memory
@@ -22,6 +30,7 @@ __all__ = [
     "Chunk",
     "ChunkLink",
     "ChunkMentions",
+    "CommonMention",
     "Conversation",
     "Document",
     "DocumentAccess",

@@ -51,6 +51,21 @@ class ChunkMentions(models.Model):
         return f"{self.document_id}:{self.ordinal}: {len(self.keys)} keys"
 
 
+class CommonMention(models.Model):
+    """In how many chunks of a connection a key stands that stands in many, as counted when it was last tidied.
+
+    Kept per connection and summed over a scope's: what a reader finds may not depend on what others hold.
+    """
+
+    pk = models.CompositePrimaryKey("key", "connection_id")
+    key = models.BigIntegerField()
+    connection_id = models.BigIntegerField()
+    chunks = models.IntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.chunks} chunks"
+
+
 class ChunkLink(models.Model):
     """A link that a chunk states outright: its author set it, or a language model read it there.
 

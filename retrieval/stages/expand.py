@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 from uuid import UUID
 
+from corecube.errors import CoreCubeError
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.graph.expansion import Entry, Expansion, document_scores, lifted, seeds_of
 from retrieval.graph.links import Edge, name_links, shared_name_links
@@ -28,7 +29,7 @@ _REPAIRED_AMONG: Final = 30
 class Expand:
     """Lift the documents that the question names and those that its seeds' texts lead to.
 
-    Without a vector, or when the time is up, the pool stays as it is.
+    Without a vector, when the time is up or what it needs fails, the pool stays as it is.
     """
 
     config: GraphConfig
@@ -54,6 +55,8 @@ class Expand:
             note = Note("expand_timeout", "Following links ran out of time.", degraded=True)
         except EncoderError:
             note = Note("expand_failed", "What is asked of the names could not be embedded.", degraded=True)
+        except CoreCubeError:
+            note = Note("expand_failed", "Links could not be followed.", degraded=True)
         return replace(state, notes=(*state.notes, note))
 
     def _expanded(self, state: SearchState, vector: Vector) -> SearchState:

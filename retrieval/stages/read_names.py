@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 from uuid import UUID
 
+from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.errors import EncoderError, SearchTimeoutError
@@ -14,7 +15,7 @@ from retrieval.graph.question import NamedDocument, named_in, question_keys, wit
 from retrieval.graph.spans import key_of
 from retrieval.helix_config import GraphConfig
 from retrieval.index import graph
-from retrieval.types import SearchState, Vector
+from retrieval.types import Note, SearchState, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,17 @@ class ReadNames:
     optional: ClassVar[bool] = True
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with what the question names; without, when the time is up."""
+        """Return the state with what the question names; with no names, and saying so, when they cannot be read."""
         try:
             return replace(state, asked=state.asked_ahead() if state.asked_ahead else self.read(state))
         except SearchTimeoutError:
-            return state
+            note = Note("names_timeout", "Reading the names in the question ran out of time.", degraded=True)
+        except CoreCubeError:
+            note = Note("names_failed", "The names in the question could not be read.", degraded=True)
+        return replace(state, asked=AskedNames(), notes=(*state.notes, note))
 
     def read(self, state: SearchState) -> AskedNames:
-        """Return what the question names; raise SearchTimeoutError."""
+        """Return what the question names; raise SearchTimeoutError, DatabaseUnavailableError."""
         question = text_of(state)
         names = self.names(state, [])
         named = named_in(question, names.asked, scores={}, stems=stems_of(state))

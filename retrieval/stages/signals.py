@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from retrieval.fusion import leg_of
 from retrieval.helix_config import SignalsConfig
 from retrieval.memory_types import memory_type_of, prevailing
 from retrieval.ranking import query_weights
@@ -20,7 +21,7 @@ from retrieval.signals import (
     with_sparse,
     with_written,
 )
-from retrieval.types import Hit, MemoryType, Note, Ranking, SearchState
+from retrieval.types import ChunkFacts, Hit, MemoryType, Note, Ranking, SearchState
 from retrieval.written_names import share_held, written_names
 
 #: The words' signal is the full-text score, which is known of every pooled chunk, whichever leg searched for them.
@@ -59,10 +60,11 @@ class RankSignals:
 
     def _measured(self, state: SearchState) -> tuple[Hit, ...]:
         """Return the hits with the raw values of the five signals; what a hit does not have is absent."""
-        legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in state.rankings})
+        searched = _searched(state)
+        legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in searched})
         similarities = similarity(state.hits, legs, least_cosine_span=self.config.least_cosine_span)
-        if "sparse" in state.rankings:
-            share = 1.0 if set(state.rankings) == {"sparse"} else self.config.sparse_share
+        if "sparse" in searched:
+            share = 1.0 if searched == {"sparse"} else self.config.sparse_share
             similarities = with_sparse(similarities, state.hits, share)
         hits, held = _written(state)
         similarities = with_written(similarities, held, share=self.config.written_share)
@@ -76,12 +78,16 @@ class RankSignals:
         trust = state.scope.inclusion(chunk.connection_id).connection.trust
         found = {
             "similarity": relevance,
-            "recency": recency(last_touched(chunk), state.now, hourly_decay=self.config.hourly_decay),
+            "recency": self._recency(chunk, state),
             "salience": chunk.salience,
             "confidence": confidence(trust, is_confirmed=chunk.is_confirmed),
             "graph": hit.signals.get("graph", math.fsum(lift.amount for lift in hit.lifts)),
         }
         return {name: value for name, value in found.items() if value is not None}
+
+    def _recency(self, chunk: ChunkFacts, state: SearchState) -> float:
+        last = last_touched(chunk, to_the_day=not state.is_admin)
+        return recency(last, state.now, hourly_decay=self.config.hourly_decay)
 
     def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:
         """Return the memory type whose weights serve, and why."""
@@ -99,13 +105,18 @@ class RankSignals:
         return found, "the most similar hits are"
 
 
+def _searched(state: SearchState) -> set[str]:
+    """Return the legs that searched, whether for the question or for other ways to put it."""
+    return {leg_of(ranking) for ranking in state.rankings}
+
+
 def _written(state: SearchState) -> tuple[Ranking, list[float]]:
     """Return the hits, and which share of what the question writes as code each holds; it is a signal of those hits.
 
     A search by vectors alone is ordered by what vectors find.
     """
     names = written_names(state.query.plain_text or state.query.retrieval_text)
-    if not names or _VECTORS.issuperset(state.rankings):
+    if not names or _VECTORS.issuperset(_searched(state)):
         return state.hits, [0.0] * len(state.hits)
     held = [share_held(names, hit.chunk.title, *hit.chunk.heading_path, hit.chunk.text) for hit in state.hits]
     marked = (hit.with_signals({**hit.signals, WRITTEN: part}) for hit, part in zip(state.hits, held, strict=True))

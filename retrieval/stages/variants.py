@@ -4,9 +4,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.errors import PipelineError
+from retrieval.fusion import variant_leg
 from retrieval.pipeline import Legs, Pipeline, Stage
 from retrieval.query import read_query
 from retrieval.signals import VARIANTS
+from retrieval.stages.embed import Embed
 from retrieval.types import Note, Ranking, SearchState
 
 #: What is read anew of another text before legs can search for it.
@@ -18,7 +20,7 @@ class Variants:
     """Runs the legs for each of some texts, and adds their rankings to the question's own, to be fused with them."""
 
     texts: tuple[str, ...]
-    #: The pipeline's own stages that read a text, and those that search for it.
+    #: The pipeline's own stages that read a text, and those that search for it, with nothing beside them.
     reading: tuple[Stage, ...]
     legs: Legs
     #: The part of a text that retrieval reads.
@@ -39,7 +41,7 @@ class Variants:
             if state.deadline.is_soft:
                 break
             found = self._searched(text, state)
-            rankings |= {f"{leg}_{number}": ranking for leg, ranking in found.items()}
+            rankings |= {variant_leg(leg, number): ranking for leg, ranking in found.items()}
             searched += 1
         note = Note("variants", f"Searched {searched} of {len(self.texts)} other ways to put it: {self._told()}")
         return replace(state, rankings=rankings, notes=(*state.notes, note))
@@ -70,6 +72,11 @@ def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int
     if place is None:
         raise PipelineError("There are no legs that could search for other texts.")
     before, legs, after = pipeline.stages[:place], pipeline.stages[place], pipeline.stages[place + 1 :]
-    reading = tuple(stage for stage in before if stage.gives <= _READING)
+    reading = tuple(_alone(stage) for stage in before if stage.gives <= _READING)
     assert isinstance(legs, Legs)  # noqa: S101 -- what `place` was found by
-    return Pipeline((*before, legs, Variants(texts, reading, legs, characters), *after))
+    return Pipeline((*before, legs, Variants(texts, reading, replace(legs, beside=()), characters), *after))
+
+
+def _alone(stage: Stage) -> Stage:
+    """Return a reading stage that begins nothing beside it: names are looked for in the question alone."""
+    return replace(stage, ahead=None) if isinstance(stage, Embed) else stage

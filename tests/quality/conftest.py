@@ -53,7 +53,7 @@ def asked(django_db_setup, django_db_blocker, real_encoder):
     )
     with django_db_blocker.unblock(), quick, pytest.MonkeyPatch.context() as patch, transaction.atomic():
         assert connection.settings_dict["NAME"].startswith("test_"), "the module's tests need the mark django_db"
-        patch.setattr(runtime, "encoder", lambda: real_encoder)
+        patch.setattr(runtime, "encoder", lambda *_: real_encoder)
         add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
         yield [_ask(question) for question in tomllib.loads(_MANIFEST.read_text())["question"]]
         transaction.set_rollback(True)

@@ -109,10 +109,30 @@ def test_a_document_out_of_scope_is_not_read_by_asking_for_it(recording, world, 
 
 def test_what_was_read_lately_ranks_as_recent(world, queues):
     def recency():
-        outcome = search(SearchRequest(text="draining the queue", preset="helix"), principal=world.principal("bob"))
+        outcome = search(SearchRequest(text="draining the queue", preset="helix"), principal=world.principal("alice"))
         return next(hit for hit in outcome.hits if hit.chunk_id.document_id == queues.pk).signals["recency"]
 
     Document.objects.update(modified_at=NOW - timedelta(days=100))
     assert recency() == pytest.approx(0.995**2400, rel=0.1)
     write_accesses({queues.pk: Access(timezone.now() - timedelta(hours=10), 1)})
     assert recency() == pytest.approx(0.995**10, rel=0.01)
+
+
+def test_who_is_no_admin_learns_only_the_day_of_a_reading(world, queues):
+    def told(name, moment):
+        write_accesses({queues.pk: Access(moment, 1)})
+        outcome = search(SearchRequest(text="draining the queue", preset="helix"), principal=world.principal(name))
+        hit = next(hit for hit in outcome.hits if hit.chunk_id.document_id == queues.pk)
+        assert sum(hit.contributions.values()) == pytest.approx(hit.score)
+        return hit.signals["recency"], hit.contributions["recency"], outcome.state.now
+
+    Document.objects.update(modified_at=NOW - timedelta(days=100))
+    day = (timezone.now() - timedelta(days=3)).replace(hour=0, minute=0, second=0, microsecond=0)
+    early, late = (day + timedelta(hours=hour) for hour in (6, 18))
+    (first, added, now), (second, again, _) = told("bob", early), told("bob", late)
+    # Counted from the day's end, whatever the hour; what it adds to the score tells no more.
+    assert first == pytest.approx(0.995 ** ((now - day) / timedelta(hours=1) - 24), rel=1e-3)
+    assert (first, added) == (pytest.approx(second, rel=1e-3), pytest.approx(again, rel=1e-3))
+    DocumentAccess.objects.all().delete()
+    exact = [told("alice", moment) for moment in (early, late)]
+    assert exact[0][0] == pytest.approx(exact[1][0] * 0.995**12, rel=1e-3)

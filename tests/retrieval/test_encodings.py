@@ -1,10 +1,13 @@
 """Sparse vectors and token vectors of chunks: made by syncs, searched in scope, gone with their documents."""
 
 from dataclasses import replace
+from uuid import UUID
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection as database
+from pgvector import SparseVector
 
 from corecube.access import scope_for
 from explorer.panels.ledger import LedgerSource, ledger
@@ -15,6 +18,7 @@ from retrieval.errors import RerankTimeoutError, UnknownModeError
 from retrieval.index.encodings import Encodings, drop_encodings
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.index.tokens import token_vectors_of
+from retrieval.index.writer import refresh_statistics
 from retrieval.ingest.encodings import fill_encodings
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
@@ -61,6 +65,13 @@ def with_rerank(world, name, text, reranker, candidates=10):
     return search(SearchRequest(text=text, preset="helix"), principal=world.principal(name), resources=tools)
 
 
+def sparse_indexes():
+    """Return the names of the HNSW indexes over sparse vectors."""
+    with database.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relname LIKE 'retrieval_sparse_hnsw%'")
+        return {name for (name,) in cursor.fetchall()}
+
+
 class TestWriting:
     @pytest.mark.usefixtures("encoded")
     def test_a_sync_encodes_what_it_takes_in(self):
@@ -85,6 +96,38 @@ class TestWriting:
         assert fill_encodings(encoded.runbooks.pk)["sparse"] > 0
         keys = SparseEmbedding.objects.filter(connection_id=encoded.runbooks.pk).values_list("model_key", flat=True)
         assert set(keys) == {key_of(sparse_encoder())}
+
+    def test_what_the_first_model_made_does_not_stay_behind(self, encoded, settings, tmp_path):
+        chosen, dim = key_of(sparse_encoder()), sparse_encoder().dim
+        assert sparse_indexes() == {f"retrieval_sparse_hnsw_{chosen}"}
+        # Neither does what no chunk takes the place of: it changed while it was encoded.
+        SparseEmbedding.objects.create(
+            document_id=UUID(int=1),
+            ordinal=0,
+            connection_id=encoded.runbooks.pk,
+            model_key=chosen,
+            vector=SparseVector({0: 1.0}, dim),
+        )
+        write_sparse_model(tmp_path / "models" / "other", WORDS)
+        write_late_model(tmp_path / "models" / "other-late", VECTORS | {"other": (0, 0, 1)})
+        settings.CORECUBE_SPARSE_MODEL, settings.CORECUBE_TOKEN_MODEL = "other", "other-late"
+        fill_encodings(encoded.runbooks.pk)
+        assert sparse_indexes() == {f"retrieval_sparse_hnsw_{key_of(sparse_encoder())}"}
+        for model, encoder in ((SparseEmbedding, sparse_encoder()), (TokenEmbedding, token_encoder())):
+            keys = model.objects.filter(connection_id=encoded.runbooks.pk).values_list("model_key", flat=True)
+            assert set(keys) == {key_of(encoder)}
+            # Another connection's go when it is tidied itself.
+            assert model.objects.filter(connection_id=encoded.vault.pk).exclude(model_key=key_of(encoder)).exists()
+
+    @pytest.mark.usefixtures("encoded")
+    def test_the_planner_knows_the_tables_of_optional_models(self):
+        refresh_statistics()
+        with database.cursor() as cursor:
+            cursor.execute(
+                "SELECT min(reltuples) FROM pg_class WHERE relname IN (%s, %s)",
+                ["retrieval_sparseembedding", "retrieval_tokenembedding"],
+            )
+            assert cursor.fetchone()[0] > 0
 
     def test_a_changed_document_is_encoded_anew_and_a_deleted_one_forgotten(self, encoded):
         folder = encoded.root / "runbooks"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.fusion import min_max, reciprocal_rank_fusion
+from retrieval.fusion import leg_of, min_max, reciprocal_rank_fusion, variant_leg
 from retrieval.types import Hit, ScoreType
 from tests.retrieval.conftest import chunk_id
 
@@ -71,3 +71,14 @@ def test_min_max_stays_within_0_and_1_and_keeps_the_order(values):
     assert all(0.0 <= value <= 1.0 and math.isfinite(value) for value in scaled)
     pairs = sorted(zip(values, scaled, strict=True))
     assert all(lower[1] <= upper[1] for lower, upper in pairwise(pairs))
+
+
+@pytest.mark.parametrize(
+    ("ranking", "leg"), [("dense", "dense"), ("dense_2", "dense"), ("bm25_10", "bm25"), ("late_words", "late_words")]
+)
+def test_a_ranking_names_its_leg(ranking, leg):
+    assert leg_of(ranking) == leg
+
+
+def test_another_way_to_put_it_keeps_its_leg():
+    assert leg_of(variant_leg("dense", 2)) == "dense"

@@ -50,7 +50,7 @@ def test_a_service_whose_breaker_is_open_degrades_until_it_answers(client, setti
 
 @pytest.mark.django_db
 def test_without_its_embedding_model_an_installation_is_not_ready(client, monkeypatch):
-    def missing():
+    def missing(*_):
         raise ModelMissingError("secret path")
 
     monkeypatch.setattr(runtime, "encoder", missing)

@@ -10,15 +10,18 @@ import pytest
 from corecube.access import scope_for
 from retrieval import runtime
 from retrieval.bm25.follower import rebuild
+from retrieval.encoders.late_encoder import load_late_encoder
+from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_encoder import RemoteEncoder
-from retrieval.encoders.remote_reranker import RemoteReranker
-from retrieval.helix_config import HelixConfig
+from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
+from retrieval.helix_config import FewPairsConfig, HelixConfig
 from retrieval.models import Document, SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.route_examples import trained_router
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
 from retrieval.types import ScoreType
+from tests.word_models import write_late_model
 
 HELIX = PRESETS["helix"]
 
@@ -110,6 +113,17 @@ class Tokens:
 FORBIDDEN = (RemoteEncoder, RemoteReranker, httpx.Client, httpx.AsyncClient, openai.OpenAI, openai.AsyncOpenAI)
 
 
+def talking(held):
+    """Return those objects that ask a service or a language model."""
+    return [
+        it
+        for it in held
+        if isinstance(it, FORBIDDEN)
+        or (hasattr(it, "stream") and hasattr(it, "is_extractive"))
+        or type(it).__module__.split(".")[0] in {"httpx", "openai", "requests", "urllib3"}
+    ]
+
+
 @pytest.mark.usefixtures("world")
 class TestWhatItCanReach:
     def test_no_language_model_and_no_network_client(self):
@@ -117,9 +131,22 @@ class TestWhatItCanReach:
         tools = replace(runtime.resources(), reranker=reranker)
         held = reachable(HELIX.build(HelixConfig(), tools))
         assert len(held) > 50
-        assert [it for it in held if isinstance(it, FORBIDDEN)] == []
-        assert [it for it in held if hasattr(it, "stream") and hasattr(it, "is_extractive")] == []
-        assert not any(type(it).__module__.split(".")[0] in {"httpx", "openai", "requests", "urllib3"} for it in held)
+        assert talking(held) == []
+
+    def test_neither_does_a_reranker_bring_one(self, tmp_path):
+        write_late_model(tmp_path, {"rollback": (1, 0, 0), "queue": (0, 1, 0)})
+        local = LateInteraction(load_late_encoder(tmp_path))
+        config = HelixConfig(rerank=FewPairsConfig(candidates=30))
+        held = reachable(HELIX.build(config, replace(runtime.resources(), reranker=local)))
+        assert any(it is local for it in held)
+        assert talking(held) == []
+
+    def test_a_service_that_reranks_is_left_out(self):
+        service = RemoteReranker(RerankService(kind="tei", url="http://localhost:1/rerank"))
+        config = HelixConfig(rerank=FewPairsConfig(candidates=30))
+        pipeline = HELIX.build(config, replace(runtime.resources(), reranker=service))
+        assert "rerank" in str(pipeline)
+        assert talking(reachable(pipeline)) == []
 
     def test_the_walk_finds_what_is_there(self):
         reranker = RemoteReranker.__new__(RemoteReranker)

@@ -66,7 +66,7 @@ def real_model(monkeypatch):
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"the model {folder.name} is not here: run manage.py models fetch")
     model = load_encoder(folder)
-    monkeypatch.setattr(runtime, "encoder", lambda: model)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: model)
 
 
 def titles(outcome):

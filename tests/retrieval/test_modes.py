@@ -82,7 +82,7 @@ def test_a_query_that_cannot_be_embedded_finds_nothing_by_vectors_and_says_so(fi
         def encode_query(self, _):
             raise EncoderError
 
-    monkeypatch.setattr(runtime, "encoder", Broken)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: Broken())
     outcome = find("dense")
     assert outcome.hits == ()
     assert outcome.state.degraded == ("embed_failed",)

@@ -18,6 +18,7 @@ from retrieval.models import LanguageModel, QueuedSearch, RoutingRule, SearchRec
 from retrieval.presets import PRESETS
 from retrieval.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
 from retrieval.services import SearchRequest, search
+from retrieval.stages import ReadNames
 from retrieval.stages.variants import Variants, with_variants
 from tests.fake_llm import FakeLLM, Fault
 from tests.retrieval.test_helix import FORBIDDEN, reachable
@@ -73,6 +74,17 @@ class TestVariants:
         (span,) = [span for span in outcome.trace if span.stage == "variants"]
         assert "Searched 2 of 2" in span.notes[0].text
         assert outcome.state.query.text == ASKED
+
+    def test_names_are_read_in_the_question_alone(self, world, monkeypatch):
+        read = []
+        of_question = ReadNames.read
+        monkeypatch.setattr(
+            ReadNames, "read", lambda it, state: read.append(state.query.text) or of_question(it, state)
+        )
+        request = SearchRequest(text=ASKED, preset="helix", variants=OTHERS)
+        outcome = search(request, principal=world.principal("bob"))
+        assert {"dense_2", "dense_3"} <= set(outcome.state.rankings)
+        assert read == [ASKED]
 
     @pytest.mark.usefixtures("world")
     def test_a_search_without_any_has_no_such_stage(self):

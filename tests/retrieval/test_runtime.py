@@ -1,9 +1,15 @@
 import threading
 
 import pytest
-from django.db import connections
+from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
 
+from retrieval import route_examples, runtime
+from retrieval.kept_briefly import KeptBriefly
+from retrieval.models import RouteExample
 from retrieval.runtime import DatabaseThreads, InlineExecutor
+
+_READ = ("retrieval_embeddingindex", "retrieval_routeexample", "retrieval_calibration")
 
 
 @pytest.fixture
@@ -45,3 +51,31 @@ def test_a_thread_gives_its_connection_back(threads):
         return wrapper
 
     assert threads.submit(used).result().connection is None
+
+
+@pytest.mark.usefixtures("world")
+def test_a_second_search_reads_the_index_once_and_routes_and_calibrations_not_at_all():
+    runtime.resources().router()
+    with CaptureQueriesContext(connection) as caught:
+        runtime.resources().router()
+    read = [table for table in _READ for query in caught.captured_queries if f'FROM "{table}"' in query["sql"]]
+    assert read == ["retrieval_embeddingindex"]
+
+
+@pytest.mark.django_db
+def test_what_another_process_changes_is_seen_a_second_later(monkeypatch):
+    moments = [0.0]
+    monkeypatch.setattr(route_examples, "_added", KeptBriefly(route_examples._read_added, clock=lambda: moments[0]))
+    assert route_examples.added_examples() == ()
+    RouteExample.objects.create(route="skip", text="sing a song")
+    assert route_examples.added_examples() == ()
+    moments[0] = 1.0
+    assert route_examples.added_examples() == (("skip", "sing a song"),)
+
+
+def test_what_this_process_changes_is_seen_at_once(world):
+    assert route_examples.added_examples() == ()
+    example = route_examples.add_example("skip", "sing a song", actor=world.alice)
+    assert route_examples.added_examples() == (("skip", "sing a song"),)
+    route_examples.delete_example(example, actor=world.alice)
+    assert route_examples.added_examples() == ()

@@ -1,5 +1,6 @@
 import math
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,8 @@ from retrieval.ranking import Weights
 from retrieval.signals import (
     SIGNALS,
     confidence,
+    in_two_digits,
+    last_touched,
     min_max_known,
     rank_by_signals,
     recency,
@@ -23,6 +26,32 @@ from retrieval.types import ScoreType
 from tests.retrieval.conftest import NOW, hit
 
 WEIGHTS = {"similarity": 0.4, "recency": 0.05, "salience": 0.2, "confidence": 0.2, "graph": 0.15}
+
+
+def touched(**moments):
+    return replace(hit(1).chunk, **moments)
+
+
+def test_of_a_reading_only_the_day_may_be_known():
+    read = touched(
+        accessed_at=datetime(2026, 5, 3, 15, 20, tzinfo=UTC), modified_at=datetime(2026, 5, 3, 15, tzinfo=UTC)
+    )
+    assert last_touched(read, to_the_day=False) == read.accessed_at
+    assert last_touched(read, to_the_day=True) == datetime(2026, 5, 4, tzinfo=UTC)
+    abroad = touched(accessed_at=datetime(2026, 5, 4, 1, 30, tzinfo=timezone(timedelta(hours=2))))
+    assert last_touched(abroad, to_the_day=True) == datetime(2026, 5, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("to_the_day", [True, False])
+def test_a_change_is_told_as_it_is(to_the_day):
+    changed = touched(modified_at=datetime(2026, 5, 3, 15, 20, tzinfo=UTC))
+    assert last_touched(changed, to_the_day=to_the_day) == changed.modified_at
+    assert last_touched(replace(changed, modified_at=None), to_the_day=to_the_day) == changed.synced_at
+
+
+@pytest.mark.parametrize(("value", "told"), [(12.64, 13), (0.1251, 0.13), (1.0, 1.0), (0.0, 0.0), (987.0, 990)])
+def test_two_digits_are_told_of_a_number(value, told):
+    assert in_two_digits(value) == told
 
 
 def test_recency_falls_by_the_hour_from_the_last_access():

@@ -48,7 +48,7 @@ def test_a_new_installation_has_nothing_to_warm_and_starts(db):
 
 
 def test_a_missing_model_is_left_to_the_first_search(world, monkeypatch):
-    def missing():
+    def missing(*_):
         raise ModelMissingError
 
     monkeypatch.setattr(runtime, "encoder", missing)
@@ -112,5 +112,5 @@ def test_nothing_that_is_raised_reaches_the_start(world, monkeypatch):
         def encode_query(self, text):  # noqa: ARG002 -- the protocol's
             raise OSError("disk")
 
-    monkeypatch.setattr(runtime, "encoder", Broken)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: Broken())
     assert outcomes()["model"] == "OSError"

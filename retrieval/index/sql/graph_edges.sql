@@ -19,23 +19,20 @@ WITH seeds AS MATERIALIZED (
 spoken_of AS MATERIALIZED (
     SELECT DISTINCT key FROM seeds CROSS JOIN unnest(keys) AS key
 ),
+spoken AS MATERIALIZED (
+    SELECT DISTINCT key FROM seeds CROSS JOIN unnest(keys[1:phrases]) AS key WHERE %(with_shared)s
+),
 common AS MATERIALIZED (
-    -- What stands in thousands of chunks is shared by more than a few, and takes long to look up: the statistics know it.
-    SELECT given.key
-    FROM pg_stats
-    CROSS JOIN LATERAL unnest(most_common_elems::text::bigint[], most_common_elem_freqs) AS given (key, frequency)
-    WHERE schemaname = current_schema()
-        AND tablename = 'retrieval_chunkmentions'
-        AND attname = 'keys'
-        AND given.frequency * (
-            SELECT reltuples FROM pg_class WHERE oid = 'retrieval_chunkmentions'::regclass
-        ) > %(common)s
+    -- What stands in thousands of chunks is shared by more than a few, and takes long to look up: it was counted before.
+    SELECT key
+    FROM spoken
+    JOIN retrieval_commonmention AS counted USING (key)
+    WHERE counted.connection_id = ANY(%(scope)s)
+    GROUP BY key
+    HAVING sum(counted.chunks) > %(common)s
 ),
 phrases AS MATERIALIZED (
-    SELECT DISTINCT key
-    FROM seeds
-    CROSS JOIN unnest(keys[1:phrases]) AS key
-    WHERE %(with_shared)s AND key NOT IN (SELECT key FROM common WHERE key IS NOT NULL)
+    SELECT key FROM spoken WHERE key NOT IN (SELECT key FROM common)
 )
 SELECT
     'seed' AS kind, document_id, ordinal, keys, phrases, text, '' AS name, 0::float8 AS quality,

@@ -44,6 +44,15 @@ def test_each_kind_says_where_it_comes_from(lift, words):
     assert told(lift) == (words,)
 
 
+def test_more_than_four_are_summed_up_the_least_of_them():
+    lifts = [Lift("link", amount, f"Name {amount}", SEED.chunk_id) for amount in (0.05, 0.4, 0.3, 0.1, 0.02, 0.2)]
+    *first, rest = told(*lifts)
+    assert [words.rpartition(" ")[2] for words in first] == ["+0.400", "+0.300", "+0.200", "+0.100"]
+    # 0.05 and 0.02.
+    assert rest == "and 2 more: +0.070"
+    assert len(told(*lifts[:4])) == 4
+
+
 def test_a_hit_without_any_says_so():
     assert told() == ("no link from what was found, and not named",)
 

@@ -222,7 +222,7 @@ def test_for_others_nothing_of_it_exists(browse, second, name, queued):
 def test_a_model_that_is_missing_says_so(browse, world, monkeypatch):
     from retrieval.errors import ModelMissingError
 
-    def missing():
+    def missing(*_):
         raise ModelMissingError("The model is not here.")
 
     monkeypatch.setattr(runtime, "encoder", missing)

@@ -6,7 +6,9 @@ import pytest
 
 from retrieval import runtime
 from retrieval.bm25.follower import rebuild
-from retrieval.models import SearchRecord
+from retrieval.index.writer import delete_documents
+from retrieval.ingest.sync import sync_connection
+from retrieval.models import Document, SearchRecord
 from retrieval.route_examples import Routers
 
 
@@ -37,6 +39,74 @@ def test_a_search_says_how_it_was_made(ask):
     assert found["hits"][0]["title"] == "Rolling back"
     assert (found["preset"], found["skipped"], found["degraded"]) == ("helix", "", [])
     assert {"route", "bm25", "expand", "signals", "pack"} <= {span["stage"] for span in found["explain"]["spans"]}
+
+
+@pytest.fixture
+def pages(world):
+    """Two pages of which one speaks of the other, which Bob may see, and a third that only Alice may."""
+    texts = {
+        "runbooks/guy.md": "# Guy of Tuscany\n\nA count. His brother was Lambert of Spoleto.\n",
+        "runbooks/lambert.md": "# Lambert of Spoleto\n\nA margrave, dismissed in the year 931.\n",
+        "vault/hidden.md": "# Ageltrude\n\nShe hid Guy of Tuscany and Lambert of Spoleto.\n",
+    }
+    for path, text in texts.items():
+        (world.root / path).write_text(text)
+    for connection in (world.runbooks, world.vault):
+        sync_connection(connection)
+    return world
+
+
+_BROTHER = "When was the brother of Guy of Tuscany dismissed?"
+
+
+def explained(pages, post, name):
+    body = {"query": _BROTHER, "preset": "helix", "explain": True, "top_k": 100}
+    return post("/api/v1/search", body, pages.key(name)).json()["hits"]
+
+
+@pytest.mark.parametrize("name", ["alice", "bob"])
+def test_the_ledger_says_what_lifted_a_hit(pages, post, name):
+    hits = {hit["title"]: hit for hit in explained(pages, post, name)}
+    named, linked = hits["Guy of Tuscany"], hits["Lambert of Spoleto"]
+    assert named["explain"]["lifts"][0] == {
+        "kind": "named",
+        "amount": 1.0,
+        "name": "Guy of Tuscany",
+        "source_chunk": None,
+        "sentence": "",
+    }
+    (lift,) = (it for it in linked["explain"]["lifts"] if it["source_chunk"] == named["chunk_id"])
+    assert (lift["kind"], lift["name"]) == ("link", "Lambert of Spoleto")
+    assert lift["sentence"] == "His brother was Lambert of Spoleto."
+    for hit in (named, linked):
+        told = sum(it["amount"] for it in hit["explain"]["lifts"])
+        assert hit["explain"]["signals"]["graph"] == pytest.approx(min(1.0, told))
+
+
+def test_no_lift_comes_from_what_is_hidden(pages, post):
+    hidden = Document.objects.get(title="Ageltrude")
+    told = json.dumps(explained(pages, post, "bob"))
+    assert str(hidden.pk) not in told
+    assert "She hid" not in told
+    before = lifts(explained(pages, post, "bob"))
+    delete_documents([hidden.pk])
+    assert lifts(explained(pages, post, "bob")) == before
+
+
+def lifts(hits):
+    return {hit["chunk_id"]: hit["explain"]["lifts"] for hit in hits}
+
+
+def test_who_is_no_admin_is_told_bm25_in_two_digits(ask, pages, post):
+    rebuild()
+    told, exact = (
+        [hit["explain"]["signals"]["bm25"] for hit in explained(pages, post, name) if "bm25" in hit["explain"]["ranks"]]
+        for name in ("bob", "alice")
+    )
+    assert told == [float(f"{score:.2g}") for score in told]
+    assert exact != [float(f"{score:.2g}") for score in exact]
+    for hit in explained(pages, post, "bob"):
+        assert sum(hit["explain"]["contributions"].values()) == pytest.approx(hit["score"])
 
 
 def test_a_chat_with_the_model_helix_answers_from_its_passages(ask):

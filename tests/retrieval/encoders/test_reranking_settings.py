@@ -47,7 +47,7 @@ def test_late_interaction_uses_the_embedding_model(settings, monkeypatch, make_m
     from retrieval.encoders import load_encoder
 
     encoder = load_encoder(make_model())
-    monkeypatch.setattr(runtime, "encoder", lambda: encoder)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
     configure(settings, name="late-interaction")
     made = runtime.reranker()
     assert (made.name, made.score_type, made.blend_weight) == ("late interaction of tiny", ScoreType.MAXSIM, 0.5)

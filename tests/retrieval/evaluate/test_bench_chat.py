@@ -127,7 +127,7 @@ def test_numbers_out_of_range_are_refused(options):
 def small_company(settings, monkeypatch, tmp_path):
     """Let the sample company be one document, read with the model that the web server will read with."""
     encoder = load_encoder(MODEL)
-    monkeypatch.setattr(runtime, "encoder", lambda: encoder)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "queues.txt").write_text("Draining the queue takes four minutes. Q-4711: a stuck worker.")
     (tmp_path / "company.toml").write_text("user = []\ngroup = []\ngrant = []\n" + COMPANY)

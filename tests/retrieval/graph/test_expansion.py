@@ -40,6 +40,18 @@ def test_the_fused_score_is_six_tenths_of_the_cosine_and_four_of_the_words():
     assert fused_scores({}) == {}
 
 
+def test_other_ways_to_put_the_question_share_what_their_side_counts():
+    rankings = {
+        "dense": (hit(A, 0.8), hit(C, 0.6)),
+        "dense_2": (hit(B, 0.9), hit(C, 0.1)),
+        "bm25": (hit(D, 3.0), hit(C, 1.0)),
+        "bm25_2": (),
+    }
+    # 0.6 is shared by two rankings of vectors, 0.4 is of the only one of words that found something.
+    assert fused_scores(rankings) == {A: 0.3, B: 0.3, C: 0.0, D: 0.4}
+    assert fused_scores({"dense": (hit(A, 1.0),), "dense_2": (hit(B, 1.0),)}) == {A: 0.5, B: 0.5}
+
+
 def test_named_documents_and_the_best_hits_are_seeds():
     seeds = seeds_of({A: 0.5, B: 0.25, C: 0.1, D: 0.0}, [named(D)], GraphConfig(top_seeds=2))
     assert seeds == {D.document_id: 1.0, A.document_id: pytest.approx(0.8), B.document_id: pytest.approx(0.4)}

@@ -66,3 +66,9 @@ def test_a_phrase_in_more_than_eight_documents_is_no_shared_name():
 
 def test_without_holders_not_even_the_seeds_share_a_name():
     assert shared_name_links([seed("later Mortimer came."), seed("so Mortimer went.", OTHER)], []) == []
+
+
+def test_a_phrase_that_was_not_looked_for_links_not_even_two_seeds():
+    seeds = [seed("later Mortimer came to Zanzibar."), seed("so Mortimer left Zanzibar.", OTHER)]
+    holders = [Holder(ChunkId(SEED, 0), frozenset({number_of("zanzibar")}))]
+    assert {link.name for link in shared_name_links(seeds, holders)} == {"Zanzibar"}

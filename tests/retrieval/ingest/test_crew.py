@@ -247,7 +247,7 @@ def test_a_document_is_not_stored_for_a_sync_that_was_cancelled_while_it_was_emb
             return super().encode_documents(texts)
 
     encoder = Cancelling()
-    monkeypatch.setattr(runtime, "encoder", lambda: encoder)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
     assert sync_connection(folders["small"]).status == "cancelled"
     assert not Document.objects.exists()
 

@@ -27,7 +27,7 @@ class Counting(HashEncoder):
 @pytest.fixture
 def encoder(monkeypatch):
     counting = Counting()
-    monkeypatch.setattr(runtime, "encoder", lambda: counting)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: counting)
     return counting
 
 

@@ -146,7 +146,7 @@ def test_deletions_over_the_guarded_share_need_the_option(folder, capsys):
 
 def test_a_missing_model_is_named_with_the_way_out(folder, settings, tmp_path, monkeypatch):
     settings.CORECUBE_MODELS_DIR = tmp_path / "no-models"
-    monkeypatch.setattr(runtime, "encoder", lambda: embedders.choices().configured().load())
+    monkeypatch.setattr(runtime, "encoder", lambda *_: embedders.choices().configured().load())
     with pytest.raises(CommandError, match="models fetch") as caught:
         call_command("ingest", str(folder))
     assert isinstance(caught.value.__cause__, ModelMissingError)

@@ -71,7 +71,7 @@ def models(monkeypatch, world):
         return found[row.model]
 
     monkeypatch.setattr(runtime, "encoder_of", encoder_of)
-    monkeypatch.setattr(runtime, "encoder", lambda: encoder_of(active_row()))
+    monkeypatch.setattr(runtime, "encoder", lambda row=None: encoder_of(row or active_row()))
     return found
 
 
@@ -298,19 +298,22 @@ def test_a_search_that_began_on_the_old_index_ends_on_it(world, models, begin):
     assert not outcome.state.degraded
 
 
-def test_a_search_whose_model_and_index_are_looked_up_around_a_switch_finds_both(world, models, begin, monkeypatch):
-    row = begin()
+def test_a_search_whose_model_is_looked_up_around_a_switch_ends_on_the_index_that_it_read(
+    world, models, begin, monkeypatch
+):
+    before, row = active_row(), begin()
     reindex.build_index(row)
     encoder = runtime.encoder
 
-    def switched_before():
+    def switched_before(read):
         if active_row().pk != row.pk:
             indexes.switch_to(row, actor=None)
-        return encoder()
+        return encoder(read)
 
     monkeypatch.setattr(runtime, "encoder", switched_before)
     tools = runtime.resources()
-    assert (tools.index.id, tools.encoder.dim) == (row.pk, 96)
+    assert (tools.index.id, tools.encoder.dim) == (before.pk, 64)
+    assert (runtime.resources().index.id, runtime.resources().encoder.dim) == (row.pk, 96)
 
 
 def test_without_a_query_vector_full_text_is_searched(world, models, monkeypatch):

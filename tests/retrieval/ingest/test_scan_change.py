@@ -49,7 +49,7 @@ class Fixed:
 def encoder(world, monkeypatch):
     found = Counting()
     monkeypatch.setattr(runtime, "encoder_of", lambda row: same_model(row, found) and found)
-    monkeypatch.setattr(runtime, "encoder", lambda: found)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: found)
     return found
 
 

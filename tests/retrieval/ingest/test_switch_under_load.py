@@ -63,7 +63,7 @@ def models(monkeypatch, world):
         return found[row.model]
 
     monkeypatch.setattr(runtime, "encoder_of", encoder_of)
-    monkeypatch.setattr(runtime, "encoder", lambda: encoder_of(active_row()))
+    monkeypatch.setattr(runtime, "encoder", lambda row=None: encoder_of(row or active_row()))
     monkeypatch.setattr(reindex, "_BATCH_CHUNKS", 4)
     return found
 

@@ -104,7 +104,7 @@ def test_a_second_sync_embeds_nothing_and_counts_as_synced(source, monkeypatch):
             raise AssertionError("an unchanged document was embedded again")
 
     encoder = NoEncoder()
-    monkeypatch.setattr(runtime, "encoder", lambda: encoder)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
     second = sync_connection(source)
     assert counts(second) == {"seen": 4, "added": 0, "changed": 0, "unchanged": 4, "failed": 0, "deleted": 0}
     assert min(Document.objects.values_list("synced_at", flat=True)) > first.finished_at
@@ -209,7 +209,7 @@ def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, m
 
     dying = DyingEncoder()
     working = runtime.encoder()
-    monkeypatch.setattr(runtime, "encoder", lambda: dying)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: dying)
     with pytest.raises(end):
         sync_connection(source)
     assert Document.objects.count() == 2
@@ -217,7 +217,7 @@ def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, m
     # The worker's message comes again, and finds the sync to be gone on with.
     assert source.syncs.get().status == Sync.Status.RUNNING
 
-    monkeypatch.setattr(runtime, "encoder", lambda: working)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: working)
     sync = sync_connection(source)
     assert counts(sync) == {"seen": 4, "added": 2, "changed": 0, "unchanged": 2, "failed": 0, "deleted": 0}
     assert_whole(source)
@@ -336,7 +336,7 @@ def test_a_connection_that_is_deleted_while_its_sync_encodes_leaves_nothing(sour
             return working.encode_documents(texts)
 
     interrupted = Interrupted()
-    monkeypatch.setattr(runtime, "encoder", lambda: interrupted)
+    monkeypatch.setattr(runtime, "encoder", lambda *_: interrupted)
     with pytest.raises(UnknownConnectionError):
         sync_connection(source)
     assert (Document.objects.count(), Chunk.objects.count(), Embedding.objects.count()) == (0, 0, 0)

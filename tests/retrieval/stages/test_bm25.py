@@ -14,6 +14,7 @@ from retrieval.helix_config import Bm25Config
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
 from retrieval.query import read_query
+from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
 from retrieval.types import SearchState
 
@@ -47,13 +48,14 @@ def leg(library):
     """Return the leg's search as somebody, over an index that was just built."""
     rebuild()
 
-    def run(text, name="alice", deadline=5.0, **config):
+    def run(text, name="alice", *, is_admin=True, **config):
         state = SearchState(
             query=read_query(text, characters=500),
             scope=scope_for(library.principal(name)),
-            deadline=Deadline.after(deadline),
+            deadline=Deadline.after(5.0),
             now=NOW,
             top_k=10,
+            is_admin=is_admin,
         )
         stage = Bm25(Bm25Config(**config), runtime.bm25_reader(), "english")
         return stage(Analyze("english")(state))
@@ -117,6 +119,14 @@ def test_hits_have_their_score_as_a_signal(leg):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
+def test_only_an_admin_is_told_every_digit(leg):
+    exact, told = (leg("draining queues rollback", is_admin=is_admin).rankings["bm25"] for is_admin in (True, False))
+    assert [hit.chunk_id for hit in told] == [hit.chunk_id for hit in exact]
+    assert [hit.score for hit in told] == [in_two_digits(hit.score) for hit in exact]
+    assert [hit.signals for hit in told] == [{"bm25": hit.score} for hit in told]
+    assert [hit.score for hit in exact] != [hit.score for hit in told]
+
+
 def test_each_finds_only_what_is_in_their_scope(library, leg):
     for name in ("alice", "bob", "charlie"):
         seen = set(Document.objects.in_scope(scope_for(library.principal(name))).values_list("pk", flat=True))
@@ -167,5 +177,6 @@ def test_without_an_index_the_leg_says_so_and_gives_none(library, leg, settings)
 
 
 def test_without_time_the_leg_gives_none_and_says_so(leg):
-    state = leg("rollback", deadline=0.0)
+    late = replace(leg("rollback"), rankings={}, notes=(), deadline=Deadline.after(0.0))
+    state = Bm25(Bm25Config(), runtime.bm25_reader(), "english")(late)
     assert (titles(state), codes(state)) == ([], ["bm25_timeout"])
