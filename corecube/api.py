@@ -23,6 +23,7 @@ from ninja.security.apikey import APIKeyCookie
 from ninja.security.http import HttpAuthBase
 from ninja.security.session import SessionAuth
 from ninja.utils import check_csrf
+from psycopg.errors import QueryCanceled
 
 from corecube import rate_limit
 from corecube.access import Principal
@@ -31,7 +32,7 @@ from corecube.errors import (
     DatabaseUnavailableError,
     NotAuthenticatedError,
     NotPermittedError,
-    RateLimitedError,
+    RefusedForNowError,
 )
 from corecube.forwarding import USER_HEADER, forwarded_user
 from corecube.http import GetResponse, outage_response, request_id, wants_json
@@ -183,11 +184,14 @@ def error_response(message: str, *, status: int, code: str, param: str | None = 
 
 
 def is_outage(error: BaseException) -> bool:
-    """Return whether the database did not answer, also when a stage's error is wrapped around it."""
+    """Return whether the database did not answer, also when a stage's error is wrapped around it.
+
+    A statement that was ended because its time was up is none.
+    """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, _OUTAGES):
         cause = cause.__cause__
-    return cause is not None
+    return cause is not None and not isinstance(cause.__cause__, QueryCanceled)
 
 
 def refused(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
@@ -203,7 +207,7 @@ def _corecube_error(request: HttpRequest, error: CoreCubeError, parameters: Mapp
         logger.error("api.failed id=%s path=%s code=%s", request_id(request), request.path, error.code, exc_info=error)
     param = getattr(error, "param", None) or parameters.get(error.code)
     response = error_response(str(error), status=error.status, code=error.code, param=param)
-    if isinstance(error, RateLimitedError):
+    if isinstance(error, RefusedForNowError):
         response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response
 

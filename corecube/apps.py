@@ -11,4 +11,4 @@ class CoreCubeConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks and connect the receivers."""
-        from corecube import checks, receivers, sign_ins  # noqa: F401, PLC0415 -- models must be loaded first
+        from corecube import checks, pool, receivers, sign_ins  # noqa: F401, PLC0415 -- models must be loaded first

@@ -5,10 +5,10 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Final
 
-_Message = Mapping[str, Any]
-_Receive = Callable[[], Awaitable[_Message]]
-_Send = Callable[[_Message], Awaitable[None]]
-_Application = Callable[[dict[str, Any], _Receive, _Send], Awaitable[None]]
+Message = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 class Arrivals:
@@ -18,16 +18,16 @@ class Arrivals:
         self.waiting = 0
         self._lock = Lock()
 
-    def counted(self, application: _Application) -> _Application:
+    def counted(self, application: Application) -> Application:
         """Return an ASGI application whose requests are counted."""
 
-        async def counting(scope: dict[str, Any], receive: _Receive, send: _Send) -> None:
+        async def counting(scope: dict[str, Any], receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await application(scope, receive, send)
                 return
             arrival = _Arrival(self)
 
-            async def sending(message: _Message) -> None:
+            async def sending(message: Message) -> None:
                 arrival.end()
                 await send(message)
 

@@ -2,16 +2,18 @@
 
 import os
 
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
 from corecube import garbage
 from corecube.arrivals import arrivals
+from corecube.door import door
 from corecube.serving import serving
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 
-application = arrivals.counted(get_asgi_application())
+application = arrivals.counted(door.before(get_asgi_application(), connections=settings.CORECUBE_POOL_CONNECTIONS))
 # Load all code now, not with the first request.
 _ = get_resolver().url_patterns
 garbage.settle()

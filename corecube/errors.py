@@ -9,7 +9,9 @@ CoreCubeError
 ├── NotAuthenticatedError
 ├── NotPermittedError
 ├── ConflictError               somebody else was faster
-├── RateLimitedError            more requests than the API key may send
+├── RefusedForNowError          the same request may be carried out a little later
+│   ├── RateLimitedError        more requests than the API key may send
+│   └── OverloadedError         more is asked for than can be done in time
 └── UnavailableError            something the request needs is down
     └── DatabaseUnavailableError
 
@@ -83,16 +85,36 @@ class ConflictError(CoreCubeError):
     code: ClassVar[str] = "conflict"
 
 
-class RateLimitedError(CoreCubeError):
-    """This API key has sent more requests than it may."""
+class RefusedForNowError(CoreCubeError):
+    """This cannot be carried out now; the same request may be sent again later."""
 
     status: ClassVar[int] = 429
+
+    def __init__(self, message: str = "", *, retry_after_seconds: int) -> None:
+        super().__init__(message)
+        #: Whole seconds to wait, at least 1.
+        self.retry_after_seconds = retry_after_seconds
+
+
+class RateLimitedError(RefusedForNowError):
+    """This API key has sent more requests than it may."""
+
     code: ClassVar[str] = "rate_limit_exceeded"
 
     def __init__(self, *, retry_after_seconds: int) -> None:
-        super().__init__(f"This API key may send again in {retry_after_seconds} s.")
-        #: Whole seconds to wait, at least 1.
-        self.retry_after_seconds = retry_after_seconds
+        message = f"This API key may send again in {retry_after_seconds} s."
+        super().__init__(message, retry_after_seconds=retry_after_seconds)
+
+
+class OverloadedError(RefusedForNowError):
+    """More is asked for than can be done in time; it may be asked again in a moment."""
+
+    code: ClassVar[str] = "overloaded"
+
+    def __init__(self, *, reason: str, retry_after_seconds: int) -> None:
+        super().__init__(retry_after_seconds=retry_after_seconds)
+        #: A stable word for logs and figures: "pool_full", "hard_reject" ...
+        self.reason = reason
 
 
 class UnavailableError(CoreCubeError):

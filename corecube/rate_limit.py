@@ -38,6 +38,17 @@ def take(key: ApiKey) -> None:
         raise RateLimitedError(retry_after_seconds=_wait(key, interval))
 
 
+def charge(key: ApiKey, requests: int) -> None:
+    """Count requests of a key that are let in whatever it has sent; what goes beyond its minute's it waits for later.
+
+    So what does the work of many requests counts as many, and a key with a low limit can still send it.
+    """
+    if key.requests_per_minute is None or requests < 1:
+        return
+    cost = requests * (_MINUTE / key.requests_per_minute)
+    ApiKey.objects.filter(pk=key.pk).update(paced_until=Greatest(Coalesce(F("paced_until"), Now()), Now()) + cost)
+
+
 def _wait(key: ApiKey, interval: timedelta) -> int:
     """Return the whole seconds until there is room for one request, at least 1."""
     ahead = ExpressionWrapper(F("paced_until") - Now(), output_field=DurationField())

@@ -37,6 +37,9 @@ CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"
 #: What connectors keep between syncs, a folder per connection.
 CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
+#: Database connections that each process holds at the most, and the searches among them; ingests have 16 of them.
+CORECUBE_POOL_CONNECTIONS: Final = env_int("CORECUBE_POOL_CONNECTIONS", 96, low=32, high=10_000)
+CORECUBE_RETRIEVAL_SLOTS = env_int("CORECUBE_RETRIEVAL_SLOTS", 16, low=16, high=CORECUBE_POOL_CONNECTIONS - 16)
 _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
@@ -49,7 +52,7 @@ def _database() -> dict[str, Any]:
         **given,
         # JIT compiles a plan for longer than a search runs. Of two values of a setting the server takes the last.
         "options": f"-c jit=off {given.get('options', '')}".strip(),
-        "pool": {"min_size": 1, "max_size": 24, "timeout": 5},
+        "pool": {"min_size": 1, "max_size": CORECUBE_POOL_CONNECTIONS, "timeout": 5},
     }
     # With health checks a connection that the server has closed, by a restart say, is replaced before it is used.
     return {**settings, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}

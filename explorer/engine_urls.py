@@ -1,8 +1,8 @@
-"""Addresses of the overview, the models, the language models, the routes and the health."""
+"""Addresses of the overview, the models, the language models, the section sets, the routes and the health."""
 
 from django.urls import path
 
-from explorer.views import health, language_models, models, overview, routes, usage
+from explorer.views import health, language_models, models, overview, routes, section_edit, section_sets, usage
 
 urlpatterns = [
     # overview/
@@ -23,6 +23,17 @@ urlpatterns = [
     path("language-models/routing/<int:number>/remove/", language_models.remove_rule, name="remove_rule"),
     path("language-models/<slug:slug>/", language_models.edit_language_model, name="edit_language_model"),
     path("language-models/<slug:slug>/delete/", language_models.delete_language_model, name="delete_language_model"),
+    # section-sets/
+    path("section-sets/", section_sets.sets, name="section_sets"),
+    path("section-sets/<slug:name>/", section_sets.one_set, name="section_set"),
+    path("section-sets/<slug:name>/copy/", section_sets.copy_set, name="copy_section_set"),
+    path("section-sets/<slug:name>/reset/", section_sets.reset_set, name="reset_section_set"),
+    path("section-sets/<slug:name>/delete/", section_sets.delete_set, name="delete_section_set"),
+    path("section-sets/<slug:name>/new-section/", section_edit.new_section, name="new_section"),
+    path("section-sets/<slug:name>/sections/<slug:section>/", section_edit.edit_section, name="edit_section"),
+    path(
+        "section-sets/<slug:name>/sections/<slug:section>/change/", section_edit.change_section, name="change_section"
+    ),
     # routes/
     path("routes/", routes.routes, name="routes"),
     path("routes/<int:number>/delete/", routes.remove_example, name="remove_route_example"),

@@ -59,7 +59,7 @@ class TunablesForm(forms.Form):
         super().__init__(*args, **kwargs)
         self._defaults = defaults
         for facts in defaults.declared_below():
-            self.fields[facts.name] = _number_field(facts)
+            self.fields[facts.name] = number_field(facts)
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class TunablesForm(forms.Form):
             self.add_error(name, f"It {problem}.")
 
 
-def _number_field(facts: TunableFacts) -> forms.Field:
+def number_field(facts: TunableFacts) -> forms.Field:
     """Return the field of a tunable: whole numbers where it counts in them."""
     step = "1" if facts.is_whole else "any"
     widget = forms.NumberInput(attrs={"class": "input", "step": step})

@@ -47,6 +47,7 @@ GROUPS: Final = (
             Entry("Chat", "explorer:chat", "chat", "chat", admins_only=False),
             Entry("Overview", "explorer:overview", "overview", "overview"),
             Entry("Explorer", "explorer:search", "explorer", "explorer", admins_only=False),
+            Entry("Evidence", "explorer:evidence", "evidence", "evidence", admins_only=False),
             Entry("Compare", "explorer:compare", "compare", "compare", admins_only=False),
             Entry("Query log", "explorer:log", "log", "log", admins_only=False),
             Entry("Judgments", "explorer:judgments", "judgments", "judgments"),
@@ -75,6 +76,7 @@ GROUPS: Final = (
         "Engine",
         (
             Entry("Presets", "explorer:presets", "presets", "presets"),
+            Entry("Section sets", "explorer:section_sets", "section-sets", "section_sets"),
             Entry("Routes", "explorer:routes", "routes", "routes"),
             Entry("Models", "explorer:models", "models", "models"),
             Entry("Language models", "explorer:language_models", "language-models", "language_models"),

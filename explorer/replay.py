@@ -14,6 +14,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.panels.presets import ChangeRow, change_rows, version_label
+from explorer.sections import is_section
 from retrieval.config import PresetConfig
 from retrieval.configuration import Configuration, configuration_of
 from retrieval.index.outbox import pruned_up_to
@@ -69,7 +70,11 @@ def replay(record: SearchRecord, viewer: User) -> Replay:
         return Replay("", "The account that it was made for is gone or inactive.")
     if record.preset not in PRESETS:
         return Replay("", "Its preset is not there any more.")
-    pairs = [("q", record.query), ("preset", record.preset)]
+    section = record.trace.get("section", "")
+    if section and not is_section(section):
+        return Replay("", "Its section is not there any more.")
+    text = record.trace.get("subject", "") if section else record.query
+    pairs = [("q", text), ("preset", record.preset), *([("section", section)] if section else [])]
     if record.user != viewer:
         pairs.append(("as", record.user.username))
     mode = record.trace.get("mode", HYBRID)

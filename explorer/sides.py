@@ -1,6 +1,6 @@
 """The two sides of a comparison: a preset that is run now, or a search as the log has it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -15,7 +15,10 @@ from explorer import wording
 from explorer.panels.badges import Badge, badges
 from explorer.panels.funnel import milliseconds
 from explorer.panels.presets import version_label
+from explorer.sections import has_sections
 from retrieval.config import PresetConfig
+from retrieval.evidence.recovery import Diagnoses
+from retrieval.evidence.section_state import SectionAsk
 from retrieval.models import SearchRecord
 from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
@@ -63,6 +66,8 @@ class Question:
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: What is left of the documents in scope.
     limits: AskedFilter = field(default_factory=AskedFilter)
+    #: The section that the text was made for, for sides whose preset has sections; None for a plain question.
+    section: SectionAsk | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +152,7 @@ def run(side: Side, question: Question, principal: Principal) -> Run:
 
 
 def _now(side: Side, question: Question, principal: Principal) -> Run:
+    section = question.section if has_sections(side.preset) else None
     outcome = search(
         SearchRequest(
             text=question.text,
@@ -157,6 +163,8 @@ def _now(side: Side, question: Question, principal: Principal) -> Run:
             narrowing=question.narrowing,
             filter=question.limits.filter,
             conditions=question.limits.conditions,
+            # What one side learns of missing source types is not told to the other.
+            section=replace(section, diagnoses=Diagnoses()) if section else None,
             surface=SearchRecord.Surface.EXPLORER,
         ),
         principal=principal,

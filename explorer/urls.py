@@ -9,6 +9,7 @@ from explorer.views import (
     connection_edit,
     connections,
     documents,
+    evidence,
     jobs,
     judge,
     log,
@@ -32,6 +33,8 @@ urlpatterns = [
     # documents/
     path("documents/", documents.documents, name="documents"),
     path("documents/<uuid:document_id>/", documents.document, name="document"),
+    # evidence/
+    path("evidence/", evidence.evidence, name="evidence"),
     # judge/
     path("judge/", judge.judge_hit, name="judge"),
     path("judge/case/", judge.save_as_case, name="save_as_case"),

@@ -5,86 +5,17 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
+from explorer.stage_words import (
+    NOTE_LABELS,
+    NOTES_OF_STAGES,
+    PHASE_LABELS,
+    SECTION_LABELS,
+    STAGE_LABELS,
+    STAGE_PURPOSES,
+)
 from retrieval.models import Chunk
 from retrieval.rows import row_unit
 from retrieval.types import ChunkFacts, DropReason
-
-STAGE_LABELS: Final[Mapping[str, str]] = {
-    "configure": "set up",
-    "analyze": "terms",
-    "embed": "vector",
-    "fulltext": "full text",
-    "bm25": "BM25",
-    "sparse": "sparse",
-    "variants": "variants",
-    "names": "names",
-    "expand": "linked",
-    "fuse": "fused",
-    "complete": "read",
-    "blend": "blended",
-    "rerank": "reranked",
-    "ties": "ties",
-    "floor": "floor",
-    "dedupe": "deduped",
-    "assemble": "packed",
-    "route": "routed",
-    "signals": "ranked",
-    "near_duplicates": "deduped",
-    "diversify": "diversified",
-    "pack": "packed",
-    "answerability": "judged",
-}
-
-STAGE_PURPOSES: Final[Mapping[str, str]] = {
-    "configure": "Sets this search's numbers, where they are not simply those of the live version.",
-    "analyze": "Splits the query into lexemes and counts how many chunks in scope hold each.",
-    "embed": "Turns the query into a vector with the model that embedded the chunks.",
-    "legs": "Runs the first-stage legs side by side.",
-    "dense": "Finds the chunks in scope nearest to the query's vector.",
-    "fulltext": "Finds the chunks in scope that hold the query's terms.",
-    "bm25": "Finds the chunks in scope with the highest BM25 scores, names and paths as they are written.",
-    "sparse": "Finds the chunks in scope by the words that a learned sparse model weighs.",
-    "variants": "Runs the legs for other ways to put the question, which a language model wrote before the search.",
-    "names": "Looks up the names in the question while the legs search, and embeds what it asks of them.",
-    "expand": "Follows names and links from the question and the best hits, and lifts what they lead to.",
-    "fuse": "Merges the legs' rankings by reciprocal rank fusion into one pool.",
-    "complete": "Reads every pooled chunk once, with both signals, whichever leg found it.",
-    "access": "Checks each hit's connection against the scope a second time.",
-    "freshness": "Halves a hit's freshness with every half-life of its connection.",
-    "quality": "Drops boilerplate: navigation, footers, repeated disclaimers.",
-    "blend": "Orders the pool by weighted similarity, full text and freshness.",
-    "rerank": "Scores the best of the blend jointly with the query; without a reranker the blend's order stands.",
-    "ties": "Puts the more trusted source first among hits whose scores are nearly equal.",
-    "floor": "Drops hits below the least score of their score's type.",
-    "dedupe": "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",
-    "assemble": "Packs the best hits as numbered passages under the token budget.",
-    "route": "Reads from the question whether anything is to be searched, and of which memory type, time and project.",
-    "signals": "Orders the pool by relevance, recency, salience, confidence and links, weighed by memory type.",
-    "near_duplicates": "Keeps the best placed of several chunks whose words are nearly the same.",
-    "diversify": "Puts what repeats a better hit further back (MMR).",
-    "pack": "Packs the best hits under the token budget, the best first and the second last.",
-    "answerability": "Estimates from raw signals how likely the passages answer the question.",
-}
-
-#: The parts of a preset's configuration; the empty name is what belongs to no stage.
-SECTION_LABELS: Final[Mapping[str, str]] = {
-    "": "The whole search",
-    "dense": "Vector leg",
-    "fulltext": "Full-text leg",
-    "bm25": "BM25 leg",
-    "sparse": "Sparse leg",
-    "rerank": "Reranker",
-    "ties": "Tie-break",
-    "floor": "Floors",
-    "dedupe": "Duplicates",
-    "assemble": "Context",
-    "route": "Router",
-    "graph": "Links",
-    "signals": "Signals",
-    "near_duplicates": "Near duplicates",
-    "diversify": "Diversity",
-    "pack": "Context",
-}
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector similarity",
@@ -125,37 +56,6 @@ DROP_REASONS: Final[Mapping[DropReason, str]] = {
 
 FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
 
-NOTE_LABELS: Final[Mapping[str, str]] = {
-    "fulltext_relaxed": "full text relaxed",
-    "fulltext_capped": "full text capped",
-    "embed_cached": "query vector kept",
-    "dense_timeout": "vector leg timed out",
-    "fulltext_timeout": "full-text leg timed out",
-    "bm25_unavailable": "no BM25 index",
-    "bm25_timeout": "BM25 leg timed out",
-    "sparse_unavailable": "no sparse model",
-    "sparse_failed": "sparse model failed",
-    "sparse_timeout": "sparse leg timed out",
-    "bm25_relaxed": "more than the phrase",
-    "query_cut": "query cut",
-    "answerability_quick": "answerability without sentences",
-    "rerank_failed": "reranker failed",
-    "rerank_timeout": "reranker out of time",
-    "rerank_breaker_open": "reranker left alone",
-    "skipped_rerank": "reranker skipped",
-    "config_unfit": "configuration does not fit",
-    "overridden": "numbers overridden",
-    "rewritten": "made to stand alone",
-    "mode": "one leg only",
-    "route_skip": "nothing to search",
-    "route_window": "time read from the question",
-    "route_project": "project read from the question",
-    "route_let_go": "time or project let go",
-    "ranked_as": "weights by memory type",
-    "spelling": "name read with another letter",
-    "embed_remote": "vectors left out",
-}
-
 _STEPS: Final = (
     (timedelta(days=730), timedelta(days=365), "year"),
     (timedelta(days=60), timedelta(days=30), "month"),
@@ -170,14 +70,29 @@ def stage_label(stage: str) -> str:
     return STAGE_LABELS.get(stage, stage.replace("_", " "))
 
 
+def stage_purpose(stage: str) -> str:
+    """Return what a stage does, in a sentence; nothing for one that is not known here."""
+    return STAGE_PURPOSES.get(stage, "")
+
+
 def section_label(name: str) -> str:
     """Return a part of a preset's configuration as a heading."""
     return SECTION_LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def note_label(code: str) -> str:
-    """Return a note's code as a badge reads it."""
-    return NOTE_LABELS.get(code, code.replace("_", " "))
+    """Return a note's code as a badge reads it: "reranker failed", "ended before the assembly: time up"."""
+    if code in NOTE_LABELS:
+        return NOTE_LABELS[code]
+    for beginning, words in NOTES_OF_STAGES.items():
+        if code.startswith(beginning):
+            return words.format(_place_label(code.removeprefix(beginning)))
+    return code.replace("_", " ")
+
+
+def _place_label(name: str) -> str:
+    """Return a stage's or a phase's name inside a sentence."""
+    return PHASE_LABELS.get(name, name.replace("_", " "))
 
 
 def leg_label(leg: str) -> str:

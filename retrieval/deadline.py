@@ -7,6 +7,8 @@ from typing import Final
 
 #: Share of the budget after which stages that a search can do without are skipped.
 SOFT_SHARE: Final = 0.85
+#: Share of the budget that a read may take which a search can do nothing without: what follows takes time too.
+READ_SHARE: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Deadline:
     def leg_seconds(self) -> float:
         """Seconds that a leg may take, at least 0: until 85 % of the budget, so that the rest can still run."""
         return max(0.0, SOFT_SHARE * self.budget_seconds - self.elapsed_seconds)
+
+    @property
+    def read_seconds(self) -> float:
+        """Seconds that a read may take which the search cannot do without, at least 0: until 95 % of the budget."""
+        return max(0.0, READ_SHARE * self.budget_seconds - self.elapsed_seconds)
 
     @property
     def is_soft(self) -> bool:

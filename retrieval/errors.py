@@ -24,13 +24,15 @@ CoreCubeError
 ├── ConnectionDisabledError     the connection is switched off
 ├── EnrichError                 a language model wrote nothing for a chunk; it stays as it is
 ├── IngestError                 one document cannot be taken in; `reason` is a stable word
-├── VersionConflictError        somebody else changed a preset's versions meanwhile
+├── VersionConflictError        somebody else changed a preset's versions, or a section set, meanwhile
 ├── ConfigError
 │   └── TunablesError           values that do not fit their tunables; `problems` names them
 │       └── OverridesError      the same, sent with a request
 ├── NotFoundError
 │   ├── UnknownConversationError
 │   ├── UnknownPassageError
+│   ├── UnknownSectionError
+│   │   └── UnknownSectionSetError
 │   ├── UnknownTraceError
 │   └── UnknownVersionError
 └── InvalidRequestError
@@ -242,6 +244,18 @@ class UnknownPassageError(NotFoundError):
     """There is no such passage in your scope."""
 
     code: ClassVar[str] = "unknown_passage"
+
+
+class UnknownSectionError(NotFoundError):
+    """This section set has no such section."""
+
+    code: ClassVar[str] = "unknown_section"
+
+
+class UnknownSectionSetError(UnknownSectionError):
+    """There is no section set of that name."""
+
+    code: ClassVar[str] = "unknown_section_set"
 
 
 class UnknownVersionError(NotFoundError):

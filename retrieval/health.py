@@ -12,6 +12,8 @@ from django.views.decorators.http import require_safe
 from corecube.health import require_database
 from retrieval import runtime
 from retrieval.bm25.status import bm25_status
+from retrieval.encoders.breaker import BreakerState
+from retrieval.encoders.reranker import Reranker
 
 logger = logging.getLogger(__name__)
 
@@ -77,8 +79,14 @@ def _reranker() -> Part:
     except Exception as error:  # noqa: BLE001 -- a search falls back, whatever it is
         logger.warning("ready.degraded error=%s reason=%s", type(error).__name__, error)
         return Part(State.DEGRADED, str(error))
-    problem = reranker.problem if reranker is not None else ""
+    problem = (reranker.problem or _left_alone(reranker)) if reranker is not None else ""
     return Part(State.DEGRADED if problem else State.OK, problem)
+
+
+def _left_alone(reranker: Reranker) -> str:
+    """Return that searches for evidence do not ask a reranker, as far as this process knows; else nothing."""
+    is_open = runtime.rerank_guards.states.get(reranker.name) is BreakerState.OPEN
+    return "It failed several times in a row; searches for evidence leave it alone for a while." if is_open else ""
 
 
 def _bm25() -> Part:

@@ -12,7 +12,9 @@ from django.conf import settings
 from corecube.health import DatabaseFacts, database_facts, pool_figures
 from corecube.version import VERSION
 from retrieval import runtime
+from retrieval.admission import Load
 from retrieval.bm25.status import Bm25Status, bm25_status
+from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.health import Part, State, checked_parts
 from retrieval.index.embedding_index import active_row
 from retrieval.ingest.workers import messages_waiting
@@ -51,6 +53,9 @@ class Installation:
     #: Messages for workers that nobody has taken; None when the queue does not answer.
     waiting: int | None
     disk: Disk
+    #: What this process has at work, and what was turned away.
+    load: Load
+    ingest: IngestLoad
     #: The BM25 index of this machine; None where it cannot be looked at.
     bm25: Bm25Status | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +77,8 @@ def installation() -> Installation:
         workers=list(Worker.objects.all()),
         waiting=messages_waiting(),
         disk=Disk(usage.total, usage.free),
+        load=runtime.admission().load(),
+        ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
         bm25=bm25_status(),
         versions=_versions(database),
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from corecube.errors import CoreCubeError
 from retrieval.errors import PipelineError, StageError, UnknownModeError
@@ -47,6 +47,15 @@ class Stage(Protocol):
         ...
 
 
+@runtime_checkable
+class RunsLegs(Protocol):
+    """A stage that runs legs, or holds stages that do."""
+
+    def only(self, leg: str) -> Stage:
+        """Return the same with only the leg of this name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """Stages in order. Raises PipelineError at construction when one needs what none before it gives."""
@@ -70,16 +79,23 @@ class Pipeline:
         """The names of the legs that run."""
         return tuple(leg.name for stage in self.stages if isinstance(stage, Legs) for leg in stage.legs)
 
-    def in_mode(self, mode: str) -> "Pipeline":
+    def in_mode(self, mode: str) -> Self:
         """Return the pipeline as it is for "hybrid", else with only the leg that the mode names."""
         return self if mode == HYBRID else self.only(mode)
 
-    def only(self, leg: str) -> "Pipeline":
+    def only(self, leg: str) -> Self:
         """Return the same stages with one leg alone; raise UnknownModeError, which names the modes that there are."""
         if leg not in self.legs:
             message = f"There is no mode {leg!r} here; there are: {', '.join((HYBRID, *self.legs))}."
             raise UnknownModeError(message)
-        return Pipeline(tuple(stage.only(leg) if isinstance(stage, Legs) else stage for stage in self.stages))
+        return self._narrowed(leg)
+
+    def _narrowed(self, leg: str) -> Self:
+        return replace(self, stages=narrowed(self.stages, leg))
+
+    def inserted(self, place: int, stage: Stage) -> Self:
+        """Return the pipeline with a stage more, at this place from 0, at least 1."""
+        return replace(self, stages=(*self.stages[:place], stage, *self.stages[place:]))
 
     def run(self, state: SearchState) -> SearchState:
         """Run every stage and return the last state, its trace complete.
@@ -92,12 +108,17 @@ class Pipeline:
             if state.routing is not None and state.routing.skip:
                 return state
             if state.deadline.is_over:
-                return _mark(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The time was up.")
+                return marked(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The time was up.")
             if stage.optional and state.deadline.is_soft:
-                state = _mark(state, stage.name, f"skipped_{stage.name}", "Skipped to keep the deadline.")
+                state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to keep the deadline.")
                 continue
             state = run_stage(stage, state)
         return state
+
+
+def narrowed(stages: Iterable[Stage], leg: str) -> tuple[Stage, ...]:
+    """Return stages that run only the leg of this name, whichever of them run legs."""
+    return tuple(stage.only(leg) if isinstance(stage, RunsLegs) else stage for stage in stages)
 
 
 def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = perf_counter) -> SearchState:
@@ -117,6 +138,7 @@ def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = per
         hits_out=len(left),
         drops=after.drops[len(state.drops) :],
         notes=after.notes[len(state.notes) :],
+        events=after.events[len(state.events) :],
         gives=stage.gives,
         left=left,
     )
@@ -132,8 +154,8 @@ def _left(stage: Stage, before: SearchState, after: SearchState) -> Ranking:
     return after.hits
 
 
-def _mark(state: SearchState, stage: str, code: str, text: str) -> SearchState:
-    """Return the state with a span for a stage that did not run."""
+def marked(state: SearchState, stage: str, code: str, text: str) -> SearchState:
+    """Return the state with a span for a stage that did not run, and a degraded note in it."""
     note = Note(code, text, degraded=True)
     count = len(state.hits)
     span = Span(stage=stage, seconds=0.0, hits_in=count, hits_out=count, notes=(note,), left=state.hits)
@@ -203,6 +225,7 @@ def _gather(before: SearchState, outcomes: Sequence[SearchState]) -> SearchState
     return replace(
         before,
         rankings={leg: ranking for after in outcomes for leg, ranking in after.rankings.items()},
+        events=(*before.events, *(event for after in outcomes for event in after.events[len(before.events) :])),
         drops=(*before.drops, *(drop for after in outcomes for drop in after.drops[len(before.drops) :])),
         trace=(*before.trace, *(replace(span, parent=Legs.name) for span in spans)),
     )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from retrieval.config import CorecubeConfig, PresetConfig
+from retrieval.consolidated import build_consolidated
+from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.errors import UnknownPresetError
 from retrieval.helix_config import GraphConfig, HelixConfig
 from retrieval.pipeline import Legs, Pipeline, Stage
@@ -157,6 +159,12 @@ PRESETS: Final = {
             "Fast search for agents on the CPU alone: routed, ranked by memory type, diversified; no language model.",
             HelixConfig(),
             build_helix,
+        ),
+        Preset(
+            "consolidated",
+            "Evidence for the sections of a report: many-sided, recovered where a source type is missing, on time.",
+            ConsolidatedConfig(),
+            build_consolidated,
         ),
     )
 }

@@ -1,9 +1,10 @@
 """What stages need beside the state: models, the searched index, threads. Made once per process, handed in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
+from retrieval.admission import Admission
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.bm25.reader import Reader as Bm25Reader
 from retrieval.encoders import Encoder
@@ -11,9 +12,12 @@ from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
+from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.store import VectorIndex
 from retrieval.router.routes import Router
+from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.stages.sparse import SparseModel
+from retrieval.types import SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,12 @@ class Resources:
     text_search_config: str
     #: Runs legs side by side, each with a database connection of its own.
     executor: Executor
+    #: Lets queries begin, or turns them away; shared by all searches of the process.
+    admission: Admission = field(default_factory=Admission)
     #: None where none is configured.
     reranker: Reranker | None = None
+    #: What is known of rerankers that failed or were slow; shared by all searches of the process.
+    guards: RerankGuards = field(default_factory=RerankGuards)
     #: The BM25 index; None where this machine keeps none.
     bm25: Bm25Reader | None = None
     #: The model of the sparse leg; None where none is chosen.
@@ -40,6 +48,8 @@ class Resources:
     router: Callable[[], Router | None] = lambda: None
     #: Answerability models that were fitted on this installation's own questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
+    #: Gives the embedding indexes beside the searched one, with the query's vector by the model of each.
+    other_indexes: Callable[[SearchState], Iterable[AskedIndex]] = lambda _: ()
 
     @property
     def sentence_encoder(self) -> SentenceEncoder | None:

@@ -11,28 +11,41 @@ from typing import Final, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import connection
 
+from corecube.database import let_go
+from corecube.pool import connections_at_work, most_connections
 from retrieval import embedders
+from retrieval.admission import Admission, Surroundings
 from retrieval.bm25.folder import Folder
 from retrieval.bm25.reader import Reader
 from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder
+from retrieval.encoders.admission import INGEST_SLOTS
 from retrieval.encoders.kept_vectors import KeptVectors
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
+from retrieval.encoders.session import cores
 from retrieval.encodings import key_of, sparse_encoder
 from retrieval.errors import EncoderError, ModelMissingError
+from retrieval.evidence.ladder import PoolConfig
+from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
+from retrieval.other_indexes import OtherIndexes
 from retrieval.reranking import configured_reranker
 from retrieval.resources import Resources
 from retrieval.route_examples import Routers, added_examples
 from retrieval.stages.sparse import SparseModel
 
 _routers: Final = Routers()
+#: What this process knows of rerankers that failed or were slow.
+rerank_guards: Final = RerankGuards()
 #: How long a thread computes while others wait for their turn. A leg whose rows have come would wait Python's own 5 ms.
 _TURN_SECONDS: Final = 0.0005
+#: Searches at work at once, of those that hold a slot.
+_FEWEST_TURNS: Final = 4
+_TURNS_PER_CORE: Final = 2
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -113,6 +126,18 @@ def bm25_reader() -> Reader | None:
     return _bm25_reader(settings.CORECUBE_BM25_DIR) if settings.CORECUBE_BM25 else None
 
 
+def admission() -> Admission:
+    """Return what lets queries begin, or turns them away; one for the whole process. Raises ConfigError."""
+    return _admission(settings.CORECUBE_POOL_CONNECTIONS, settings.CORECUBE_RETRIEVAL_SLOTS)
+
+
+@cache
+def _admission(connections: int, slots: int) -> Admission:
+    sizes = PoolConfig(connections=connections, retrieval_slots=slots, ingest_slots=INGEST_SLOTS)
+    world = Surroundings(active=connections_at_work, fitting=most_connections, let_go=let_go)
+    return Admission(sizes, turns=max(_FEWEST_TURNS, _TURNS_PER_CORE * cores()), world=world)
+
+
 @cache
 def _query_cache(entries: int) -> QueryCache | None:
     return QueryCache(KeptVectors(entries)) if entries else None
@@ -183,11 +208,14 @@ def resources(model: Encoder | None = None) -> Resources:
         index=index,
         text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
+        admission=admission(),
         reranker=reranker(),
+        guards=rerank_guards,
         bm25=bm25_reader(),
         sparse=sparse_model(),
         query_cache=query_cache,
         kept_sentences=kept_sentences,
         router=_routers.router_of(model, _leg_executor(settings.CORECUBE_LEG_THREADS)),
         calibrations=active_models(model),
+        other_indexes=OtherIndexes(index),
     )

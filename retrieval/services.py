@@ -4,19 +4,22 @@ import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 from django.conf import settings
 from django.utils import timezone
 
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.arrivals import begun
-from corecube.errors import NotPermittedError
+from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.scope import AccessScope
 from retrieval import runtime
 from retrieval.config import PresetConfig
 from retrieval.configuration import Configuration, configuration_of
+from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.deadline import Deadline
 from retrieval.errors import EmptyQueryError, QueryTooLongError
+from retrieval.evidence.section_state import SectionAsk, SectionState
 from retrieval.index.kept import kept_by
 from retrieval.index.writer import add_later
 from retrieval.metadata_conditions import Conditions
@@ -29,7 +32,6 @@ from retrieval.sanitise import storable
 from retrieval.stages.variants import with_variants
 from retrieval.stored_filter import AskedFilter, filter_json
 from retrieval.tracing import trace_json
-from retrieval.turns import search_turns
 from retrieval.types import Note, Passage, Ranking, RequestFilter, SearchState, Span
 
 logger = logging.getLogger(__name__)
@@ -60,6 +62,10 @@ class SearchRequest:
     mode: str = HYBRID
     #: Other ways to put the question that are searched for too, written beforehand; the search takes longer by each.
     variants: tuple[str, ...] = ()
+    #: The section that evidence is gathered for, with the preset that has sections; `text` is its query then.
+    section: SectionAsk | None = None
+    #: Seconds within which it has to begin, or it is refused; a section's time, where that is less, holds too.
+    budget_seconds: float = 15.0
     #: Where it is asked, for the log.
     surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
 
@@ -117,21 +123,38 @@ class SearchOutcome:
 def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:
     """Search as `principal` and store the trace; without `resources`, with the installation's own.
 
-    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError, UnknownModeError, UnknownVersionError,
-    UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, or StageError.
+    Raises EmptyQueryError, QueryTooLongError, OverloadedError, UnknownPresetError, UnknownModeError,
+    UnknownVersionError, UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, or StageError.
     """
     text = checked_query(request.text)
-    with search_turns.one():
-        outcome = _searched(request, text, principal, resources)
+    admission = resources.admission if resources else runtime.admission()
+    with admission.query(budget_seconds=_budget(request)) as waited_seconds:
+        outcome = _searched(_after(request, waited_seconds), text, principal, resources)
     begun()
     return outcome
 
 
+def _budget(request: SearchRequest) -> float:
+    """Return the seconds that a search has until it begins."""
+    left = request.section.seconds if request.section else None
+    return request.budget_seconds if left is None else max(0.0, min(request.budget_seconds, left))
+
+
+def _after(request: SearchRequest, waited_seconds: float) -> SearchRequest:
+    """Return the request as it is after a wait, which is taken from what its section's run has left."""
+    if request.section is None or request.section.seconds is None:
+        return request
+    return replace(request, section=replace(request.section, seconds=request.section.seconds - waited_seconds))
+
+
 def _searched(request: SearchRequest, text: str, principal: Principal, resources: Resources | None) -> SearchOutcome:
     """Search for a text that was checked; time counts from here."""
+    started = perf_counter()
     preset = preset_named(request.preset)
     if not principal.may_use(preset.name):
         raise NotPermittedError("This API key may not use that preset.")
+    if request.section is not None and not isinstance(preset.defaults, ConsolidatedConfig):
+        raise InvalidRequestError(f"The preset {preset.name!r} has no sections.")
     if request.draft and not (principal.actor or principal).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")
     configuration = replace(
@@ -139,14 +162,17 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
     )
     config = configuration.config
     scope = scope_for(principal, request.narrowing, reveal_excluded=request.reveal_excluded)
+    seconds = _seconds(request, config)
+    kept = _filter(request, scope, seconds=seconds)
     state = SearchState(
         query=read_query(text, characters=config.query.retrieval_characters),
         scope=scope,
-        deadline=Deadline.after(config.deadline_ms / 1000 * (1 + len(request.variants))),
+        deadline=Deadline(seconds * (1 + len(request.variants)), started, perf_counter),
         now=timezone.now(),
         top_k=request.top_k,
         is_admin=principal.is_admin,
-        filter=_filter(request, scope, seconds=config.deadline_ms / 1000),
+        filter=kept,
+        section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
         trace=configuration.span(tuple(_notes(request))),
     )
     tools = resources or runtime.resources()
@@ -157,6 +183,14 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
     outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration, tools)
     _record(outcome, request, principal, index=tools.index.id)
     return outcome
+
+
+def _seconds(request: SearchRequest, config: PresetConfig) -> float:
+    """Return how long a search may take: as the preset says, and as the section's run has left for it."""
+    own = config.deadline_ms / 1000
+    if request.section is None or request.section.seconds is None:
+        return own
+    return max(0.0, min(own, request.section.seconds))
 
 
 def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> RequestFilter:
@@ -174,7 +208,7 @@ def _notes(request: SearchRequest) -> Iterator[Note]:
         names = ", ".join(request.conditions.names)
         yield Note("filtered", f"Only documents that meet conditions on: {names}.")
     if request.filter:
-        yield Note("filtered", "Only what the request's times, project and memory types leave.")
+        yield Note("filtered", "Only what the request's own filter leaves.")
 
 
 def _pipeline(preset: Preset, configuration: Configuration, resources: Resources) -> Pipeline:
@@ -201,6 +235,7 @@ def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal
     keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
     ran_with = outcome.configuration.trace_json() | {"index": index, "values": _values(outcome)}
     narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
+    section = _section_json(request.section, keep_words=keeps_text) if request.section else {}
     left = filter_json(AskedFilter(request.filter, request.conditions), keep_words=keeps_text)
     add_later(
         SearchRecord(
@@ -220,10 +255,18 @@ def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal
             degraded=list(state.degraded),
             verdict=judged.verdict.value if judged else "",
             confidence=judged.confidence if judged else None,
-            trace=ran_with | {"narrowing": narrowing, "filter": left} | trace_json(state, keep_words=keeps_text),
+            trace=ran_with
+            | {"narrowing": narrowing, "filter": left}
+            | section
+            | trace_json(state, keep_words=keeps_text),
         )
     )
     logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))
+
+
+def _section_json(ask: SectionAsk, *, keep_words: bool) -> dict[str, str]:
+    """Return the section that was searched for; its subject is words of whoever asks."""
+    return {"section": ask.name, **({"subject": ask.subject} if keep_words else {})}
 
 
 def _values(outcome: SearchOutcome) -> dict[str, float]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
+from uuid import UUID
 
 from corecube.errors import InvalidRequestError
 from retrieval.metadata_conditions import OPERATORS, Condition, Conditions, Value
@@ -44,6 +45,10 @@ def filter_json(asked: AskedFilter, *, keep_words: bool = True) -> dict[str, Any
         "project": kept.project if keep_words else "",
         "memory_types": sorted(kept.memory_types),
         "conditions": _conditions_json(asked.conditions) if keep_words else None,
+        "documents": sorted(str(it) for it in kept.documents),
+        "source_types": sorted(kept.source_types),
+        "hint": kept.hint,
+        "least_quality": kept.least_quality,
     }
     return {name: value for name, value in found.items() if value}
 
@@ -56,6 +61,10 @@ def filter_of(stored: Mapping[str, Any]) -> AskedFilter:
             until=_moment(stored.get("until")),
             project=_text(stored.get("project", "")),
             memory_types=frozenset(MemoryType(name) for name in stored.get("memory_types", ())),
+            documents=frozenset(UUID(_text(it)) for it in stored.get("documents", ())),
+            source_types=frozenset(_text(it) for it in stored.get("source_types", ())),
+            hint=_text(stored.get("hint", "")),
+            least_quality=_share(stored.get("least_quality", 0.0)),
         )
         return AskedFilter(kept, _conditions(stored.get("conditions")))
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -105,6 +114,13 @@ def _value(value: object) -> Value:
     if isinstance(value, list):
         return tuple(map(_text, value))
     return float(value)  # type: ignore[arg-type]
+
+
+def _share(value: object) -> float:
+    """Return a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(value)
+    return float(value)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -27,6 +27,7 @@ def spans_of(trace: Mapping[str, Any]) -> tuple[Span, ...]:
             drops=tuple(_drops(span)),
             notes=tuple(Note(note["code"], note["text"], note["degraded"]) for note in span["notes"]),
             parent=span["parent"],
+            events=tuple(span.get("events", ())),
         )
         for span in trace.get("spans", ())
     )
@@ -43,6 +44,7 @@ def hits_of(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
             signals=hit["signals"],
             contributions=hit["contributions"],
             matches=tuple(TermMatch(*match) for match in hit["matches"]),
+            provider=hit.get("provider", ""),
         )
         for hit in trace.get("hits", ())
         if hit["score_type"] in _SCORE_TYPES

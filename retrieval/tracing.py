@@ -42,6 +42,7 @@ def span_json(span: Span, *, keep_words: bool = True) -> dict[str, Any]:
             {"code": note.code, "text": note.text if keep_words and not note.quotes else "", "degraded": note.degraded}
             for note in span.notes
         ],
+        "events": [dict(event) for event in span.events],
     }
 
 
@@ -54,6 +55,7 @@ def hit_json(hit: Hit, *, keep_words: bool = True) -> dict[str, Any]:
         "ranks": dict(hit.ranks),
         "signals": dict(hit.signals),
         "contributions": dict(hit.contributions),
+        "provider": hit.provider,
         "matches": [
             [match.lexeme if keep_words else "", match.idf, match.share, match.weight] for match in hit.matches
         ],

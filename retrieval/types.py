@@ -14,6 +14,7 @@ from corecube.scope import AccessScope
 from retrieval.deadline import Deadline
 
 if TYPE_CHECKING:
+    from retrieval.evidence.section_state import SectionState
     from retrieval.graph.asked import AskedNames
 
 #: A unit vector, shape (dim,).
@@ -188,21 +189,23 @@ class Hit:
     facts: ChunkFacts | None = None
     #: What links and names added to it, the most first.
     lifts: tuple[Lift, ...] = ()
+    #: What scored it last, in presets with more than one reranker ("cross_encoder", "semantic_bm25"); else empty.
+    provider: str = ""
 
     def scored(self, score: float, score_type: ScoreType, contributions: Mapping[str, float]) -> "Hit":
         """Return the hit with another score and its parts; `dataclasses.replace` takes four times as long."""
-        found = (self.matches, self.facts, self.lifts)
+        found = (self.matches, self.facts, self.lifts, self.provider)
         return Hit(self.chunk_id, score, score_type, self.ranks, self.signals, contributions, *found)
 
     def with_signals(self, signals: Mapping[str, float]) -> "Hit":
         """Return the hit with other signals."""
         score = (self.chunk_id, self.score, self.score_type, self.ranks)
-        return Hit(*score, signals, self.contributions, self.matches, self.facts, self.lifts)
+        return Hit(*score, signals, self.contributions, self.matches, self.facts, self.lifts, self.provider)
 
     def known(self, facts: ChunkFacts, signals: Mapping[str, float], matches: tuple[TermMatch, ...]) -> "Hit":
         """Return the hit with what the store knows of it."""
         score = (self.chunk_id, self.score, self.score_type, self.ranks)
-        return Hit(*score, signals, self.contributions, matches, facts, self.lifts)
+        return Hit(*score, signals, self.contributions, matches, facts, self.lifts, self.provider)
 
     @property
     def chunk(self) -> ChunkFacts:
@@ -293,6 +296,8 @@ class Span:
     notes: tuple[Note, ...] = ()
     #: The stage that this one ran inside of, for legs that run side by side.
     parent: str = ""
+    #: What happened inside of it, as structured events: numbers and names, never text of a query or a document.
+    events: tuple[Mapping[str, object], ...] = ()
     #: The fields of the state that the stage fills.
     gives: frozenset[str] = field(default=frozenset(), compare=False)
     #: What `hits_out` counts, in order, as the stage left it. A stored trace does not have it.
@@ -346,10 +351,20 @@ class RequestFilter:
     memory_types: frozenset[MemoryType] = frozenset()
     #: What conditions on metadata leave; None without any.
     kept: Kept | None = None
+    #: Only these documents. Empty for all.
+    documents: frozenset[UUID] = frozenset()
+    #: Only chunks of documents of these source types. Empty for all.
+    source_types: frozenset[str] = frozenset()
+    #: Only chunks that hold this kind of content (`retrieval.ingest.hints`). Empty for all.
+    hint: str = ""
+    #: Only chunks of at least this quality, 0 to 1.
+    least_quality: float = 0.0
 
     def __bool__(self) -> bool:
         """Return whether it leaves anything out."""
-        return self.kept is not None or bool(self.since or self.until or self.project or self.memory_types)
+        by_document = self.since or self.until or self.project or self.memory_types or self.documents
+        by_content = self.source_types or self.hint or self.least_quality
+        return self.kept is not None or bool(by_document or by_content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,12 +414,16 @@ class SearchState:
     weights: Mapping[str, float] = field(default_factory=dict)
     #: The memory type whose weights these are; None where a preset has none by type.
     ranked_as: MemoryType | None = None
+    #: The section that is searched for; None in presets without sections.
+    section: "SectionState | None" = None
     #: In the order in which a reader gets them.
     passages: tuple[Passage, ...] = ()
     #: None before it was judged, or when the time was up.
     answerability: Answerability | None = None
     drops: tuple[Drop, ...] = ()
     notes: tuple[Note, ...] = ()
+    #: What happened inside of stages, as structured events.
+    events: tuple[Mapping[str, object], ...] = ()
     trace: tuple[Span, ...] = ()
 
     @property

@@ -12,6 +12,8 @@ from retrieval.api import (
     chat,
     connection_changes,
     documents,
+    evidence,
+    evidence_sets,
     feedback,
     indexes,
     jobs,
@@ -27,12 +29,15 @@ from retrieval.api import (
 )
 from retrieval.api.dify import dify_api
 from retrieval.health import healthz, readyz
+from retrieval.metrics import metrics
 
 _PARAMETERS: Final = {
     "empty_query": "query",
     "query_too_long": "query",
     "unknown_preset": "preset",
     "unknown_connection": "scope",
+    "unknown_section": "section",
+    "unknown_section_set": "section_set",
     "invalid_overrides": "overrides",
     "invalid_values": "values",
 }
@@ -57,6 +62,8 @@ def corecube_api() -> NinjaAPI:
     modules = (
         access,
         search,
+        evidence,
+        evidence_sets,
         queued,
         lifeline,
         documents,
@@ -96,4 +103,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("mcp", mcp),
     path("healthz", healthz),
     path("readyz", readyz),
+    path("metrics", metrics, name="metrics"),
 ]

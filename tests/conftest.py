@@ -14,6 +14,7 @@ from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval import calibrations, route_examples, runtime
+from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.ingest.sync import sync_connection
 from retrieval.testing import HashEncoder
 
@@ -59,6 +60,7 @@ def small_engine(settings, monkeypatch, tmp_path):
     """Search with an encoder that needs no model file, in the test's own thread and transaction, with nothing kept."""
     encoder = HashEncoder()
     monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(runtime, "rerank_guards", RerankGuards())
     route_examples.forget_examples()
     calibrations.forget_active()
     settings.CORECUBE_LEG_THREADS = 0

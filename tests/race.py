@@ -1,4 +1,4 @@
-"""Two transactions at once."""
+"""Several threads at once: two transactions, and waiting for what another does."""
 
 import threading
 import time
@@ -37,3 +37,11 @@ def _await_waiting(thread):
             if not thread.is_alive() or cursor.fetchone()[0]:
                 return
             time.sleep(0.01)
+
+
+def until(condition, seconds=10.0):
+    """Wait until a condition holds."""
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends
+        time.sleep(0.001)

@@ -145,7 +145,8 @@ def server_options() -> Mapping[str, str]:
     maintenance = min(max(memory // 8, 64), 2048)
     return {
         "listen_addresses": "",
-        "max_connections": "100",
+        # Room for the pools of a web server and of workers: idle places cost nothing.
+        "max_connections": "256",
         "shared_buffers": f"{min(max(memory // 8, 128), 4096)}MB",
         "effective_cache_size": f"{max(memory // 2, 256)}MB",
         "work_mem": "16MB",

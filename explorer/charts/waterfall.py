@@ -109,7 +109,7 @@ def _bars(stages: Sequence[TimedStage]) -> dict[str, Any]:
         "base": [round(it.begins, 3) for it in stages],
         "x": [round(it.takes, 3) for it in stages],
         "y": list(range(1, len(stages) + 1)),
-        "customdata": [[it.stage, wording.STAGE_PURPOSES.get(it.stage, "")] for it in stages],
+        "customdata": [[it.stage, wording.stage_purpose(it.stage)] for it in stages],
         "hovertemplate": "%{customdata[0]}: %{x:.1f} ms<br>%{customdata[1]}<extra></extra>",
         "text": [milliseconds(it.takes / 1000) for it in stages],
         "textposition": "outside",

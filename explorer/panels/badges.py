@@ -19,6 +19,12 @@ _TOLD: Final = frozenset(
         "route_window",
         "route_project",
         "route_let_go",
+        "no_compartment",
+        "words_alone",
+        "documents_missing",
+        "fallback_exhausted",
+        "source_recovered",
+        "source_missing",
     }
 )
 #: Notes whose text says all: how a misspelled name was read.

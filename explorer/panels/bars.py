@@ -9,6 +9,8 @@ from retrieval.ranking import on_unit_scale
 from retrieval.types import Hit, ScoreType
 
 _RERANKED: Final = frozenset({ScoreType.LOGIT, ScoreType.RELEVANCE})
+#: Parts and legs that have the colour of another signal, of the same kind.
+_COLOURS: Final[Mapping[str, str]] = {"semantic": "dense", "bm25": "fulltext", "pooled": "freshness"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +52,5 @@ def score_bar(hit: Hit, *, legs: frozenset[str], whole: float) -> tuple[BarPart,
         return stacked({"rerank": on_unit_scale(hit)}, whole=1.0)
     if hit.score_type is ScoreType.MAXSIM:
         whole += LateInteraction.blend_weight
-    return stacked(hit.contributions, whole=whole, absent=legs - hit.ranks.keys())
+    parts = {_COLOURS.get(part, part): amount for part, amount in hit.contributions.items()}
+    return stacked(parts, whole=whole, absent=frozenset(_COLOURS.get(leg, leg) for leg in legs - hit.ranks.keys()))

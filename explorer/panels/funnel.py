@@ -7,6 +7,7 @@ from typing import Final
 from explorer import wording
 from explorer.panels.bars import BarPart, percent, stacked
 from explorer.panels.drops import ChunkLabels, DropList, drop_list
+from explorer.panels.events import EventLine, event_lines
 from retrieval.config import PresetConfig
 from retrieval.services import SearchOutcome
 from retrieval.tunables import Tunables
@@ -18,6 +19,10 @@ _PACKING: Final = frozenset({"assemble", "pack"})
 #: Milliseconds under which a decimal says something, and under which there is nothing to say.
 _FINE_MS: Final = 10
 _SHORT_MS: Final = 0.05
+#: Stages that fit beside each other.
+_MOST_BESIDE: Final = 18
+#: Stages that leave nothing to count.
+_UNCOUNTED: Final = frozenset({"configure", "route", "names", "validate", "structure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ class FunnelCell:
     notes: tuple[Note, ...]
     settings: tuple[Setting, ...]
     drops: DropList
+    events: tuple[EventLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,11 @@ class Funnel:
     clock: tuple[BarPart, ...]
     milliseconds: str
     deadline_ms: int
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are more stages than fit beside each other."""
+        return len(self.cells) > _MOST_BESIDE
 
 
 def funnel(outcome: SearchOutcome, labels: ChunkLabels) -> Funnel:
@@ -102,7 +113,7 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
     return FunnelCell(
         stage=span.stage,
         label=wording.stage_label(span.stage),
-        purpose=wording.STAGE_PURPOSES.get(span.stage, ""),
+        purpose=wording.stage_purpose(span.stage),
         count=count,
         unit=unit,
         dropped=removed(span),
@@ -113,14 +124,17 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
         notes=span.notes,
         settings=settings_of(span.stage, outcome.config),
         drops=drop_list(span.drops, labels),
+        events=event_lines(span.events),
     )
 
 
 def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
     """Return what a stage left, in figures, and what is counted."""
     state = outcome.state
-    if span.stage in {"configure", "route", "names"}:
+    if span.stage in _UNCOUNTED:
         return "", ""
+    if span.stage == "setup":
+        return (f"{state.section.top_k:,}", "chunks") if state.section else ("", "")
     if span.stage == "analyze":
         return str(len(state.terms.terms)), "terms"
     if span.stage == "embed":

@@ -7,6 +7,7 @@ from typing import Final
 
 from corecube.env import Reading
 from explorer import wording
+from explorer.panels.load import ingest_words, is_memory_tight, is_pool_cut, load_tone, load_words
 from retrieval.bm25.status import Bm25Status
 from retrieval.health import Part, State
 from retrieval.ingest.workers import lost
@@ -54,6 +55,8 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _index(found),
         _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "None is configured."),
         _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
+        _load(found),
+        _ingest(found),
         _workers(found.workers, now),
         _queue(found.waiting),
         _disk(found.disk),
@@ -111,6 +114,18 @@ def _bm25(status: Bm25Status | None) -> str:
         f"{wording.counted(lag.transactions, 'transaction')} or {lag.seconds:.0f} s behind" if lag.transactions else ""
     )
     return f"{wording.counted(status.chunks, 'chunk')}, {size(status.bytes)}, {behind or 'up to date'}."
+
+
+def _load(found: Installation) -> HealthRow:
+    tone = load_tone(found.load)
+    return HealthRow(
+        "load", "Load", "warn" if tone == "good" and is_pool_cut(found.load) else tone, load_words(found.load)
+    )
+
+
+def _ingest(found: Installation) -> HealthRow:
+    tone = "warn" if is_memory_tight(found.ingest) else "good"
+    return HealthRow("ingest", "Memory for ingests", tone, ingest_words(found.ingest))
 
 
 def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:

@@ -8,8 +8,10 @@ from typing import Final
 from corecube.scope import ConnectionFacts, FreshnessBasis
 from explorer import wording
 from explorer.panels.bars import BarPart, score_bar
+from explorer.panels.hit_badges import HitBadge, hit_badges
 from explorer.panels.ledger import Ledger, LedgerSource, ledger, leg_rank
 from explorer.panels.verdict import beats_next
+from explorer.panels.verdict_evidence import evidence_beats_next
 from explorer.snippets import Segment, StemIn, highlight, snippet
 from retrieval.services import SearchOutcome
 from retrieval.types import ChunkFacts, ChunkId, Hit
@@ -53,6 +55,7 @@ class HitRow:
     citation: int | None
     ledger: Ledger
     verdict: str
+    badges: tuple[HitBadge, ...] = ()
 
 
 def hit_rows(outcome: SearchOutcome, *, stem_in: StemIn) -> tuple[HitRow, ...]:
@@ -92,6 +95,7 @@ def _row(rank: int, hit: Hit, source: LedgerSource, stem_in: StemIn) -> HitRow:
         citation=_citation(hit, outcome),
         ledger=ledger(hit, source),
         verdict=_verdict(rank, hit, outcome),
+        badges=hit_badges(hit),
     )
 
 
@@ -109,6 +113,8 @@ def _citation(hit: Hit, outcome: SearchOutcome) -> int | None:
 def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
     hits = outcome.state.hits
     following = hits[rank] if rank < len(hits) and hits[rank].facts is not None else None
+    if outcome.state.section is not None:
+        return evidence_beats_next(hit, following, rank=rank, ask=outcome.state.section.ask)
     tolerance = outcome.config.tie_tolerance
     return beats_next(hit, following, rank=rank, scope=outcome.state.scope, tolerance=tolerance)
 

@@ -1,18 +1,21 @@
 """The score ledger: every number behind a hit's place, with its formula and the config key that sets it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from corecube.scope import FreshnessBasis
 from explorer import wording
+from explorer.panels import ledger_evidence
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from explorer.panels.ledger_signals import signal_rows
 from retrieval.config import CorecubeConfig, PresetConfig
+from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ranking import on_unit_scale
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, DropReason, Hit, ScoreType
+from retrieval.types import ChunkId, DropReason, Hit, Ranking, ScoreType
 
 _REPLACED: Final = "counted in the blend only"
 #: What the raw score of a reranker is called.
@@ -46,8 +49,7 @@ class LedgerSource:
     def of(cls, outcome: SearchOutcome) -> "LedgerSource":
         """Return the source of one outcome's ledgers. The pool is fused again, by the engine's own function."""
         state = outcome.state
-        rank_constant = outcome.config.fusion.rank_constant
-        fused = reciprocal_rank_fusion(state.rankings, rank_constant=rank_constant)
+        fused = _fused_again(outcome)
         copied = [drop.detail for drop in state.drops if drop.reason is DropReason.DUPLICATE]
         return cls(
             outcome,
@@ -61,6 +63,14 @@ class LedgerSource:
         return self.outcome.config
 
 
+def _fused_again(outcome: SearchOutcome) -> Ranking:
+    config, rankings = outcome.config, outcome.state.rankings
+    if isinstance(config, ConsolidatedConfig):
+        weights = ranking_weights(rankings, config.primary.sparse_weight)
+        return weighted_rank_fusion(rankings, weights, rank_constant=config.fusion.rank_constant)
+    return reciprocal_rank_fusion(rankings, rank_constant=config.fusion.rank_constant)
+
+
 def ledger(hit: Hit, source: LedgerSource) -> Ledger:
     """Return a hit's ledger. Expects a completed hit (`hit.facts`)."""
     parts = tuple(_parts(hit, source))
@@ -71,6 +81,9 @@ def ledger(hit: Hit, source: LedgerSource) -> Ledger:
 
 def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield the rows whose values sum to the score, then those that a reranker's own score has replaced."""
+    if source.outcome.state.section is not None:
+        yield from ledger_evidence.part_rows(hit, source.outcome)
+        return
     if source.outcome.state.ranked_as is not None:
         yield from signal_rows(hit, source.outcome)
         if "rerank" in hit.contributions:
@@ -176,6 +189,7 @@ def leg_rank(hit: Hit, leg: str, source: LedgerSource) -> str:
 def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield what decided beside the score: the pool, trust, copies, quality, access."""
     yield _fusion(hit, source)
+    yield from ledger_evidence.decision_rows(hit, source.outcome)
     if source.config.tie_tolerance:
         yield _trust(hit, source)
     if copies := source.copies.get(hit.chunk_id):
@@ -187,9 +201,13 @@ def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
 
 
 def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
-    constant = source.config.fusion.rank_constant
-    shares = [(leg, rank, 1 / (constant + rank)) for leg, rank in hit.ranks.items()]
-    facts = tuple(f"{wording.leg_label(leg)} 1/({constant} + {rank}) = {share:.5f}" for leg, rank, share in shares)
+    config = source.config
+    constant = config.fusion.rank_constant
+    weights = _rank_weights(hit, config)
+    facts = tuple(
+        f"{wording.leg_label(leg)} {weights[leg]:g}/({constant} + {rank}) = {weights[leg] / (constant + rank):.5f}"
+        for leg, rank in hit.ranks.items()
+    )
     place = source.pool_places.get(hit.chunk_id)
     pool = f"pool place {place} of {len(source.pool_places)}" if place else ""
     return LedgerRow(
@@ -200,6 +218,13 @@ def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
         formula=pool,
         config_key="fusion.rank_constant",
     )
+
+
+def _rank_weights(hit: Hit, config: PresetConfig) -> Mapping[str, float]:
+    """Return what the fusion counts a rank in each ranking that holds the hit."""
+    if isinstance(config, ConsolidatedConfig):
+        return ranking_weights(hit.ranks, config.primary.sparse_weight)
+    return dict.fromkeys(hit.ranks, 1)
 
 
 def _trust(hit: Hit, source: LedgerSource) -> LedgerRow:

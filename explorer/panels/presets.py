@@ -13,7 +13,7 @@ from retrieval.config import PresetConfig
 from retrieval.configuration import SHIPPED, Configuration, fitted
 from retrieval.models import PresetVersion
 from retrieval.presets import Preset
-from retrieval.tunables import TunableFacts, diff
+from retrieval.tunables import Change, TunableFacts, diff
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}
 
@@ -120,12 +120,21 @@ def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[Versi
 
 
 def change_rows(before: PresetConfig, after: PresetConfig) -> tuple[ChangeRow, ...]:
-    """Return what differs between two configurations, in the order of the stages."""
+    """Return what differs between two configurations, in the order of the stages.
+
+    Of configurations of two presets only what both have.
+    """
     facts = {it.name: it for it in before.declared_below()}
+    changes = diff(before, after) if type(before) is type(after) else _shared_changes(before, after)
     return tuple(
         ChangeRow(it.name, _shown(it.before, facts[it.name]), _shown(it.after, facts[it.name]), facts[it.name].help)
-        for it in diff(before, after)
+        for it in changes
     )
+
+
+def _shared_changes(before: PresetConfig, after: PresetConfig) -> Iterator[Change]:
+    old, new = before.values(), after.values()
+    return (Change(name, old[name], new[name]) for name in old if name in new and old[name] != new[name])
 
 
 def field_sections(form: TunablesForm, live: Configuration) -> tuple[FieldSection, ...]:
@@ -153,17 +162,17 @@ def _field_row(field: BoundField, facts: TunableFacts, live: float) -> FieldRow:
         name=facts.name,
         help=facts.help,
         unit=facts.unit,
-        limits=f"default {_figure(facts.default)}, {_figure(facts.low)} to {_figure(facts.high)}",
-        live="" if str(field.value()) == str(live) else f"live {_figure(live)}",
+        limits=f"default {figure(facts.default)}, {figure(facts.low)} to {figure(facts.high)}",
+        live="" if str(field.value()) == str(live) else f"live {figure(live)}",
         costs=facts.costs,
     )
 
 
 def _shown(value: float, facts: TunableFacts) -> str:
-    return f"{_figure(value)} {facts.unit}".rstrip()
+    return f"{figure(value)} {facts.unit}".rstrip()
 
 
-def _figure(value: float) -> str:
+def figure(value: float) -> str:
     """Return a number as people write it: "1,000,000", "0.6", "2"."""
     return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 

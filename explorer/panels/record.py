@@ -12,6 +12,7 @@ from explorer.charts.waterfall import waterfall
 from explorer.panels.answerability import signal_label
 from explorer.panels.bars import BarPart, percent, score_bar, stacked
 from explorer.panels.drops import ChunkLabels, chunk_label, drop_list
+from explorer.panels.events import event_lines
 from explorer.panels.funnel import Funnel, FunnelCell, leaf_spans, milliseconds, removed, settings_of
 from explorer.panels.presets import version_label
 from explorer.panels.timeline import TraceRow, span_rows
@@ -199,7 +200,7 @@ def _cell(span: Span, labels: ChunkLabels, slowest: float, config: PresetConfig)
     return FunnelCell(
         stage=span.stage,
         label=wording.stage_label(span.stage),
-        purpose=wording.STAGE_PURPOSES.get(span.stage, ""),
+        purpose=wording.stage_purpose(span.stage),
         count=f"{span.hits_out:,}" if is_counted else "",
         unit="hits" if is_counted else "",
         dropped=removed(span),
@@ -210,4 +211,5 @@ def _cell(span: Span, labels: ChunkLabels, slowest: float, config: PresetConfig)
         notes=span.notes,
         settings=settings_of(span.stage, config),
         drops=drop_list(span.drops, labels),
+        events=event_lines(span.events),
     )

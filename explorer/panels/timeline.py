@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from explorer import wording
 from explorer.panels.bars import percent
+from explorer.panels.events import EventLine, event_lines
 from explorer.panels.funnel import milliseconds, removed
 from retrieval.services import SearchOutcome
 from retrieval.types import Note, Span
@@ -27,6 +28,7 @@ class TraceRow:
     width: float
     degraded: bool
     notes: tuple[Note, ...]
+    events: tuple[EventLine, ...] = ()
 
 
 def trace_rows(outcome: SearchOutcome) -> tuple[TraceRow, ...]:
@@ -56,7 +58,7 @@ def _timed(trace: Sequence[Span]) -> Iterator[tuple[Span, float]]:
 def _row(span: Span, started: float, whole: float) -> TraceRow:
     return TraceRow(
         stage=span.stage,
-        purpose=wording.STAGE_PURPOSES.get(span.stage, ""),
+        purpose=wording.stage_purpose(span.stage),
         nested=bool(span.parent),
         hits_in=span.hits_in,
         hits_out=span.hits_out,
@@ -66,4 +68,5 @@ def _row(span: Span, started: float, whole: float) -> TraceRow:
         width=round(percent(span.seconds, whole), 2),
         degraded=any(note.degraded for note in span.notes),
         notes=span.notes,
+        events=event_lines(span.events),
     )

@@ -21,6 +21,8 @@ from explorer.panels.compare import ComparePanel, compare_panel, side_choices
 from explorer.panels.filter import filter_words
 from explorer.panels.lanes import Facts
 from explorer.panels.scope import scope_chips
+from explorer.panels.section import picker
+from explorer.sections import has_sections, query_of, section_asked
 from explorer.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
 from explorer.stems import stem_in
 from explorer.views.search import failure_title
@@ -52,6 +54,8 @@ class Compared:
     filter: str | None
     #: "table" shows the lanes as one.
     view: str
+    #: The section that the text is the subject of, "report/overview"; empty for a plain question.
+    section: str = ""
 
     @classmethod
     def read(cls, query: QueryDict, viewer: User) -> Self:
@@ -65,7 +69,13 @@ class Compared:
             without=tuple(dict.fromkeys(query.getlist("without"))) if "without" in query else None,
             filter=query.get("filter"),
             view=query.get("view", ""),
+            section=query.get("section", ""),
         )
+
+    @property
+    def has_sections(self) -> bool:
+        """Whether a side gathers evidence for sections."""
+        return has_sections(self.left.preset) or has_sections(self.right.preset)
 
     @property
     def record(self) -> SearchRecord | None:
@@ -116,7 +126,7 @@ def _around(viewer: User, principal: Principal, asked: Compared) -> dict[str, An
     scope = scope_for(principal)
     record = asked.record
     if record and asked.text is None:
-        asked = replace(asked, text=record.query or None)
+        asked = _as_logged(asked, record)
     if record and asked.without is None:
         asked = replace(asked, without=narrowing_of(record, scope))
     if record and asked.filter is None:
@@ -127,13 +137,22 @@ def _around(viewer: User, principal: Principal, asked: Compared) -> dict[str, An
         "run_as": "" if principal.user == viewer else principal.user.username,
         "scope": scope,
         "chips": scope_chips(scope, asked.without or ()),
+        "picker": picker(asked.section) if asked.has_sections else None,
         "filter_words": filter_words(read_filter(asked.filter or "")),
     }
 
 
+def _as_logged(asked: Compared, record: SearchRecord) -> Compared:
+    """Return what is asked with the query of a logged search, or with its section and the subject of that."""
+    section = record.trace.get("section", "")
+    if section and "subject" in record.trace:
+        return replace(asked, text=record.trace["subject"], section=section)
+    return replace(asked, text=record.query or None)
+
+
 def _results(principal: Principal, asked: Compared, scope: AccessScope) -> dict[str, Any]:
     """Return the comparison; nothing where there is no query yet."""
-    if not asked.text:
+    if not asked.text and not (asked.section and asked.text is not None):
         return {}
     panel = _compared(principal, asked, scope)
     return {"compared": panel, "lanes": panel.lanes, "announcement": panel.announcement}
@@ -142,8 +161,10 @@ def _results(principal: Principal, asked: Compared, scope: AccessScope) -> dict[
 def _compared(principal: Principal, asked: Compared, scope: AccessScope) -> ComparePanel:
     """Run both sides. Titles are those that the principal may see now, whatever a log names."""
     own = {inclusion.connection.slug for inclusion in scope.included}
+    section = section_asked(asked.section, asked.text or "") if asked.section and asked.has_sections else None
     question = Question(
-        text=asked.text or "",
+        text=query_of(section) if section else asked.text or "",
+        section=section,
         top_k=asked.record.top_k if asked.record else _DEPTH,
         narrowing=ScopeRequest(exclude=tuple(slug for slug in asked.without or () if slug in own)),
         limits=read_filter(asked.filter or ""),

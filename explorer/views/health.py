@@ -6,9 +6,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from corecube.door import door
 from corecube.env import readings
 from corecube.http import HtmxHttpRequest
 from explorer.panels.health import health_rows, overall, setting_rows
+from explorer.panels.load import load_panel
 from explorer.views.viewer import admins_only
 from retrieval.installation import installation
 
@@ -24,6 +26,7 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
         "section": "health",
         "rows": rows,
         "overall": overall(rows),
+        "load": load_panel(found.load, found.ingest, at_the_door=door.refused),
         "versions": found.versions,
         "settings_rows": list(setting_rows(readings())),
     }

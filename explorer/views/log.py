@@ -18,6 +18,7 @@ from explorer.log_filters import SINCE, LogFilter, Place
 from explorer.panels.log import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts
 from explorer.panels.record import find_chunks, record_panels
 from explorer.replay import config_then, replay, since_then
+from explorer.sections import section_label
 from explorer.views.judge import case_context
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
 from retrieval.models import SearchRecord
@@ -73,6 +74,7 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
         "record": found,
         "row": log_row(found, now),
         "badges": list(badges_of(found)),
+        "section_named": section_label(named) if (named := found.trace.get("section", "")) else "",
         "asked": {"stage": request.GET.get("stage", "")},
         "panels": record_panels(found, chunks, config_then(found)),
         "since": since_then(found, scope),

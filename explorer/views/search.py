@@ -27,6 +27,8 @@ from explorer.lanes import lanes_of
 from explorer.panels.filter import filter_words
 from explorer.panels.page import result_panels
 from explorer.panels.scope import scope_chips, scope_rows, view_as
+from explorer.panels.section import picker, section_strip
+from explorer.sections import has_sections, query_of, section_asked
 from explorer.sides import Side
 from explorer.stems import stem_in
 from explorer.templatetags.explorer_format import document_url
@@ -78,6 +80,8 @@ class Asked:
     pin: str
     #: The page comes with the answer in it, for browsers without scripts.
     with_answer: bool
+    #: The section that the text is the subject of, "report/overview"; empty for a plain question.
+    section: str = ""
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
@@ -98,6 +102,7 @@ class Asked:
             find=query.get("find", ""),
             pin=query.get("pin", ""),
             with_answer=query.get("answer") == "1",
+            section=query.get("section", "") if has_sections(query.get("preset", "")) else "",
         )
 
     @property
@@ -124,6 +129,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
 def _page(viewer: User, asked: Asked) -> tuple[dict[str, Any], int]:
     """Return the context of the results and the status to answer with."""
     context: dict[str, Any] = {"asked": asked, "hit_chosen": asked.hit > 1, "run_as": "", "announcement": ""}
+    context["picker"] = picker(asked.section) if has_sections(asked.preset) else None
     try:
         principal = principal_for(viewer, asked.run_as)
         context |= _scope(viewer, principal, asked)
@@ -162,8 +168,10 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
     own = {inclusion.connection.slug for inclusion in scope.included}
     without = tuple(slug for slug in asked.without if slug in own)
     limits = read_filter(asked.filter)
+    section = section_asked(asked.section, asked.text or "") if asked.section else None
     request = SearchRequest(
-        text=asked.text or "",
+        text=query_of(section) if section else asked.text or "",
+        section=section,
         preset=asked.preset,
         draft=asked.draft,
         mode=asked.mode,
@@ -188,6 +196,7 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
         "lanes": lanes,
         "where": where,
         "draft_changes": draft_changes(outcome),
+        "section_strip": section_strip(outcome),
     }
     around_panels["offers_other_words"] = _offers_other_words(asked)
     around_panels["filter_words"] = filter_words(limits)

@@ -1,4 +1,4 @@
-"""The four tools: what they are called, what they read, and what they do for a caller."""
+"""The five tools: what they are called, what they read, and what they do for a caller."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,10 @@ from pydantic import BaseModel, ValidationError
 
 from corecube.access import Principal
 from corecube.errors import InvalidRequestError, NotFoundError
+from retrieval.agents.evidence import EvidenceToolIn, EvidenceToolOut, gathered
 from retrieval.agents.reading import fetch
-from retrieval.agents.schemas import FetchToolIn, FetchToolOut, ResultOut, SearchToolIn, SearchToolOut
+from retrieval.agents.schemas import FetchToolIn, FetchToolOut, SearchToolIn, SearchToolOut
+from retrieval.agents.snippets import result_out
 from retrieval.api.memory import recalled, remembered
 from retrieval.api.memory_schemas import (
     RecallIn,
@@ -20,12 +22,10 @@ from retrieval.api.memory_schemas import (
     RememberOut,
     RememberToolIn,
 )
-from retrieval.api.shape import Absolute, document_path
+from retrieval.api.shape import Absolute
 from retrieval.models import SearchRecord
-from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.types import Hit
+from retrieval.services import SearchRequest, search
 
-_SNIPPET_CHARACTERS: Final = 400
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS: Final = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -86,25 +86,15 @@ def _search(read: SearchToolIn, caller: Caller) -> SearchToolOut:
     outcome = search(request, principal=caller.principal)
     judged = outcome.state.answerability
     return SearchToolOut(
-        results=[_result(hit, outcome, caller.absolute) for hit in outcome.hits],
+        results=[result_out(hit, outcome, caller.absolute) for hit in outcome.hits],
         verdict=judged.verdict.value if judged else None,
         explanation=judged.explanation if judged else "",
         trace_id=str(outcome.id),
     )
 
 
-def _result(hit: Hit, outcome: SearchOutcome, absolute: Absolute) -> ResultOut:
-    chunk = hit.chunk
-    text = " ".join(chunk.text.split())
-    return ResultOut(
-        id=str(hit.chunk_id),
-        title=chunk.title,
-        heading_path=list(chunk.heading_path),
-        snippet=text if len(text) <= _SNIPPET_CHARACTERS else f"{text[:_SNIPPET_CHARACTERS].rstrip()} …",
-        url=absolute(document_path(*hit.chunk_id)),
-        source=outcome.state.scope.inclusion(chunk.connection_id).connection.name,
-        score=hit.score,
-    )
+def _evidence(read: EvidenceToolIn, caller: Caller) -> EvidenceToolOut:
+    return gathered(read, caller.principal, caller.absolute)
 
 
 def _fetch(read: FetchToolIn, caller: Caller) -> FetchToolOut:
@@ -153,5 +143,14 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
         RememberOut,
         _remember,
         _ADDS,
+    ),
+    "evidence": AgentTool(
+        "Gather evidence",
+        "Find passages for every section of a report about a subject, of the kinds of documents that each section "
+        "needs, and say which kinds are missing. fetch opens what is worth reading. Takes up to a minute.",
+        EvidenceToolIn,
+        EvidenceToolOut,
+        _evidence,
+        _READS,
     ),
 }

@@ -17,7 +17,7 @@ from corecube.errors import (
     CoreCubeError,
     DatabaseUnavailableError,
     NotAuthenticatedError,
-    RateLimitedError,
+    RefusedForNowError,
     UnknownConnectionError,
 )
 from retrieval.api.dify_schemas import DifyError, RecordOut, RetrievalIn, RetrievalOut, conditions_of
@@ -145,7 +145,7 @@ def _corecube_error(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
     if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         logger.error("dify.failed code=%s", error.code, exc_info=error)
     response = _answer(error.status, error.status, str(error))
-    if isinstance(error, RateLimitedError):
+    if isinstance(error, RefusedForNowError):
         response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response
 

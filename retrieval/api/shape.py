@@ -47,7 +47,7 @@ def rows(start: int | None, end: int | None, source_type: str) -> schemas.Rows |
 def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
     """Return a search's answer; the ledgers are in it when there is an explanation."""
     hits = [
-        _hit(rank, hit, outcome.state.scope, absolute, with_ledger=explain is not None)
+        hit_out(rank, hit, outcome.state.scope, absolute, with_ledger=explain is not None)
         for rank, hit in enumerate(outcome.hits, start=1)
     ]
     answer = schemas.SearchOut(
@@ -68,7 +68,8 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
     return answer
 
 
-def _hit(rank: int, hit: Hit, scope: AccessScope, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
+def hit_out(rank: int, hit: Hit, scope: AccessScope, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
+    """Return a hit; raise KeyError for one that is not in scope."""
     chunk: ChunkFacts = hit.chunk
     out = schemas.HitOut(
         rank=rank,

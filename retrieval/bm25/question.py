@@ -164,7 +164,8 @@ class Composer:
         """What matches the chunks in scope that the request's filter keeps, and some that PostgreSQL will drop."""
         if not self.question.kept:
             return self._in_scope
-        parts = [self._in_scope, *_since(self.question.kept), *_remembered(self.question.kept)]
+        kept = self.question.kept
+        parts = [self._in_scope, *_since(kept), *_remembered(kept), *_held(kept)]
         return _unscored(Query.boolean_query([(Occur.Must, it) for it in parts]))
 
 
@@ -207,6 +208,18 @@ def _remembered(kept: RequestFilter) -> Iterator[Query]:
     if conditions:
         fitting = Query.boolean_query([(Occur.Must, it) for it in conditions])
         yield _any([*_words(schema.MEMORY_KIND, (schema.NONE,)), fitting])
+
+
+def _held(kept: RequestFilter) -> Iterator[Query]:
+    """Yield what keeps the documents and source types asked for, and chunks of the content and quality asked for."""
+    if kept.documents:
+        yield Query.term_set_query(schema.schema(), schema.DOCUMENT, sorted(it.hex for it in kept.documents))
+    if kept.source_types:
+        yield _any(_words(schema.SOURCE_TYPE, sorted(kept.source_types)))
+    if kept.hint:
+        yield _any(_words(schema.HINTS, (kept.hint,)))
+    if kept.least_quality:
+        yield Query.range_query(schema.schema(), schema.QUALITY, FieldType.Float, kept.least_quality, 1.0)
 
 
 def _words(name: str, values: Iterable[str]) -> list[Query]:

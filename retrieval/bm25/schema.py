@@ -14,7 +14,7 @@ from retrieval.bm25.spelling import LONGEST
 from retrieval.bm25.stop_words import ENGLISH
 
 #: Raised by one whenever the same chunks would make another index: then it is built again.
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 BODY: Final = "body"
 TITLE: Final = "title"
 HEADING: Final = "heading"
@@ -32,6 +32,10 @@ CHANGED: Final = "changed"
 #: What an agent remembered it as, and of which project; `NONE` for other documents, and where there is none.
 MEMORY_KIND: Final = "memory_kind"
 MEMORY_PROJECT: Final = "memory_project"
+#: Its document's source type, the kinds of content in it, and its quality.
+SOURCE_TYPE: Final = "source_type"
+HINTS: Final = "hints"
+QUALITY: Final = "quality"
 #: One entry of the index holds how far it has followed the outbox, and nothing else.
 MARK: Final = "mark"
 POSITION: Final = "position"
@@ -79,6 +83,8 @@ def schema() -> Schema:
         (DOCUMENT, _RAW, "basic"),
         (MEMORY_KIND, _RAW, "basic"),
         (MEMORY_PROJECT, _RAW, "basic"),
+        (SOURCE_TYPE, _RAW, "basic"),
+        (HINTS, _RAW, "basic"),
         (MARK, _RAW, "freq"),
     ):
         builder.add_text_field(name, tokenizer_name=tokenizer, index_option=kept)
@@ -86,6 +92,7 @@ def schema() -> Schema:
         builder.add_unsigned_field(name, fast=True)
     builder.add_unsigned_field(CONNECTION, fast=True, indexed=True)
     builder.add_integer_field(CHANGED, fast=True)
+    builder.add_float_field(QUALITY, fast=True)
     return builder.build()
 
 

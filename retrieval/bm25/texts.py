@@ -23,3 +23,8 @@ class ChunkTexts:
     #: Empty for what no agent remembered.
     memory_kind: str = ""
     memory_project: str = ""
+    source_type: str = ""
+    #: Kinds of content in it (`retrieval.ingest.hints`).
+    hints: tuple[str, ...] = ()
+    #: How much of it is content and not boilerplate, 0 to 1.
+    quality: float = 1.0

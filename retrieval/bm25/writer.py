@@ -84,6 +84,10 @@ def _entry(chunk: ChunkTexts, language: str) -> Document:
     entry.add_integer(schema.CHANGED, changed)
     entry.add_text(schema.MEMORY_KIND, chunk.memory_kind or schema.NONE)
     entry.add_text(schema.MEMORY_PROJECT, chunk.memory_project or schema.NONE)
+    entry.add_text(schema.SOURCE_TYPE, chunk.source_type)
+    for hint in chunk.hints:
+        entry.add_text(schema.HINTS, hint)
+    entry.add_float(schema.QUALITY, chunk.quality)
     _add_texts(entry, chunk, language)
     return entry
 

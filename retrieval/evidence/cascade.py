@@ -60,7 +60,7 @@ class QualityGate:
     """What a recovered chunk must have to count as evidence."""
 
     least_quality: float
-    #: A chunk whose cosine is not known, as those found by words, need not reach it.
+    #: A chunk whose cosine is not known, or that was looked for by words alone, need not reach it.
     least_cosine: float
     least_tokens: int
 
@@ -69,10 +69,10 @@ class QualityGate:
         """Return the gate of a section with these floors."""
         return cls(quality_floor, config.floor_share * score_floor, config.least_tokens)
 
-    def passes(self, hit: Hit) -> bool:
-        """Return whether the hit is evidence."""
+    def passes(self, hit: Hit, *, by_words: bool = False) -> bool:
+        """Return whether the hit is evidence; one that was looked for by words alone may lie far from the query."""
         is_text = hit.chunk.token_count >= self.least_tokens and bool(hit.chunk.text.strip())
-        is_near = hit.signals.get("cosine", self.least_cosine) >= self.least_cosine
+        is_near = by_words or hit.signals.get("cosine", self.least_cosine) >= self.least_cosine
         return is_text and is_near and hit.chunk.quality >= self.least_quality
 
 
@@ -188,7 +188,7 @@ class Cascade:
         """Return the hits of a tier that is accepted, nothing for one that failed."""
         started = self.world.clock()
         found, error = self._searched(tier)
-        passing = tuple(hit for hit in found if self.gate.passes(hit))
+        passing = tuple(hit for hit in found if self.gate.passes(hit, by_words=tier is Tier.LEXICAL))
         least = self.config.structure_least if tier is Tier.STRUCTURE else 1
         result = TierResult(
             tier=tier,

@@ -180,7 +180,7 @@ class PrecedenceConfig(Tunables):
 class SemanticBm25Config(Tunables):
     """How the fallback weighs meaning and words; the weights are divided by their sum."""
 
-    semantic: float = tunable(0.7, low=0.0, high=1.0, unit="", help="Weight of the cosine.")
+    semantic: float = tunable(0.7, low=0.05, high=1.0, unit="", help="Weight of the cosine.")
     bm25: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Weight of BM25, as a share of the pool's best.")
 
 

@@ -6,14 +6,18 @@ opened between the two. Where a cliff lies is a matter of one query: nothing of 
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
 
 from retrieval.encoders.breaker import BreakerState
 from retrieval.evidence.config import DensityConfig
 from retrieval.evidence.grades import Grade
 from retrieval.types import Drop, DropReason, Hit, Ranking
+
+_NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 class TightenSkip(StrEnum):
@@ -22,6 +26,8 @@ class TightenSkip(StrEnum):
     GRADE = "grade"
     #: Cosines, floor or the number to keep were not at hand.
     INPUTS = "inputs_missing"
+    #: Without a cross-encoder the fallback scores, which wants more candidates and not fewer.
+    NO_CROSS_ENCODER = "no_cross_encoder"
     BREAKER = "breaker_not_closed"
     NO_ROOM = "no_room_above_core"
     NO_CLIFF = "no_cliff"
@@ -73,17 +79,18 @@ class Tightened:
 def tighten_hint(
     cosines: Sequence[float] | None,
     *,
-    grade: Grade,
+    grade: Grade | None,
     static_floor: float | None,
     keep: int | None,
-    breaker: BreakerState,
+    breaker: BreakerState | None,
     config: DensityConfig,
 ) -> TightenHint:
     """Return where a pool may be cut by its raw cosines, in any order, taken before anything was cut off.
 
-    Its best `keep` are never touched. The first cliff behind the last of them counts, no other.
+    Its best `keep` are never touched. The first cliff behind the last of them counts, no other. `breaker` is None where
+    there is no cross-encoder.
     """
-    if cosines is None or static_floor is None or keep is None:
+    if cosines is None or grade is None or static_floor is None or keep is None:
         return TightenHint(skip=TightenSkip.INPUTS)
     if skip := _unfit(len(cosines) - keep, grade, breaker):
         return TightenHint(skip=skip)
@@ -96,10 +103,12 @@ def tighten_hint(
     return TightenHint(floor=falling[position - 1], cliff_position=position)
 
 
-def _unfit(room: int, grade: Grade, breaker: BreakerState) -> TightenSkip | None:
+def _unfit(room: int, grade: Grade, breaker: BreakerState | None) -> TightenSkip | None:
     """Return why a retrieval's pool is not to be cut whatever its scores are."""
     if not grade.is_high:
         return TightenSkip.GRADE
+    if breaker is None:
+        return TightenSkip.NO_CROSS_ENCODER
     if breaker is not BreakerState.CLOSED:
         return TightenSkip.BREAKER
     return None if room > 0 else TightenSkip.NO_ROOM
@@ -119,33 +128,42 @@ def first_cliff(falling: Sequence[float], *, start: int, config: DensityConfig) 
 
 
 def tighten(
-    hits: Ranking, hint: TightenHint, *, keep: int, breaker: BreakerState, type_of: Callable[[Hit], str]
+    hits: Ranking,
+    hint: TightenHint,
+    *,
+    keep: int,
+    breaker: BreakerState | None,
+    type_of: Callable[[Hit], str],
+    least_of: Mapping[str, int] = _NONE_MORE,
 ) -> Tightened:
     """Return the pool without hits whose cosine is below the hint's floor, or as it is where that must not be.
 
     It must not while the breaker is not closed, where fewer than `keep` hits would be left, and where the last hit of a
-    source type would go. A hit whose cosine is not known stays.
+    source type would go, or of those that `least_of` names a hit of the last so many. A hit whose cosine is not known
+    stays.
     """
     if hint.floor is None:
         return Tightened(hits, None, hint.cliff_position, hint.skip)
     kept = tuple(hit for hit in hits if hit.signals.get("cosine", hint.floor) >= hint.floor)
-    skip = _objection(hits, kept, keep=keep, breaker=breaker, type_of=type_of)
+    skip = _unsafe(len(kept) - keep, breaker)
+    if skip is None and _loses_type(Counter(map(type_of, hits)), Counter(map(type_of, kept)), least_of):
+        skip = TightenSkip.SOURCE_DIVERSITY_LOSS
     if skip is not None:
         return Tightened(hits, hint.floor, hint.cliff_position, skip)
     drops = tuple(_drop(hit, hint.floor) for hit in hits if hit.signals.get("cosine", hint.floor) < hint.floor)
     return Tightened(kept, hint.floor, hint.cliff_position, None, drops)
 
 
-def _objection(
-    hits: Ranking, kept: Ranking, *, keep: int, breaker: BreakerState, type_of: Callable[[Hit], str]
-) -> TightenSkip | None:
+def _unsafe(room: int, breaker: BreakerState | None) -> TightenSkip | None:
+    """Return why a cut is not to be made although it was to be; `room` is what it leaves beside the core."""
     if breaker is not BreakerState.CLOSED:
         return TightenSkip.BREAKER_AT_APPLY
-    if len(kept) < keep:
-        return TightenSkip.POOL_SIZE
-    if {type_of(hit) for hit in hits} - {type_of(hit) for hit in kept}:
-        return TightenSkip.SOURCE_DIVERSITY_LOSS
-    return None
+    return TightenSkip.POOL_SIZE if room < 0 else None
+
+
+def _loses_type(before: Counter[str], after: Counter[str], least_of: Mapping[str, int]) -> bool:
+    """Return whether a source type has fewer hits left than it must have, as far as it had so many."""
+    return any(after[name] < min(count, max(1, least_of.get(name, 1))) for name, count in before.items())
 
 
 def _drop(hit: Hit, floor: float) -> Drop:

@@ -3,10 +3,15 @@
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
 from uuid import UUID
 
 from retrieval.evidence.config import FairnessConfig
 from retrieval.types import Hit, Ranking
+
+#: The signal that holds the rank, from 1, that a hit had before the places were shared.
+MERIT: Final = "merit_rank"
 
 
 def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> Ranking:
@@ -14,13 +19,13 @@ def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], conf
 
     Each place goes to the best hit whose document and type have not had their share of the places yet; where there is
     none, to the best whose document has not, then to the best. So a share is only exceeded where nothing else is left.
-    The rest follows in the order in which it came.
+    The rest follows in the order in which it came. Each hit has its rank before that among its signals, "merit_rank".
     """
     document_most = _most(config.document_share, slots)
     type_most = _most(config.type_share, slots)
     documents: Counter[UUID] = Counter()
     types: Counter[str] = Counter()
-    waiting = list(hits)
+    waiting = [replace(hit, signals={**hit.signals, MERIT: rank}) for rank, hit in enumerate(hits, start=1)]
     placed: list[Hit] = []
     while waiting and len(placed) < slots:
         in_share = [place for place, hit in enumerate(waiting) if documents[hit.chunk_id.document_id] < document_most]

@@ -1,15 +1,26 @@
 """Fusing the primary pool: vectors and words by rank, the vectors counting for more."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Final
 
 from retrieval.fusion import best_first, reciprocal_rank_fusion
 from retrieval.types import Hit, Ranking
+
+#: What a ranking's name ends with where a leg searched for another way to put the question.
+_VARIANT: Final = re.compile(r"_\d+$")
 
 
 def leg_weights(sparse_weight: float) -> dict[str, float]:
     """Return what a rank in each leg counts: `sparse_weight` for bm25, the rest of 1 for dense."""
     return {"dense": 1 - sparse_weight, "bm25": sparse_weight}
+
+
+def ranking_weights(names: Iterable[str], sparse_weight: float) -> dict[str, float]:
+    """Return what a rank in each ranking counts: as in its leg, also where that searched for a variant ("dense_2")."""
+    of_leg = leg_weights(sparse_weight)
+    return {name: of_leg.get(_VARIANT.sub("", name), 0.0) for name in names}
 
 
 def weighted_rank_fusion(

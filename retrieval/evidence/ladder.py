@@ -82,6 +82,21 @@ class Refusal(StrEnum):
     SHORT_BUDGET = "short_budget"
     HARD_REJECT = "hard_reject"
     TRIAGE = "triage"
+    #: It would wait for its slot for longer than it has.
+    QUEUE = "queue"
+    #: Its time was over before its slot came.
+    BUDGET_OVER = "budget_over"
+
+
+class Rung(StrEnum):
+    """How far up the ladder the connections at work have come."""
+
+    CALM = "calm"
+    TRIAGE = "triage"
+    HARD_REJECT = "hard_reject"
+    SHORT_BUDGET = "short_budget"
+    RECOVERY_SKIP = "recovery_skip"
+    FULL = "full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +105,35 @@ class Ladder:
 
     pool: PoolConfig
     config: LadderConfig
+    #: Connections that the pool holds where the server takes fewer than are wished for; None for as many.
+    fitting: int | None = None
+
+    @property
+    def connections(self) -> int:
+        """Connections that there are, at least 1."""
+        wished: int = self.pool.connections
+        return wished if self.fitting is None else max(1, min(self.fitting, wished))
+
+    @property
+    def spare(self) -> int:
+        """Connections kept for recovery and for missing source types, at least 1: 12 of 96."""
+        return max(1, self.connections - self.rung(self.config.hard_reject))
 
     def rung(self, share: float) -> int:
         """Return the number of connections at which a share is reached, rounded down: 88 % of 96 are 84."""
-        return math.floor(share * self.pool.connections + 1e-9)
+        return math.floor(share * self.connections + 1e-9)
+
+    def reached(self, active: int) -> Rung:
+        """Return the highest rung that so many connections at work have reached."""
+        config = self.config
+        rungs = (
+            (self.connections, Rung.FULL),
+            (self.rung(config.recovery_skip), Rung.RECOVERY_SKIP),
+            (self.rung(config.short_budget_reject), Rung.SHORT_BUDGET),
+            (self.rung(config.hard_reject), Rung.HARD_REJECT),
+            (self.rung(config.triage), Rung.TRIAGE),
+        )
+        return next((rung for least, rung in rungs if active >= least), Rung.CALM)
 
     def refusal(self, active: int, *, budget_seconds: float, purpose: Purpose = Purpose.PRIMARY) -> Refusal | None:
         """Return why a query is turned away, None where it is admitted.
@@ -101,7 +141,7 @@ class Ladder:
         `active` connections are at work without it, and it has `budget_seconds` left. A full pool turns everything
         away, since a recovery that waited there would starve what holds the connections.
         """
-        if active >= self.pool.connections:
+        if active >= self.connections:
             return Refusal.POOL_FULL
         if purpose is Purpose.RECOVERY:
             return None

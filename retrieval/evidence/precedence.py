@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from retrieval.evidence.config import PrecedenceConfig
 from retrieval.ranking import on_unit_scale
 from retrieval.types import Hit, Ranking
 
-_SIGNAL = "precedence"
+#: The signal that holds a hit's boost.
+PRECEDENCE: Final = "precedence"
 
 
 def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceConfig) -> dict[str, float]:
@@ -20,11 +22,17 @@ def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceCo
     return {name: most * (len(precedence) - 1 - place) / steps for place, name in enumerate(precedence)}
 
 
-def by_precedence(hits: Ranking, boost_of: Callable[[Hit], float]) -> Ranking:
+def by_precedence(hits: Ranking, boost_of: Callable[[Hit], float | None]) -> Ranking:
     """Return hits in the order of their scores plus boosts, the boost among their signals, the score as it was.
 
     Scores are compared on a scale where a hundredth is a hundredth: a logit by its logistic function. Ties keep their
-    order. A hit that leads by more than the greatest boost is never overtaken.
+    order. A hit that leads by more than the greatest boost is never overtaken. Hits whose boost is None cannot be
+    compared; they stand behind the others, as they came.
     """
-    boosted = [replace(hit, signals={**hit.signals, _SIGNAL: boost_of(hit)}) for hit in hits]
-    return tuple(sorted(boosted, key=lambda hit: -(on_unit_scale(hit) + hit.signals[_SIGNAL])))
+    boosts_of = [(hit, boost_of(hit)) for hit in hits]
+    boosted = [replace(hit, signals={**hit.signals, PRECEDENCE: it}) for hit, it in boosts_of if it is not None]
+    return (*sorted(boosted, key=_best_boosted_first), *(hit for hit, it in boosts_of if it is None))
+
+
+def _best_boosted_first(hit: Hit) -> float:
+    return -(on_unit_scale(hit) + hit.signals[PRECEDENCE])

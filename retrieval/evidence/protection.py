@@ -1,10 +1,15 @@
 """What the reranker's cut must leave: recovered chunks, and enough of the types that a section cannot do without."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import islice
+from typing import Final
 
 from retrieval.evidence.recovery import is_recovered
 from retrieval.types import Drop, DropReason, Hit, Ranking
+
+#: The signal of a hit that was let back in.
+PROTECTED: Final = "protected"
 
 
 def cut_with_protection(
@@ -18,7 +23,8 @@ def cut_with_protection(
     """Return the best `keep` hits and, in their order, those that are let back in behind them.
 
     Those are the best `most_protected` recovered hits that the cut took; then, of each type that is still under its
-    survivor floor, the best ones up to the floor, as far as there are any. Expects hits best first, all of them.
+    survivor floor, the best ones up to the floor, as far as there are any. They have the rank that they came with, from
+    1, among their signals, "protected". Expects hits best first, all of them.
     """
     cut = range(min(keep, len(reranked)), len(reranked))
     kept = {*range(min(keep, len(reranked)))}
@@ -32,4 +38,8 @@ def cut_with_protection(
         for place, hit in enumerate(reranked)
         if place not in kept
     )
-    return tuple(reranked[place] for place in sorted(kept)), drops
+    return tuple(_kept(reranked[place], place, keep) for place in sorted(kept)), drops
+
+
+def _kept(hit: Hit, place: int, keep: int) -> Hit:
+    return hit if place < keep else replace(hit, signals={**hit.signals, PROTECTED: place + 1})

@@ -1,12 +1,13 @@
 """Whether a pool is sent to the cross-encoder, in which batches, and how their answers come together."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
 
 from retrieval.evidence.config import RerankPlanConfig
-from retrieval.fusion import best_first
+from retrieval.fusion import best_first, min_max
 from retrieval.types import Hit, Ranking, ScoreType
 
 
@@ -82,19 +83,34 @@ def merged_scores(
     }
 
 
-def reranked(hits: Ranking, scores: dict[int, float], score_type: ScoreType) -> Ranking:
+def reranked(
+    hits: Ranking, scores: Mapping[int, float], score_type: ScoreType, *, blend_weight: float | None = None
+) -> Ranking:
     """Return the scored hits best first, and behind them, as they came, those whose batch failed.
 
-    A scored hit's score is its only part; the one that it had is kept among its signals, as "pooled".
+    Without a weight a score is the hit's own and its only part. With one it is min-max-normalised over the scored hits
+    and added, times the weight, to the hit's place in the pool, 1 for the first and towards 0 for the last: what stood
+    there was scored in more than one way. The raw score and the pool's are kept as signals, "rerank" and "pooled".
     """
-    scored = [_scored(hits[place], score, score_type) for place, score in scores.items()]
-    unscored = tuple(hit for place, hit in enumerate(hits) if place not in scores)
+    places = list(scores)
+    raw = [scores[place] for place in places]
+    if blend_weight is None:
+        parts: list[Mapping[str, float]] = [{"rerank": score} for score in raw]
+    else:
+        shares = [(len(hits) - place) / len(hits) for place in places]
+        added = [blend_weight * share for share in min_max(raw)]
+        parts = [{"pooled": share, "rerank": more} for share, more in zip(shares, added, strict=True)]
+    scored = [
+        _scored(hits[place], score, score_type, part) for place, score, part in zip(places, raw, parts, strict=True)
+    ]
+    unscored = (replace(hit, provider=Provider.NONE) for place, hit in enumerate(hits) if place not in scores)
     return (*sorted(scored, key=best_first), *unscored)
 
 
-def _scored(hit: Hit, score: float, score_type: ScoreType) -> Hit:
-    signals = {**hit.signals, "pooled": hit.score, "rerank": score}
-    return replace(hit, score=score, score_type=score_type, signals=signals, contributions={"rerank": score})
+def _scored(hit: Hit, raw: float, score_type: ScoreType, parts: Mapping[str, float]) -> Hit:
+    found = hit.scored(math.fsum(parts.values()), score_type, parts)
+    signals = {**hit.signals, "pooled": hit.score, "rerank": raw}
+    return replace(found, signals=signals, provider=Provider.CROSS_ENCODER)
 
 
 @dataclass

@@ -6,10 +6,18 @@ from typing import Final
 
 from corecube.errors import ConfigError
 from retrieval.evidence.config import SemanticBm25Config
+from retrieval.evidence.rerank_plan import Provider
 from retrieval.fusion import best_first
 from retrieval.types import Hit, Ranking, ScoreType
 
 _SEMANTIC: Final = "cosine"
+#: What stands for BM25 where a pool has it, the first one that it has: full text is read of every hit.
+_LEXICAL: Final = ("bm25", "fulltext")
+
+
+def lexical_signal(hits: Ranking) -> str:
+    """Return the signal that stands for BM25 in a pool: BM25 itself, full text where no hit has a score by it."""
+    return next((name for name in _LEXICAL if any(hit.signals.get(name, 0.0) > 0 for hit in hits)), _LEXICAL[0])
 
 
 def semantic_bm25(hits: Ranking, config: SemanticBm25Config, *, lexical: str = "bm25") -> Ranking:
@@ -45,4 +53,5 @@ def _share(part: float, whole: float) -> float:
 
 
 def _scored(hit: Hit, contributions: Mapping[str, float]) -> Hit:
-    return replace(hit, score=sum(contributions.values()), score_type=ScoreType.BLEND, contributions=contributions)
+    found = hit.scored(sum(contributions.values()), ScoreType.BLEND, contributions)
+    return replace(found, signals={**hit.signals, "pooled": hit.score}, provider=Provider.SEMANTIC_BM25)

@@ -8,13 +8,13 @@ from django.conf import settings
 
 from corecube.access import Principal
 from corecube.arrivals import arrivals
+from retrieval import runtime
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.extractive import ExtractiveProvider
 from retrieval.generate.routes import route
 from retrieval.generate.threads import AnswerThreads, EndingThreads
 from retrieval.generate.types import Route
 from retrieval.generate.words import stemmer
-from retrieval.turns import search_turns
 from retrieval.types import Passage
 
 
@@ -50,7 +50,7 @@ def ending_threads() -> EndingThreads:
 
 def _beginnings() -> int:
     """Return how many answers have no first word yet; a search is part of a request, or of a stream that has begun."""
-    return max(arrivals.waiting, search_turns.wanted) + answer_threads().unfinished
+    return max(arrivals.waiting, runtime.admission().wanted) + answer_threads().unfinished
 
 
 @cache

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from corecube.scope import AccessScope
@@ -12,25 +11,39 @@ from retrieval.index.statements import kept_clause, statement
 from retrieval.types import RequestFilter
 
 _FILTERED: Final = statement("filtered")
+_BY_DOCUMENT: Final = statement("filtered_documents")
+_BY_SOURCE_TYPE: Final = statement("filtered_source_types")
+_BY_CHUNK: Final = statement("filtered_chunks")
+_BY_QUALITY: Final = statement("filtered_quality")
+_BY_HINT: Final = statement("filtered_hint")
+_WALKED_BY_SOURCE_TYPE: Final = statement("walked_source_types")
+_WALKED_BY_CHUNK: Final = statement("walked_chunks")
 _HOLDS: Final = statement("filter_holds")
 _PROJECTS: Final = statement("projects")
 _IN_SCOPE: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
-_DOCUMENT: Final = "document_id IN ("
+_TABLE: Final = re.compile(r"\bFROM (retrieval_\w+)")
+_CHUNKS: Final = "retrieval_chunk"
+#: What only a statement that walks an HNSW index takes.
+_WALK: Final = "%(candidates)s"
 #: Projects that a question is compared with.
 _MOST_PROJECTS: Final = 1000
 
 
 def filtered(
-    sql: str, parameters: dict[str, Any], kept: RequestFilter, *, document: str = "document_id"
+    sql: str, parameters: dict[str, Any], kept: RequestFilter, *, document: str = ""
 ) -> tuple[str, dict[str, Any]]:
     """Return a statement that reads chunks, limited to what a filter keeps, with its parameters.
 
-    It is as it was where the filter leaves nothing out. `document` is what the statement calls a chunk's document.
+    It is as it was where the filter leaves nothing out. `document` is what the statement calls a chunk's document, with
+    its table ("wanted.document_id"), where that is not the column of the first table that it reads; then only the
+    first of its conditions on the scope is limited. Where it reads `retrieval_chunk`, it calls it that or `chunk`.
     """
     if not kept:
         return sql, parameters
-    clause = "\n".join(_clauses(kept)).replace(_DOCUMENT, f"{document} IN (")
-    limited = _IN_SCOPE.sub(lambda found: f"{found[0]}\n{clause}", sql, count=0 if document == "document_id" else 1)
+    named = document or f"{_first_table(sql)}.document_id"
+    clause = "\n".join((*_by_document(kept, is_walk=_WALK in sql), *_by_chunk(kept, sql)))
+    clause = clause.replace("{document}", named).replace("{ordinal}", f"{named.rpartition('.')[0]}.ordinal")
+    limited = _IN_SCOPE.sub(lambda found: f"{found[0]}\n{clause}", sql, count=1 if document else 0)
     return limited, parameters | _parameters(kept)
 
 
@@ -47,11 +60,42 @@ def known_projects(scope: AccessScope, *, timeout_seconds: float) -> list[str]:
     return [row["project"] for row in rows]
 
 
-def _clauses(kept: RequestFilter) -> Iterator[str]:
-    if replace(kept, kept=None):
+def _first_table(sql: str) -> str:
+    """Return the table that a statement reads first."""
+    found = _TABLE.search(sql)
+    return found[1] if found else ""
+
+
+def _chunk_table(sql: str) -> str:
+    """Return what a statement calls the table of chunks; empty where it does not read it."""
+    if "retrieval_chunk AS chunk" in sql:
+        return "chunk"
+    return _CHUNKS if _CHUNKS in sql else ""
+
+
+def _by_document(kept: RequestFilter, *, is_walk: bool) -> Iterator[str]:
+    """Yield the conditions on what a chunk's document is."""
+    if kept.since or kept.until or kept.project or kept.memory_types:
         yield _FILTERED
     if kept.kept is not None:
         yield kept_clause(kept.kept)
+    if kept.documents:
+        yield _BY_DOCUMENT
+    if kept.source_types:
+        yield _WALKED_BY_SOURCE_TYPE if is_walk else _BY_SOURCE_TYPE
+
+
+def _by_chunk(kept: RequestFilter, sql: str) -> Iterator[str]:
+    """Yield the conditions on what a chunk itself is."""
+    if not kept.hint and not kept.least_quality:
+        return
+    if chunk := _chunk_table(sql):
+        yield _BY_CHUNK.replace("{chunk}", chunk)
+    elif _WALK in sql:
+        yield _WALKED_BY_CHUNK
+    else:
+        yield from (_BY_QUALITY,) if kept.least_quality else ()
+        yield from (_BY_HINT,) if kept.hint else ()
 
 
 def _parameters(kept: RequestFilter) -> dict[str, Any]:
@@ -60,4 +104,8 @@ def _parameters(kept: RequestFilter) -> dict[str, Any]:
         "kept_until": kept.until,
         "kept_project": kept.project,
         "kept_kinds": sorted(kept.memory_types),
+        "kept_documents": sorted(kept.documents),
+        "kept_source_types": sorted(kept.source_types),
+        "kept_hint": kept.hint,
+        "kept_quality": kept.least_quality,
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -88,22 +88,7 @@ def chunk_texts(documents: Sequence[UUID], *, languages: Mapping[int, str], defa
     """Return the chunks that documents have now; `languages` by connection, `default` where one is not named there."""
     with connection.cursor() as cursor:
         cursor.execute(_TEXTS, {"documents": list(documents)})
-        return [
-            ChunkTexts(
-                document_id=document,
-                ordinal=ordinal,
-                connection_id=source,
-                language=languages.get(source) or default,
-                title=title,
-                heading_path=tuple(headings),
-                text=text,
-                questions=tuple(questions),
-                modified_at=modified_at,
-                memory_kind=kind,
-                memory_project=project,
-            )
-            for document, ordinal, source, title, headings, text, questions, modified_at, kind, project in cursor
-        ]
+        return [_chunk_texts(row, languages.get(row[2]) or default) for row in cursor]
 
 
 def documents_after(after: UUID, *, most: int) -> list[UUID]:
@@ -150,6 +135,29 @@ def _needed_from() -> int:
     searched = oldest.values_list("transaction_id", flat=True)[:1]
     needed = (*(it + 1 for it in positions), *(it + 1 for it in searched if it is not None))
     return min(needed, default=horizon())
+
+
+def _chunk_texts(row: Sequence[Any], language: str) -> ChunkTexts:
+    """Return what a row of `chunk_texts.sql` says."""
+    document, ordinal, source, title, headings, text, questions, modified_at, kind, project, of_type, hints, quality = (
+        row
+    )
+    return ChunkTexts(
+        document_id=document,
+        ordinal=ordinal,
+        connection_id=source,
+        language=language,
+        title=title,
+        heading_path=tuple(headings),
+        text=text,
+        questions=tuple(questions),
+        modified_at=modified_at,
+        memory_kind=kind,
+        memory_project=project,
+        source_type=of_type,
+        hints=tuple(hints),
+        quality=quality,
+    )
 
 
 def _value(sql: str) -> str:

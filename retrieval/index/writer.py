@@ -127,12 +127,14 @@ def mark_repeated(connection_id: int) -> int:
     """Lower the quality of chunks whose text stands in many documents of a connection; return how many changed.
 
     What is no longer repeated gets its quality back. Other connections do not count: a score may depend only on
-    what its reader can see.
+    what its reader can see. The read models are told, which filter by it.
     """
     parameters = {"connection": connection_id, "fewest": FEWEST_REPEATING, "penalty": REPEATED_PENALTY}
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_MARK_REPEATED, parameters)
-        return int(cursor.rowcount)
+        changed = [document for (document,) in cursor.fetchall()]
+        cursor.execute(_OUTBOX, {"documents": sorted(set(changed)), "deleted": False})
+        return len(changed)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """Whether a leg found a chunk, and if not, why: the exact signals against what the leg asked for."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from retrieval.config import PresetConfig
 from retrieval.index.lexemes import any_of, rarest
-from retrieval.lifeline.remedies import at_least
+from retrieval.lifeline.remedies import at_least, policy_at_most
 from retrieval.lifeline.types import Evidence, Place, Step, StepState
 from retrieval.types import ChunkId, Hit, Ranking, ScoreType, SearchState, Span, Term
 
@@ -67,7 +68,7 @@ def leg_step(look: Look, *, found_elsewhere: bool) -> Step:
     if failure := _failure(look):
         state = StepState.DEGRADED if found_elsewhere else StepState.DROPPED
         return Step(look.span.stage, state, failure)
-    fact, remedy = _MISSED.get(look.span.stage, _not_returned)(look)
+    fact, remedy = _left_out(look) or _MISSED.get(look.span.stage, _not_returned)(look)
     state = StepState.MISSED if found_elsewhere else StepState.DROPPED
     return Step(look.span.stage, state, fact, remedy)
 
@@ -80,6 +81,25 @@ def asked_for(state: SearchState, config: PresetConfig) -> str:
 
 def _searched(state: SearchState, config: PresetConfig) -> tuple[Term, ...]:
     return rarest(state.terms.terms, cap=config.fulltext.relax_cap)
+
+
+def _left_out(look: Look) -> tuple[str, str] | None:
+    """Return which condition of the request or its section left a chunk out of what was searched; None for none.
+
+    Of those that the chunk's own facts decide.
+    """
+    kept, hit = look.state.filter, look.hit
+    if hit is None or hit.facts is None:
+        return None
+    if kept.documents and hit.chunk_id.document_id not in kept.documents:
+        return "not one of the documents asked for", "Asking for it too would have let it be searched."
+    if kept.source_types and hit.facts.source_type not in kept.source_types:
+        return f"of type {hit.facts.source_type}, which was not asked for", ""
+    if hit.facts.quality < kept.least_quality:
+        least = math.floor(hit.facts.quality * 100) / 100
+        remedy = policy_at_most(look.state, look.config, "quality_floor", least, "would have let it be searched")
+        return f"quality {hit.facts.quality:.2f}, and {kept.least_quality:.2f} is the least that is searched", remedy
+    return None
 
 
 def _failure(look: Look) -> str:

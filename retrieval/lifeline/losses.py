@@ -7,7 +7,7 @@ from typing import Final
 
 from corecube.scope import AccessScope
 from retrieval.config import PresetConfig
-from retrieval.lifeline.remedies import at_least, at_most
+from retrieval.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 from retrieval.types import ChunkId, Drop, DropReason, Hit, Ranking, SearchState, Span
 
 #: The tunable that sets a window, by the stage that has it.
@@ -50,24 +50,48 @@ def explained(loss: Loss) -> tuple[str, str]:
 def _outside_window(loss: Loss) -> tuple[str, str]:
     name = _WINDOWS.get(loss.span.stage, "")
     rank = int(loss.drop.numbers["rank"])
+    if loss.span.stage == "quota":
+        return loss.drop.detail, f"Asking for {rank:,} chunks would have let it in."
     return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in") if name else ""
 
 
 def _rerank_cut(loss: Loss) -> tuple[str, str]:
     rank = int(loss.drop.numbers["rank"])
+    section = loss.state.section
+    if loss.span.stage == "protect" and section is not None and section.ask.is_plain:
+        return loss.drop.detail, f"Asking for {rank:,} hits would have kept it."
+    if loss.span.stage == "protect":
+        return loss.drop.detail, policy_at_least(loss.state, "keep", rank, "would have kept it")
     return loss.drop.detail, at_least(loss.config, "rerank.candidates", rank, "would have let it in")
 
 
 def _quality(loss: Loss) -> tuple[str, str]:
     least = _rounded_down(loss.drop.numbers["quality"], _HUNDREDTHS)
+    if loss.state.section is not None:
+        remedy = policy_at_most(loss.state, loss.config, "quality_floor", least, "would have kept it")
+        return loss.drop.detail, remedy
     return loss.drop.detail, at_most(loss.config, "quality.least", least, "would have kept it")
 
 
 def _below_floor(loss: Loss) -> tuple[str, str]:
+    if "cosine" in loss.drop.numbers:
+        return loss.drop.detail, _lower_policy(loss)
     if loss.hit is None:
         return loss.drop.detail, ""
     least = _rounded_down(loss.drop.numbers["score"], _THOUSANDTHS)
     return loss.drop.detail, at_most(loss.config, f"floor.{loss.hit.score_type}", least, "would have kept it")
+
+
+def _lower_policy(loss: Loss) -> str:
+    """Return which floor of the section would have kept a chunk: its own one, before the pool's grade relaxed it.
+
+    Behind a cliff there is none: where it lies is a matter of the pool.
+    """
+    section, cosine, floor = loss.state.section, loss.drop.numbers["cosine"], loss.drop.numbers["floor"]
+    if section is None or loss.span.stage != "floors" or floor <= 0:
+        return ""
+    least = _rounded_down(section.ask.section.score_floor * cosine / floor, _THOUSANDTHS)
+    return policy_at_most(loss.state, loss.config, "score_floor", max(0.0, least), "would have kept it")
 
 
 def _duplicate(loss: Loss) -> tuple[str, str]:

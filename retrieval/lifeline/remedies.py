@@ -1,7 +1,9 @@
 """Sentences about the number that would have changed what happened."""
 
 from retrieval.config import PresetConfig
+from retrieval.evidence.sections import Section
 from retrieval.tunables import TunableFacts
+from retrieval.types import SearchState
 
 
 def at_least(config: PresetConfig, name: str, value: float, effect: str) -> str:
@@ -18,6 +20,33 @@ def at_most(config: PresetConfig, name: str, value: float, effect: str) -> str:
     if value < facts.low:
         return f"{_article(name)} {name} cannot be that low: {facts.low:,} is the least."
     return f"{_article(name)} {name} of at most {_figure(value)} {effect}."
+
+
+def policy_at_most(state: SearchState, config: PresetConfig, field: str, value: float, effect: str) -> str:
+    """Return what a lower floor of the section would have done: "A score floor of at most 0.12 in overview would ...".
+
+    Of a plain question the floor is the preset's own number. Empty for a search without a section.
+    """
+    if state.section is None:
+        return ""
+    if state.section.ask.is_plain:
+        return at_most(config, f"question.{field}", value, effect)
+    return f"{_policy(field)} of at most {_figure(value)} in {state.section.ask.section.name} {effect}."
+
+
+def policy_at_least(state: SearchState, field: str, value: int, effect: str) -> str:
+    """Return the same of a section's number of chunks that would have had to be higher."""
+    if state.section is None:
+        return ""
+    facts = next(facts for facts in Section.declared() if facts.name == field)
+    if value > facts.high:
+        return f"{_policy(field)} cannot be that high: {facts.high:,} is the most."
+    return f"{_policy(field)} of at least {_figure(value)} in {state.section.ask.section.name} {effect}."
+
+
+def _policy(field: str) -> str:
+    """Return a section's field as it begins a sentence: "A score floor"."""
+    return f"{_article(field)} {field.replace('_', ' ')}"
 
 
 def _declared(config: PresetConfig, name: str) -> TunableFacts:

@@ -21,6 +21,7 @@ from retrieval.models.memory import Memory
 from retrieval.models.preset import PresetVersion
 from retrieval.models.queued_search import QueuedSearch
 from retrieval.models.search import SearchRecord
+from retrieval.models.section_set import StoredSectionSet
 from retrieval.models.sync import Sync, SyncItem, SyncProblem
 from retrieval.models.worker import Worker
 
@@ -51,6 +52,7 @@ __all__ = [
     "RoutingRule",
     "SearchRecord",
     "SparseEmbedding",
+    "StoredSectionSet",
     "Sync",
     "SyncItem",
     "SyncProblem",

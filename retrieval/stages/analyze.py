@@ -26,7 +26,7 @@ class Analyze:
             state.query,
             scope=state.scope,
             languages=self._languages(state.scope),
-            timeout_seconds=state.deadline.remaining_seconds,
+            timeout_seconds=state.deadline.read_seconds,
         )
         return replace(state, terms=terms, notes=(*state.notes, *_cut_note(state)))
 

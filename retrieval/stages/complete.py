@@ -53,7 +53,7 @@ class Complete:
             terms=state.terms.terms,
             scope=state.scope,
             search=store.TextSearch(tuple(self.config.weights), self.config.saturation),
-            timeout_seconds=state.deadline.remaining_seconds,
+            timeout_seconds=state.deadline.read_seconds,
             kept=state.filter,
         )
 

@@ -1,12 +1,15 @@
 """The vector leg."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from retrieval.config import DenseConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.types import Note, Ranking, SearchState, Vector
+
+#: Chunks of so many documents, and more, are compared sooner than the index has met enough of them.
+_FEW_DOCUMENTS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,9 @@ class Dense:
         size = state.terms.corpus_size
         if size < self.config.exact_below:
             return self._exact(vector, state), Note("dense_exact", f"Compared all {size} chunks in scope.")
+        if 0 < len(state.filter.documents) <= _FEW_DOCUMENTS:
+            text = "Compared all chunks of the documents asked for."
+            return self._exact(vector, state), Note("dense_exact", text)
         ranking = store.dense_hnsw(
             vector,
             scope=state.scope,

@@ -71,6 +71,8 @@ class Fulltext:
 
     def _is_too_common(self, at_most: int, state: SearchState) -> bool:
         """Return whether it is known beforehand that there are more matches than can be scored."""
+        if state.filter.documents:
+            return False
         is_exact = len(state.terms.terms) == 1
         factor = 1 if is_exact else _TOO_COMMON
         return (is_exact or state.terms.has_operators) and at_most > factor * self.config.most_matches

@@ -71,10 +71,10 @@ def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int
     place = next((place for place, stage in enumerate(pipeline.stages) if isinstance(stage, Legs)), None)
     if place is None:
         raise PipelineError("There are no legs that could search for other texts.")
-    before, legs, after = pipeline.stages[:place], pipeline.stages[place], pipeline.stages[place + 1 :]
-    reading = tuple(_alone(stage) for stage in before if stage.gives <= _READING)
+    before, legs = pipeline.stages[:place], pipeline.stages[place]
+    reading = tuple(_alone(stage) for stage in before if stage.gives and stage.gives <= _READING)
     assert isinstance(legs, Legs)  # noqa: S101 -- what `place` was found by
-    return Pipeline((*before, legs, Variants(texts, reading, replace(legs, beside=()), characters), *after))
+    return pipeline.inserted(place + 1, Variants(texts, reading, replace(legs, beside=()), characters))
 
 
 def _alone(stage: Stage) -> Stage:

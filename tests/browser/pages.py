@@ -24,6 +24,12 @@ PAGES = {
     "explorer-run-as": "/?q={query}&as={person}",
     "explorer-nothing": "/?q={query}&as={person}&{without}",
     "explorer-failed": "/?q=%20",
+    "explorer-section": "/?q={query}&preset=consolidated&section=report/how_it_works",
+    "explorer-section-trace": "/?q={query}&preset=consolidated&section=report/how_it_works&tab=trace",
+    "evidence": "/evidence/",
+    "evidence-run": "/evidence/?set=report&about={query}&seconds=60&run=1",
+    "evidence-find": "/evidence/?find={title}&document={document}",
+    "evidence-failed": "/evidence/?set={nonsense}&run=1",
     "compare": "/compare/",
     "compare-modes": "/compare/?q={query}&a=corecube:live:fulltext&b=corecube:live:dense",
     "log": "/log/",
@@ -65,6 +71,13 @@ PAGES = {
     "presets": "/presets/",
     "preset": "/presets/corecube/",
     "preset-promote": "/presets/corecube/promote/1/",
+    "preset-consolidated": "/presets/consolidated/",
+    "section-sets": "/section-sets/",
+    "section-set": "/section-sets/report/",
+    "section": "/section-sets/report/sections/facts_and_figures/",
+    "section-new": "/section-sets/report/new-section/",
+    "section-set-reset": "/section-sets/report/reset/",
+    "section-set-delete": "/section-sets/{section_set}/delete/",
     "models": "/models/",
     "index-switch": "/models/indexes/{index}/switch/",
     "index-drop": "/models/indexes/{index}/drop/",
@@ -85,6 +98,7 @@ PLAIN_PAGES = {
     "plain-documents": "/documents/",
     "plain-compare": "/compare/?q={query}",
     "plain-log": "/log/",
+    "plain-evidence": "/evidence/",
     "plain-keys": "/keys/",
 }
 #: Pages of what needs a language model.
@@ -117,6 +131,8 @@ class Places:
     index: str
     conversation: str
     language_model: str
+    #: One of the installation's own.
+    section_set: str
     #: Only where `MODEL_PAGES` are looked at.
     queued: str = ""
 

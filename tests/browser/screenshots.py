@@ -151,7 +151,20 @@ def places(page):
         key=first("/access/keys/", "main a[href*=revoke]", -3),
         conversation=chatted(page),
         language_model=described_model(page),
+        section_set=edited_sections(page),
     )
+
+
+def edited_sections(page):
+    """Change a section of a shipped set, so that it can be reset, and copy the set; return the copy's name."""
+    page.goto("/section-sets/report/sections/history/")
+    page.locator("[name=keep]").fill("9")
+    page.locator(".tunable-save button").click()
+    page.wait_for_url("**/section-sets/report/")
+    page.locator("#copy_new_name").fill("audit_report")
+    page.get_by_role("button", name="Copy", exact=True).click()
+    page.wait_for_url("**/section-sets/audit_report/")
+    return "audit_report"
 
 
 def described_model(page):

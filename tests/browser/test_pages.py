@@ -24,6 +24,7 @@ from retrieval.models import (
 )
 from retrieval.preset_versions import save_draft
 from retrieval.presets import preset_named
+from retrieval.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named, written_with
 from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, Places
 
 pytestmark = pytest.mark.browser
@@ -43,6 +44,8 @@ NO_PAGES = {
     "change_clearance",
     "change_groups",
     "change_member",
+    "change_section",
+    "copy_section_set",
     "cancel_job",
     "chat_answer",
     "chat_delete",
@@ -128,6 +131,7 @@ def places(world):
         key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
         conversation=_chatted(world),
         language_model=_language_model().slug,
+        section_set=_section_sets(world),
         queued=str(_queued(world).pk),
     )
 
@@ -137,6 +141,14 @@ def _language_model():
     return LanguageModel.objects.create(
         slug="local-model", name="Local model", base_url="http://localhost:11434/v1", model="llama", is_enabled=False
     )
+
+
+def _section_sets(world):
+    """Edit a section of a shipped set, so that it can be reset, and keep a copy; return the copy's name."""
+    report = section_set_named("report")
+    written = written_with(report, "history", {"keep": 9})
+    save_section_set(written, actor=world.alice, replaces=fingerprint(report))
+    return copy_section_set("report", new_name="audit_report", title="Audit report", actor=world.alice).name
 
 
 def _queued(world):

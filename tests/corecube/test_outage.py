@@ -5,6 +5,11 @@ import os
 import subprocess
 import sys
 
+import pytest
+from django.db import OperationalError, connection
+
+from corecube.api import is_outage
+
 _SCRIPT = """
 import json, sys
 import django
@@ -46,3 +51,14 @@ def test_a_person_gets_a_page_that_says_so():
     assert status == 503
     assert "The database does not answer" in body
     assert "secret-word" not in body
+
+
+@pytest.mark.django_db
+def test_a_statement_whose_time_was_up_is_no_outage():
+    with pytest.raises(OperationalError) as ended, connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '5ms'; SELECT pg_sleep(1)")
+    error = RuntimeError("A stage failed.")
+    error.__cause__ = ended.value
+    assert not is_outage(error)
+    error.__cause__ = OperationalError("The server closed the connection.")
+    assert is_outage(error)

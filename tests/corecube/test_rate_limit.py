@@ -45,6 +45,27 @@ def test_a_refused_request_costs_nothing(key):
     assert ApiKey.objects.get().paced_until == before
 
 
+def test_what_is_charged_is_let_in_and_waited_for_later(key):
+    rate_limit.take(key)
+    rate_limit.charge(key, 7)
+    with pytest.raises(RateLimitedError) as refused:
+        rate_limit.take(key)
+    # Eight requests of 20 s each, of which a minute holds three; one more fits when 40 s of the 160 s are left.
+    assert 119 <= refused.value.retry_after_seconds <= 120
+
+
+@pytest.mark.parametrize("requests", [0, -1])
+def test_nothing_is_charged_for_nothing(key, requests):
+    rate_limit.charge(key, requests)
+    assert ApiKey.objects.get().paced_until is None
+
+
+def test_a_key_without_a_limit_is_charged_nothing(people, django_assert_num_queries):
+    key, _ = ApiKey.issue(user=people["bob"], name="robot")
+    with django_assert_num_queries(0):
+        rate_limit.charge(key, 8)
+
+
 def test_the_bucket_fills_evenly(key):
     for _ in range(3):
         rate_limit.take(key)

@@ -5,7 +5,9 @@ from corecube.errors import UnavailableError
 from corecube.health import require_database
 from retrieval import runtime
 from retrieval.encoders.reranker import UnavailableReranker
-from retrieval.errors import ModelMissingError
+from retrieval.errors import ModelMissingError, RerankError
+from retrieval.evidence.config import BreakerConfig, RerankPlanConfig
+from tests.retrieval.stages.sectioned import CrossEncoder
 
 
 def get(client, path):
@@ -46,6 +48,18 @@ def test_a_service_whose_breaker_is_open_degrades_until_it_answers(client, setti
     status, body = get(client, "/readyz")
     assert (status, body["status"], body["parts"]["reranker"]) == (200, "degraded", "degraded")
     reranker.close()
+
+
+@pytest.mark.django_db
+def test_a_reranker_that_searches_for_evidence_leave_alone_degrades(client, monkeypatch):
+    reranker = CrossEncoder()
+    monkeypatch.setattr(runtime, "reranker", lambda: reranker)
+    guard = runtime.rerank_guards.guard(reranker, BreakerConfig(), RerankPlanConfig())
+    assert get(client, "/readyz")[1]["parts"]["reranker"] == "ok"
+    for _ in range(3):
+        with pytest.raises(RerankError), guard.breaker.guarding():
+            raise RerankError
+    assert get(client, "/readyz")[1]["parts"]["reranker"] == "degraded"
 
 
 @pytest.mark.django_db

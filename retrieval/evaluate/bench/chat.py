@@ -95,17 +95,17 @@ def bench_chat(answers: int, *, streams: int, progress: Progress) -> ChatReport:
     if not streams <= answers <= _MOST:
         raise InvalidRequestError(f"Answers must be between the number of streams and {_MOST:,}.")
     with scratch_database({"samples": True}, keep=False):
-        secret = _made(progress)
+        secret = company_key(progress)
         with web_server() as server:
-            crowd = _Crowd(server, secret, _questions(), progress)
+            crowd = _Crowd(server, secret, company_questions(), progress)
             few = min(answers, _ALONE)
             crowd.read("warm-up", few, streams=1)
             phases = (crowd.read("alone", few, streams=1), crowd.read("crowd", answers, streams))
-            opened, at_work = _connections()
+            opened, at_work = open_connections()
             return ChatReport(phases, tuple(crowd.points), opened, at_work)
 
 
-def _made(progress: Progress) -> str:
+def company_key(progress: Progress) -> str:
     """Take the sample company in, and return the key of somebody who may see all of it."""
     company = Company.read(settings.CORECUBE_SAMPLES_DIR)
     connections = len(company.connections)
@@ -115,13 +115,14 @@ def _made(progress: Progress) -> str:
     return ApiKey.issue(user=user, name=_NAME)[1]
 
 
-def _questions() -> Sequence[str]:
+def company_questions() -> Sequence[str]:
     """Return the questions that come with the samples."""
     text = (settings.CORECUBE_SAMPLES_DIR / "company.toml").read_text(encoding="utf-8")
     return [row["text"] for row in tomllib.loads(text)["question"]]
 
 
-def _connections() -> tuple[int, int]:
+def open_connections() -> tuple[int, int]:
+    """Return the connections of others to the database, and those of them at work or in a transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_OPEN)
         opened, at_work = cursor.fetchone()

@@ -9,7 +9,10 @@ SELECT
     chunk.questions,
     document.modified_at,
     coalesce(document.metadata ->> 'memory_kind', ''),
-    coalesce(document.metadata ->> 'memory_project', '')
+    coalesce(document.metadata ->> 'memory_project', ''),
+    document.source_type,
+    chunk.hints,
+    chunk.quality
 FROM retrieval_chunk AS chunk
 JOIN retrieval_document AS document ON document.id = chunk.document_id
 WHERE chunk.document_id = ANY(%(documents)s)

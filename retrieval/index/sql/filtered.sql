@@ -1,7 +1,7 @@
 -- Leaves, beside the scope, the chunks of documents that a request's filter keeps. Only remembered items have a project,
 -- a type and a moment when they happened. `IS TRUE` keeps it a filter on what an index returns, in the index's order.
 AND (
-    document_id IN (
+    {document} IN (
         SELECT document.id
         FROM retrieval_document AS document
         WHERE

@@ -91,3 +91,4 @@ SET
     ))
 FROM changes
 WHERE chunk.document_id = changes.document_id AND chunk.ordinal = changes.ordinal
+RETURNING chunk.document_id

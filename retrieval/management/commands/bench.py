@@ -5,7 +5,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
@@ -16,6 +16,7 @@ from corecube.errors import CoreCubeError
 from retrieval.evaluate.bench.budget import BudgetRow
 from retrieval.evaluate.bench.chat import ChatPhase, ChatReport, bench_chat
 from retrieval.evaluate.bench.corpus import Progress
+from retrieval.evaluate.bench.overload import OverloadReport, bench_overload
 from retrieval.evaluate.bench.plan import Plan
 from retrieval.evaluate.bench.push import PushReport, bench_push
 from retrieval.evaluate.bench.runner import BenchReport, ScopeFigures, bench
@@ -26,6 +27,8 @@ from retrieval.models import EmbeddingIndex
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
 _MIB: Final = 2**20
+
+_Report: TypeAlias = BenchReport | PushReport | ChatReport | OverloadReport
 
 
 class Command(BaseCommand):
@@ -60,11 +63,18 @@ class Command(BaseCommand):
             "--chat", type=int, metavar="N", help="instead: stream N answers from a web server on the sample company"
         )
         parser.add_argument("--streams", type=int, default=50, help="answers that are read at once (default: 50)")
+        parser.add_argument(
+            "--overload",
+            type=int,
+            metavar="N",
+            help="instead: send N times as many searches at once as a web server has connections",
+        )
+        parser.add_argument("--rounds", type=int, default=5, help="how often they are sent (default: 5)")
         parser.add_argument("--no-first", action="store_true", help="leave the first search of a new process out")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        report: BenchReport | PushReport | ChatReport
+        report: _Report
         try:
             report = self._measure(options)
         except CoreCubeError as error:
@@ -73,7 +83,10 @@ class Command(BaseCommand):
             raise CommandError(f"The database gave up: {error}") from error
         self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(_told(report)))
 
-    def _measure(self, options: dict[str, Any]) -> BenchReport | PushReport | ChatReport:
+    def _measure(self, options: dict[str, Any]) -> _Report:
+        if options["overload"]:
+            with self._bar() as progress:
+                return bench_overload(options["overload"], rounds=options["rounds"], progress=progress)
         if options["chat"]:
             with self._bar() as progress:
                 return bench_chat(options["chat"], streams=options["streams"], progress=progress)
@@ -107,8 +120,10 @@ class Command(BaseCommand):
             yield progress
 
 
-def _told(report: BenchReport | PushReport | ChatReport) -> Iterator[str]:
+def _told(report: _Report) -> Iterator[str]:
     match report:
+        case OverloadReport():
+            return _overload_lines(report)
         case PushReport():
             return _push_lines(report)
         case ChatReport():
@@ -222,6 +237,19 @@ def _phase_lines(phase: ChatPhase) -> Iterator[str]:
         yield f"  {name:<12} {row['p50']:>8.0f} {row['p95']:>8.0f} {row['p99']:>8.0f}"
     yield f"  an answer takes {phase.cpu_ms:.1f} ms of one core in the server's process"
     yield f"  failed: {_counts(phase.errors)}; made with less: {_counts(phase.degraded)}"
+
+
+def _overload_lines(report: OverloadReport) -> Iterator[str]:
+    rate = int(report.outcomes.get("200", 0)) / report.seconds
+    yield f"{report.at_once:,} searches at once, {report.connections} connections, {report.rounds} times"
+    yield f"  {'outcome':<20} {'count':>8} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8}"
+    for name, count in sorted(report.outcomes.items()):
+        row = report.milliseconds[name]
+        yield f"  {name:<20} {count:>8,} {row['p50']:>8.0f} {row['p95']:>8.0f} {row['p99']:>8.0f}"
+    yield f"  answered: {rate:.1f} a second; connections kept: {report.opened}, at work afterwards: {report.at_work}"
+    for name, value in report.metrics.items():
+        if value:
+            yield f"  {name} {value:g}"
 
 
 def _counts(counted: Mapping[str, int]) -> str:

@@ -98,7 +98,7 @@ def test_the_server_suits_a_search(data_dir):
             for name in ("jit", "max_connections", "listen_addresses")
         }
     assert shown["jit"] == "off"
-    assert int(shown["max_connections"]) >= 60
+    assert int(shown["max_connections"]) >= 2 * 96 + 16
     assert shown["listen_addresses"] == ""
 
 

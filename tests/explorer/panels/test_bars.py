@@ -44,6 +44,12 @@ def test_late_interaction_makes_the_whole_bar_longer(finished):
     assert score_bar(hit, legs=frozenset(), whole=1.0)[-1].width == 20.0
 
 
+def test_meaning_and_words_have_the_colours_of_their_legs(finished):
+    hit = replace(finished.hits[0], ranks={"dense": 1}, contributions={"semantic": 0.5, "bm25": 0.25})
+    bar = score_bar(hit, legs=frozenset({"dense", "bm25"}), whole=1.0)
+    assert bar == (BarPart("dense", 0.0, 50.0), BarPart("fulltext", 50.0, 25.0, absent=True))
+
+
 @pytest.mark.parametrize(("value", "whole", "share"), [(1, 4, 25.0), (5, 4, 100.0), (-1, 4, 0.0), (1, 0, 0.0)])
 def test_a_share_stays_between_nothing_and_all(value, whole, share):
     assert percent(value, whole) == share

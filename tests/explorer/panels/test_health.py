@@ -9,7 +9,9 @@ from django.utils import timezone
 from corecube.env import Origin, Reading
 from corecube.health import DatabaseFacts
 from explorer.panels.health import health_rows, overall, setting_rows, size
+from retrieval.admission import Admission
 from retrieval.bm25.status import Bm25Status
+from retrieval.encoders.admission import IngestLoad, Memory
 from retrieval.health import Part, State
 from retrieval.index.outbox import Lag
 from retrieval.installation import Disk, Installation
@@ -36,6 +38,8 @@ def installation(**changes):
         workers=(worker(),),
         waiting=0,
         disk=Disk(100 * GB, 40 * GB),
+        load=Admission().load(),
+        ingest=IngestLoad(16, 0, 0, 8, 8, Memory(GB, 8 * GB)),
     )
     return replace(well, **changes)
 
@@ -46,7 +50,7 @@ def rows(**changes):
 
 def test_an_installation_that_is_well_says_so_part_by_part():
     found = rows()
-    assert [row.tone for row in found.values()] == ["good"] * 8
+    assert [row.tone for row in found.values()] == ["good"] * 10
     assert (
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."

@@ -20,16 +20,25 @@ def test_an_admin_sees_every_part_the_versions_and_the_settings(browse, settings
         "index",
         "reranker",
         "bm25",
+        "load",
+        "ingest",
         "workers",
         "queue",
         "disk",
     ]
-    assert {row.tone for row in response.context["rows"] if row.key != "disk"} == {"good"}
+    assert {row.tone for row in response.context["rows"] if row.key not in {"disk", "ingest"}} == {"good"}
     assert set(response.context["versions"]) >= {"CoreCube", "PostgreSQL", "pgvector", "django", "onnxruntime"}
     assert 'data-setting="CORECUBE_LEG_THREADS"' in page(response)
     # The test's own folder is set from outside.
     assert "environment <span" in page(response) or "CORECUBE_VAR_DIR" in page(response)
     assert settings.SECRET_KEY not in page(response)
+
+
+def test_the_load_is_shown_with_its_figures(browse):
+    text = page(browse("alice").get("/health/"))
+    assert 'id="load"' in text
+    assert 'data-figure="slots"' in text
+    assert 'href="/metrics"' in text
 
 
 def test_what_is_wrong_is_told_with_its_reason(browse, monkeypatch):

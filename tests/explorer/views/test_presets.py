@@ -90,12 +90,12 @@ def test_what_there_is_not_is_not_found(browse, versions):
 
 
 def test_the_list_says_what_is_live(browse, versions):
-    row, _ = browse("alice").get("/presets/").context["rows"]
+    row, *_ = browse("alice").get("/presets/").context["rows"]
     assert (row.name, row.live, row.changed, row.draft) == ("corecube", "version 2", 1, 3)
 
 
 def test_without_versions_the_shipped_defaults_are_live(browse):
-    row, _ = browse("alice").get("/presets/").context["rows"]
+    row, *_ = browse("alice").get("/presets/").context["rows"]
     assert (row.live, row.changed, row.draft) == ("shipped defaults", 0, None)
 
 

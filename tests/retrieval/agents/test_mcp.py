@@ -49,12 +49,13 @@ def test_the_tools_are_listed_with_what_they_read_and_return(server, world, mode
 
     info, tools = asyncio.run(listed())
     assert info.name == "corecube"
-    assert [it.name for it in tools] == ["search", "fetch", "recall", "remember"]
+    assert [it.name for it in tools] == ["search", "fetch", "recall", "remember", "evidence"]
     assert {it.name: sorted(it.input_schema["properties"]) for it in tools} == {
         "search": ["preset", "query", "top_k"],
         "fetch": ["id"],
         "recall": ["budget_tokens", "project", "query"],
         "remember": ["confirmed", "kind", "project", "text", "title"],
+        "evidence": ["compartments", "section", "section_set", "subject"],
     }
     assert all(it.input_schema["additionalProperties"] is False and it.output_schema for it in tools)
 
@@ -115,6 +116,16 @@ def test_nobody_else_recalls_or_opens_it(tool, world):
         assert (opened.is_error, opened.content[0].text) == (True, "No document with that id is visible to you.")
 
 
+def test_evidence_is_gathered_for_a_section(tool, world):
+    asked = {"subject": "rollback staging database", "section": "obligations"}
+    (found,) = tool(world.key("bob"), ("evidence", asked))
+    (section,) = found.structured_content["sections"]
+    assert (section["section"], section["missing"], section["problem"]) == ("obligations", ["pdf"], "")
+    assert {it["source"] for it in section["results"]} == {"Runbooks"}
+    record = SearchRecord.objects.get(pk=section["trace_id"])
+    assert (record.user, record.surface, record.preset) == (world.bob, "agent", "consolidated")
+
+
 def test_what_is_outside_the_scope_is_never_returned(tool, world):
     secrets = Document.objects.exclude(connection=world.runbooks)
     ids = [("fetch", {"id": wanted}) for it in secrets for wanted in (str(it.pk), f"{it.pk}:0")]
@@ -122,10 +133,11 @@ def test_what_is_outside_the_scope_is_never_returned(tool, world):
         world.key("bob"),
         ("search", {"query": "the rollback in March, its costs and passphrase"}),
         ("recall", {"query": "the rollback in March, its costs and passphrase"}),
+        ("evidence", {"subject": "the rollback in March and its passphrase", "section": "history"}),
         *ids,
     )
     assert not [word for word in OUTSIDE for result in results if word in said(result)]
-    assert [result.is_error for result in results] == [False, False, *([True] * len(ids))]
+    assert [result.is_error for result in results] == [False, False, False, *([True] * len(ids))]
 
 
 WIDER = [

@@ -70,6 +70,9 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/search",
         "/api/v1/searches/{search_id}",
         "/api/v1/usage",
+        "/api/v1/evidence",
+        "/api/v1/section-sets",
+        "/api/v1/section-sets/{name}",
     }
     assert described["components"]["schemas"]["SearchIn"]["properties"]["top_k"]["maximum"] == 100
     assert "401" in described["paths"]["/api/v1/search"]["post"]["responses"]

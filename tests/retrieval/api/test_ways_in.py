@@ -30,6 +30,14 @@ ASKED = [{"role": "user", "content": QUERY}]
 READS = {
     "GET /api/v1/access/check": "?document=HIDDEN",
     "POST /api/v1/search": {"query": QUERY, "top_k": 100, "explain": True},
+    "POST /api/v1/evidence": {
+        "section": "history",
+        "subject": QUERY,
+        "documents": ["HIDDEN"],
+        "explain": True,
+        "overrides": {"cascade.first_wait_seconds": 0},
+    },
+    "GET /api/v1/section-sets": "",
     "GET /api/v1/searches/{search_id}": "",
     "GET /api/v1/lifeline": f"?q={QUERY}&document=HIDDEN",
     "GET /api/v1/documents/{document_id}": "",
@@ -66,6 +74,8 @@ ADMINS = {
     "PUT /api/v1/presets/{name}/draft": {"values": {}},
     "DELETE /api/v1/presets/{name}/draft": None,
     "POST /api/v1/presets/{name}/promote": {"number": 0},
+    "PUT /api/v1/section-sets/{name}": {"values": {}},
+    "DELETE /api/v1/section-sets/{name}": None,
     "GET /api/v1/jobs": "",
     "GET /api/v1/jobs/{job_id}": "",
     "POST /api/v1/jobs/{job_id}/cancel": {},
@@ -94,6 +104,7 @@ TOOL_ARGUMENTS = {
     "fetch": {"id": "HIDDEN"},
     "recall": {"query": QUERY},
     "remember": {"text": "The rollback took a while."},
+    "evidence": {"subject": QUERY, "section": "history"},
 }
 #: Of those who ask, everyone's whole sight is Bob's: the runbooks.
 CREDENTIALS = ("bob", "narrowed", "for bob", "by bob's key")

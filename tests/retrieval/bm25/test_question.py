@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -166,6 +167,42 @@ def test_a_filter_leaves_what_it_keeps_and_what_postgresql_has_to_tell(shelf, ke
         chunk(5, "lamp", modified_at=NOW, memory_kind="episodic", memory_project="mast"),
     )
     assert set(shelf.scores("lamp", kept=kept)) == found
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        (RequestFilter(documents=frozenset({UUID(int=1), UUID(int=3), UUID(int=99)})), {1, 3}),
+        (RequestFilter(documents=frozenset({UUID(int=99)})), set()),
+        (RequestFilter(source_types=frozenset({"excel"})), {1, 2}),
+        (RequestFilter(source_types=frozenset({"pdf", "csv"})), {3, 4}),
+        (RequestFilter(hint="table"), {1, 3}),
+        (RequestFilter(hint="list"), {3}),
+        (RequestFilter(hint="steps"), set()),
+        (RequestFilter(least_quality=0.25), {2, 3, 4}),
+        (RequestFilter(least_quality=0.250001), {3, 4}),
+        (RequestFilter(least_quality=1.0), {3}),
+        (RequestFilter(source_types=frozenset({"excel"}), least_quality=0.2, documents=frozenset({UUID(int=2)})), {2}),
+        (RequestFilter(source_types=frozenset({"pdf"}), hint="table", since=NOW), {3}),
+    ],
+)
+def test_what_a_filter_says_of_documents_and_chunks_is_in_the_index(shelf, kept, found):
+    shelf.build(
+        chunk(1, "lamp", source_type="excel", hints=("table",), quality=0.1),
+        chunk(2, "lamp", source_type="excel", quality=0.25),
+        chunk(3, "lamp", source_type="pdf", hints=("list", "table"), quality=1.0),
+        chunk(4, "lamp", source_type="csv", quality=0.9),
+        chunk(5, "lamp", source_type="excel", hints=("table", "list"), connection=2),
+    )
+    assert set(shelf.scores("lamp", kept=kept)) == found
+
+
+def test_the_depth_is_not_spent_on_what_a_filter_leaves_out(shelf):
+    shelf.build(
+        *(chunk(n, "lamp lamp", quality=0.1) for n in range(1, 50)), chunk(50, "lamp oil wick", source_type="pdf")
+    )
+    assert set(shelf.scores("lamp", depth=3, kept=RequestFilter(least_quality=0.25))) == {50}
+    assert set(shelf.scores("lamp", depth=3, kept=RequestFilter(source_types=frozenset({"pdf"})))) == {50}
 
 
 def test_every_weight_can_be_nothing(shelf):

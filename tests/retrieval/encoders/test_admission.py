@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.encoders.admission import INGEST_SLOTS, Memory, calls_under, ingest_slot, memory
+from retrieval.encoders import admission
+from retrieval.encoders.admission import INGEST_SLOTS, Memory, calls_under, ingest_load, ingest_slot, memory
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,32 @@ def test_more_pressure_never_means_more_calls(one, other, configured):
 def test_pressure_is_the_share_of_the_limit():
     assert Memory(3, 4).pressure == 0.75
     assert Memory(3, 0).pressure == 0.0
+
+
+def test_what_others_use_under_the_same_limit_counts_too():
+    assert (Memory(1, 4, 3).pressure, Memory(2, 4, 1).pressure) == (0.75, 0.5)
+
+
+def test_a_groups_limit_goes_with_its_own_use(tmp_path, monkeypatch):
+    machine, limit, stats = tmp_path / "meminfo", tmp_path / "memory.max", tmp_path / "memory.stat"
+    machine.write_text("MemTotal: 8 kB\nMemFree: 1 kB\nMemAvailable: 2 kB\n")
+    limit.write_text("max\n")
+    stats.write_text("anon 3000\nfile 9000\nshmem 96\ninactive_anon 5\n")
+    monkeypatch.setattr(admission, "_MEMINFO", machine)
+    monkeypatch.setattr(admission, "_STATM", tmp_path / "none")
+    monkeypatch.setattr(admission, "_GROUP_LIMITS", (limit, tmp_path / "none"))
+    monkeypatch.setattr(admission, "_GROUP_STATS", (stats, tmp_path / "none"))
+    assert memory() == Memory(0, 8192, 6144)
+    limit.write_text("4128\n")
+    assert memory() == Memory(0, 4128, 3096)
+    assert memory().pressure == 0.75
+
+
+def test_the_figures_of_an_ingest():
+    with ingest_slot():
+        load = ingest_load(8)
+    assert (load.slots, load.held, load.waiting, load.configured) == (INGEST_SLOTS, 1, 0, 8)
+    assert load.allowed == calls_under(load.memory.pressure, configured=8)
 
 
 def test_this_process_uses_some_of_its_memory():

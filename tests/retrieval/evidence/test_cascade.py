@@ -99,6 +99,13 @@ def test_a_tier_whose_chunks_are_all_rejected_has_failed():
     assert [(it.found, it.passed) for it in found.results] == [(3, 0), (0, 0), (1, 1)]
 
 
+def test_what_words_alone_found_may_lie_far_from_the_query():
+    far = (typed(1, cosine=0.01), typed(2, quality=0.2, cosine=0.01))
+    found = World().run(dict.fromkeys(Tier, far))
+    assert found.tier is Tier.LEXICAL
+    assert numbers(found.hits) == [1]
+
+
 @pytest.mark.parametrize(("count", "tier"), [(3, Tier.STRUCTURE), (2, Tier.COMPARTMENT)])
 def test_three_passing_chunks_of_the_structure_make_the_sweep_needless(count, tier):
     world = World()

@@ -42,7 +42,7 @@ def test_nothing_is_lost_and_a_share_is_only_exceeded_where_nothing_else_is_left
     done = fair_order(hits, slots, type_of=type_of, config=config)
     assert sorted(it.chunk_id for it in done) == sorted(it.chunk_id for it in hits)
     if hits:
-        assert done[0] == hits[0]
+        assert done[0].chunk_id == hits[0].chunk_id
     most = max(1, document * slots)
     shown = Counter(it.chunk_id.document_id for it in done[:slots])
     over = [name for name, count in shown.items() if count >= most + 1]

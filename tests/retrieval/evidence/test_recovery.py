@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.evidence.recovery import Diagnoses, Diagnosis, Missing, is_recovered, merged, missing_types
+from retrieval.evidence.recovery import (
+    Diagnoses,
+    Diagnosis,
+    Missing,
+    SourceResult,
+    is_beyond_filter,
+    is_recovered,
+    marked_beyond,
+    merged,
+    missing_types,
+    wanted,
+)
 from retrieval.evidence.section_reading import shipped
 from tests.retrieval.evidence.conftest import numbers, pools, typed
 
@@ -123,3 +134,46 @@ def test_merging_loses_nothing_and_doubles_nothing(pool, recovered):
     assert ids[: len(pool)] == [it.chunk_id for it in pool]
     assert len(set(ids)) == len(ids)
     assert set(ids) == {it.chunk_id for it in (*pool, *recovered)}
+
+
+@pytest.mark.parametrize(
+    ("found", "floor", "survivors", "most", "count"),
+    [
+        # Twice as many as are lacking: 2 x (4 - 1).
+        (1, 4, 0, 8, 6),
+        # The survivor floor needs 5 - 0 and the quantity floor 2 x 1.
+        (0, 1, 5, 8, 5),
+        # Never more than the most that are protected.
+        (0, 6, 0, 8, 8),
+        (0, 6, 12, 3, 3),
+    ],
+)
+def test_so_many_are_recovered_as_the_floors_need(found, floor, survivors, most, count):
+    floors = {"excel": survivors} if survivors else {}
+    section = replace(FINANCIAL, quantity_floors={"excel": floor}, survivor_floors=floors)
+    assert wanted(Missing("excel", found, floor), section, most=most) == count
+
+
+def test_hits_beyond_the_request_are_marked_and_the_others_left_alone():
+    hits = (typed(1, cosine=0.5), typed(2, cosine=0.4))
+    marked = marked_beyond(hits, {hits[0].chunk_id})
+    assert [is_beyond_filter(it) for it in marked] == [False, True]
+    assert marked[0] is hits[0]
+    assert marked[1].signals == {"cosine": 0.4, "beyond_filter": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "level"), [(Diagnosis.RECOVERED, "info"), (Diagnosis.ABSENT, "info"), (Diagnosis.FAILED, "warning")]
+)
+def test_a_look_is_told_as_an_event(diagnosis, level):
+    result = SourceResult(source_type="excel", compartment="Deal", found=2, diagnosis=diagnosis, seconds=0.0123)
+    assert result.event() == {
+        "event": "source_recovery_result",
+        "source_type": "excel",
+        "compartment": "Deal",
+        "found": 2,
+        "diagnosis": str(diagnosis),
+        "level": level,
+        "ms": 12.3,
+        "error": "",
+    }

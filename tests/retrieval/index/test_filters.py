@@ -1,18 +1,24 @@
 """A request's filter stands beside the scope in every leg, and again where the pool is read."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection as database
 
 from corecube.access import scope_for
+from retrieval.encoders.sparse import SparseVector
 from retrieval.index import store
 from retrieval.index.filters import holds_any, known_projects
+from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.memory.items import Item, remember
-from retrieval.models import Document
+from retrieval.models import Chunk, Document
 from retrieval.types import MemoryType, RequestFilter, Term
 
 OLD, NEW = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
+#: The query's sparse vector, and every chunk's.
+SPARSE, MODEL = SparseVector(8, (1, 3), (0.5, 1.0)), 4711
 SEARCH = store.TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
 
 
@@ -37,10 +43,88 @@ def all_ways(scope, index, vector, kept):
         "hnsw": store.dense_hnsw(vector, ef_search=100, **near),
         "fulltext": store.fulltext("'queue' | 'rollback'", kept=kept, **words).ranking,
         "capped": store.fulltext_capped("'queue' | 'rollback'", share=1.0, kept=kept, **words).ranking,
+        **sparse_ways(scope, kept),
         "complete": store.complete(
             everything, vector=vector, index=index, terms=terms, scope=scope, search=SEARCH, kept=kept
         ),
     }
+
+
+def sparse_ways(scope, kept):
+    look = SparseLook(SPARSE, scope=scope, model_key=MODEL, depth=50, timeout_seconds=5, kept=kept)
+    return {"sparse": sparse_exact(look), "sparse_hnsw": sparse_hnsw(look, ef_search=100)}
+
+
+@pytest.fixture(autouse=True)
+def sparse_vectors(world):
+    """Give every chunk a sparse vector that the query's is near to, and an HNSW index over them."""
+    with database.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO retrieval_sparseembedding (document_id, ordinal, connection_id, model_key, vector)"
+            " SELECT document_id, ordinal, connection_id, %s, %s::sparsevec FROM retrieval_chunk",
+            [MODEL, SPARSE.to_text()],
+        )
+        cursor.execute(
+            "CREATE INDEX sparse_of_the_test ON retrieval_sparseembedding"
+            f" USING hnsw ((vector::sparsevec({SPARSE.dim})) sparsevec_ip_ops) WHERE model_key = {MODEL}"
+        )
+
+
+@pytest.fixture
+def mixed(world):
+    """Make of the world's chunks different kinds: types of documents, kinds of content, qualities."""
+    for number, document in enumerate(Document.objects.order_by("pk")):
+        Document.objects.filter(pk=document.pk).update(source_type=("excel", "csv", "pdf")[number % 3])
+    for number, (document, ordinal) in enumerate(Chunk.objects.order_by("pk").values_list("document_id", "ordinal")):
+        chunk = Chunk.objects.filter(document_id=document, ordinal=ordinal)
+        chunk.update(hints=[["table"], ["list", "table"], []][number % 3], quality=(0.1, 0.25, 1.0, 0.9)[number % 4])
+
+
+def stored(scope, kept):
+    """Return what a filter leaves of a scope, as it reads."""
+    chunks = Chunk.objects.filter(connection_id__in=scope.connection_ids, quality__gte=kept.least_quality)
+    types = dict(Document.objects.values_list("pk", "source_type"))
+    return {
+        (chunk.document_id, chunk.ordinal)
+        for chunk in chunks
+        if (not kept.documents or chunk.document_id in kept.documents)
+        and (not kept.source_types or types[chunk.document_id] in kept.source_types)
+        and (not kept.hint or kept.hint in chunk.hints)
+    }
+
+
+@pytest.mark.parametrize("who", ["alice", "bob"])
+def test_every_way_leaves_the_same_chunks(mixed, request, who, index, unit):
+    scope = request.getfixturevalue(who)
+    types, hints = [(), ("excel",), ("csv", "pdf")], ["", "table", "list", "steps"]
+    for source_types, hint, quality in itertools.product(types, hints, [0.0, 0.25, 0.95]):
+        kept = RequestFilter(source_types=frozenset(source_types), hint=hint, least_quality=quality)
+        expected = stored(scope, kept)
+        for way, ranking in all_ways(scope, index, unit(3)[0], kept).items():
+            found = {tuple(hit.chunk_id) for hit in ranking}
+            assert found <= expected if way in {"fulltext", "capped"} else found == expected, (way, kept)
+
+
+def test_every_way_keeps_to_the_documents_named_within_the_scope(mixed, world, alice, bob, index, unit):
+    hidden = Document.objects.get(connection=world.vault).pk
+    own = Document.objects.get(external_id="queues.txt").pk
+    kept = RequestFilter(documents=frozenset({hidden, own}))
+    for way, ranking in all_ways(bob, index, unit(1)[0], kept).items():
+        assert {hit.chunk_id.document_id for hit in ranking} == {own}, way
+    everything = all_ways(alice, index, unit(1)[0], kept)["exact"]
+    assert {hit.chunk_id.document_id for hit in everything} == {hidden, own}
+
+
+def test_what_a_filter_says_of_documents_and_chunks_holds_together(mixed, world, alice, index, unit):
+    document = Document.objects.get(external_id="rollback.md")
+    type_and_time = {"source_types": frozenset({document.source_type}), "since": NEW - DAY}
+    Document.objects.update(modified_at=OLD)
+    Document.objects.filter(pk=document.pk).update(modified_at=NEW)
+    kept = RequestFilter(documents=frozenset({document.pk}), hint="table", least_quality=0.05, **type_and_time)
+    expected = {it for it in stored(alice, kept) if it[0] == document.pk}
+    for way, ranking in all_ways(alice, index, unit(1)[0], kept).items():
+        found = {tuple(hit.chunk_id) for hit in ranking}
+        assert found <= expected if way in {"fulltext", "capped"} else found == expected, way
 
 
 def test_every_way_keeps_to_a_time_within_the_scope(dated, bob, index, unit):

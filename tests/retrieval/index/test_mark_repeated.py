@@ -8,7 +8,7 @@ from django.db import connection as database
 
 from corecube.models import Compartment, Connection
 from retrieval.index.writer import FEWEST_REPEATING, REPEATED_PENALTY, mark_repeated
-from retrieval.models import Chunk, Document
+from retrieval.models import Chunk, Document, OutboxEntry
 from retrieval.simhash import simhash
 
 DISCLAIMER = "The information on this page comes without warranty, and whoever relies on it does so at their own risk."
@@ -191,3 +191,16 @@ def test_twenty_thousand_chunks_take_a_moment(wiki):
     started = time.perf_counter()
     assert mark_repeated(wiki.pk) == 0
     assert time.perf_counter() - started < 1
+
+
+def test_read_models_are_told_whose_quality_changed(wiki):
+    documents = [store(wiki, number, DISCLAIMER, own(number), own(number, 1)) for number in range(MANY)]
+    OutboxEntry.objects.all().delete()
+    changed = mark_repeated(wiki.pk)
+    told = set(OutboxEntry.objects.values_list("document_id", "deleted"))
+    low = set(Chunk.objects.filter(quality_parts__has_key="repeated").values_list("document_id", flat=True))
+    assert changed == len(low) == len(documents) - 1
+    assert told == {(document, False) for document in low}
+    OutboxEntry.objects.all().delete()
+    assert mark_repeated(wiki.pk) == 0
+    assert not OutboxEntry.objects.exists()

@@ -2,13 +2,16 @@
 
 import json
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from django.db import connection as database
 from pgvector import HalfVector
 
 from retrieval.index import statements, store
+from retrieval.index.filters import filtered
 from retrieval.index.scans import dense_statement
+from retrieval.types import RequestFilter
 from tests.retrieval.index.conftest import rebuild
 
 _WEIGHTS = [0.1, 0.5, 0.7, 1.0]
@@ -105,6 +108,44 @@ def test_a_quantised_statement_walks_its_hnsw_index_alone_and_then_compares_whol
     assert not {"Gather", "Gather Merge"} & {node["Node Type"] for node in plan}
     [found] = [node for node in plan if "Index Name" in node]
     assert "<=>" not in found["Order By"] or scan == "prefix"
+
+
+@pytest.mark.parametrize("scan", ["halfvec", "int8", "binary", "prefix"])
+def test_a_walk_looks_up_by_its_key_what_a_filter_asks_of_each_chunk(vector, index, wordy, many, scan):
+    rebuild(replace(index, scan=scan, scan_dim=16))
+    for kept, also in (
+        (RequestFilter(hint="table", least_quality=0.25), {"retrieval_chunk_pkey"}),
+        (RequestFilter(source_types=frozenset({"excel"})), {"retrieval_document_pkey"}),
+        (RequestFilter(documents=frozenset({UUID(int=1), UUID(int=2)})), set()),
+    ):
+        sql, parameters = filtered(dense_statement(scan, index.dim), vector, kept)
+        plan = plan_of(sql, parameters, store.ONLY_THE_HNSW_INDEX)
+        assert indexes(plan) == {f"retrieval_embedding_hnsw_{index.id}", *also}
+        assert scans(plan, "retrieval_embedding") == {"Index Scan"}
+        assert scans(plan, "retrieval_chunk") | scans(plan, "retrieval_document") <= {"Index Scan", "Index Only Scan"}
+        # Nothing of the filter is gathered beforehand: it is asked of what the walk meets.
+        assert not {"Hash", "Materialize"} & {node["Node Type"] for node in plan}
+
+
+def test_the_exact_statement_finds_chunks_of_too_low_a_quality_by_their_index(vector, wordy, many):
+    with database.cursor() as cursor:
+        cursor.execute("UPDATE retrieval_chunk SET quality = 0.1 WHERE ordinal %% 100 = 0", [])
+    sql, parameters = filtered(statements.DENSE_EXACT, vector, RequestFilter(least_quality=0.25))
+    plan = plan_of(sql, parameters)
+    assert "chunk_by_quality" in indexes(plan)
+    assert "Seq Scan" not in scans(plan, "retrieval_chunk")
+
+
+def test_headings_are_found_by_their_index(bob, wordy):
+    with database.cursor() as cursor:
+        cursor.execute(
+            "UPDATE retrieval_chunk SET heading_path = '{Word}', search = setweight(search, 'B') WHERE ordinal >= 1000"
+        )
+    asked = {"match": "'word1500':B", "terms": ["'word1500':B"], "idfs": [1.0], "scope": bob.connection_ids}
+    kept = RequestFilter(least_quality=0.25)
+    plan = plan_of(*filtered(statements.statement("headings"), asked | {"most": 2000, "depth": 8}, kept))
+    assert "chunk_headings" in indexes(plan)
+    assert "Seq Scan" not in scans(plan, "retrieval_chunk")
 
 
 def test_the_exact_statement_reads_the_scope_by_its_index(vector, spread):

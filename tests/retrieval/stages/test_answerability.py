@@ -117,3 +117,11 @@ def test_taking_the_answering_passage_away_lowers_the_confidence(searched):
 def test_nothing_is_said_when_a_leg_that_ran_out_of_time_may_have_missed_the_passages(state, leg):
     span = Span(leg, 1.0, 0, 0, notes=(Note(f"{leg}_timeout", "", degraded=True),))
     assert stage()(replace(state, trace=(span,))).answerability is None
+
+
+@pytest.mark.parametrize(
+    "code", ["deadline_exceeded_before_primary", "soft_cancelled_before_recovery", "timed_out_in_complete"]
+)
+def test_nothing_is_said_of_a_search_that_ended_before_it_had_looked_everywhere(state, code):
+    span = Span("primary", 1.0, 0, 0, notes=(Note(code, "", degraded=True),))
+    assert stage()(replace(state, trace=(span,))).answerability is None

@@ -16,7 +16,7 @@ from retrieval.models import Chunk, Document
 from retrieval.query import read_query
 from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
-from retrieval.types import SearchState
+from retrieval.types import RequestFilter, SearchState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -48,13 +48,14 @@ def leg(library):
     """Return the leg's search as somebody, over an index that was just built."""
     rebuild()
 
-    def run(text, name="alice", *, is_admin=True, **config):
+    def run(text, name="alice", deadline=5.0, kept=None, *, is_admin=True, **config):
         state = SearchState(
             query=read_query(text, characters=500),
             scope=scope_for(library.principal(name)),
             deadline=Deadline.after(5.0),
             now=NOW,
             top_k=10,
+            filter=kept or RequestFilter(),
             is_admin=is_admin,
         )
         stage = Bm25(Bm25Config(**config), runtime.bm25_reader(), "english")
@@ -150,6 +151,30 @@ def completed(state):
     """Return the state after the pool was read, as if this leg's hits were the pool."""
     stage = Complete(CorecubeConfig().fulltext, runtime.active_index(runtime.encoder()))
     return stage(replace(state, hits=state.rankings["bm25"]))
+
+
+def test_the_index_keeps_what_postgresql_keeps(library, leg):
+    """Whatever a filter says of documents and chunks, reading the pool from PostgreSQL leaves nothing out behind it."""
+    for number, document in enumerate(Document.objects.order_by("pk")):
+        Document.objects.filter(pk=document.pk).update(source_type=("excel", "csv", "pdf")[number % 3])
+        Chunk.objects.filter(document_id=document.pk).update(
+            hints=[["table"], ["list", "table"], []][number % 3], quality=(0.1, 0.25, 1.0, 0.9)[number % 4]
+        )
+    rebuild()
+    pair = frozenset(Document.objects.order_by("external_id").values_list("pk", flat=True)[:2])
+    everything = leg("rollback draining retry_limit crowns queue häuser").rankings["bm25"]
+    assert len({hit.chunk_id.document_id for hit in everything}) == Document.objects.count() - 1
+    for kept in (
+        *(RequestFilter(least_quality=it) for it in (0.05, 0.1, 0.25, 0.9, 0.95)),
+        *(RequestFilter(hint=it) for it in ("table", "list", "steps")),
+        *(RequestFilter(source_types=frozenset(it)) for it in (("excel",), ("csv", "pdf"), ("docx",))),
+        RequestFilter(documents=pair),
+        RequestFilter(documents=pair, hint="table", least_quality=0.2, source_types=frozenset({"csv", "excel"})),
+    ):
+        state = leg("rollback draining retry_limit crowns queue häuser", kept=kept)
+        by_index = {hit.chunk_id for hit in state.rankings["bm25"]}
+        by_store = completed(replace(state, rankings={"bm25": everything})).hits
+        assert by_index == {hit.chunk_id for hit in by_store}, kept
 
 
 def test_a_stale_index_loses_hits_and_shows_none(library, leg):

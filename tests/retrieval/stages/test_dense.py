@@ -9,22 +9,24 @@ from corecube.access import scope_for
 from retrieval import runtime
 from retrieval.config import DenseConfig
 from retrieval.deadline import Deadline
+from retrieval.models import Document
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Dense, Embed
-from retrieval.types import SearchState
+from retrieval.types import RequestFilter, SearchState
 
 
 @pytest.fixture
 def search(world):
     tools = runtime.resources(runtime.encoder())
 
-    def run(name, **config):
+    def run(name, kept=None, **config):
         state = SearchState(
             query=read_query("rollback", characters=500),
             scope=scope_for(world.principal(name)),
             deadline=Deadline.after(5.0),
             now=datetime(2026, 6, 1, tzinfo=UTC),
             top_k=10,
+            filter=kept or RequestFilter(),
         )
         state = Embed(tools.encoder)(Analyze("english")(state))
         return Dense(DenseConfig(**config), tools.index)(state)
@@ -53,3 +55,12 @@ def test_when_the_index_gives_too_little_everything_is_compared(search, world):
 def test_only_the_wanted_depth_is_returned(search):
     assert len(search("alice", exact_below=0, depth=2).rankings["dense"]) == 2
     assert len(search("alice", exact_below=100, depth=2).rankings["dense"]) == 2
+
+
+def test_of_named_documents_all_chunks_are_compared_in_a_scope_of_any_size(search):
+    named = frozenset(Document.objects.filter(external_id__in=["queues.txt", "breach.md"]).values_list("pk", flat=True))
+    state = search("alice", RequestFilter(documents=named), exact_below=0)
+    assert [note.text for note in state.notes] == ["Compared all chunks of the documents asked for."]
+    assert {hit.chunk_id.document_id for hit in state.rankings["dense"]} == named
+    hidden = search("bob", RequestFilter(documents=named), exact_below=0)
+    assert len(hidden.rankings["dense"]) == 1

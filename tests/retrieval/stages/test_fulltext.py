@@ -10,9 +10,10 @@ from retrieval.config import FulltextConfig
 from retrieval.deadline import Deadline
 from retrieval.index.lexemes import rarest
 from retrieval.ingest.sync import sync_connection
+from retrieval.models import Document
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Fulltext
-from retrieval.types import QueryTerms, SearchState, Term
+from retrieval.types import QueryTerms, RequestFilter, SearchState, Term
 
 
 @pytest.fixture
@@ -26,13 +27,14 @@ def search(world):
         )
     sync_connection(world.runbooks)
 
-    def run(text, **config):
+    def run(text, kept=None, **config):
         state = SearchState(
             query=read_query(text, characters=500),
             scope=scope_for(world.principal("bob")),
             deadline=Deadline.after(5.0),
             now=datetime(2026, 6, 1, tzinfo=UTC),
             top_k=10,
+            filter=kept or RequestFilter(),
         )
         state = Fulltext(FulltextConfig(**config))(Analyze("english")(state))
         return len(state.rankings["fulltext"]), [note.code for note in state.notes], state
@@ -59,6 +61,13 @@ def search(world):
 def test_the_query_is_taken_as_meant(search, text, config, hits, notes):
     found, codes, _ = search(text, **config)
     assert (found, codes) == (hits, notes)
+
+
+def test_a_term_that_is_too_common_is_looked_for_in_every_document_that_is_named(search):
+    named = Document.objects.filter(external_id__in=["0.md", "4.md", "8.md"]).values_list("pk", flat=True)
+    found, codes, state = search("valve", RequestFilter(documents=frozenset(named)), most_matches=3, relax_below=1)
+    assert (found, codes) == (3, ["fulltext_all_terms"])
+    assert {hit.chunk_id.document_id for hit in state.rankings["fulltext"]} == set(named)
 
 
 @pytest.mark.parametrize(

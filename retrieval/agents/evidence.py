@@ -1,0 +1,77 @@
+"""The tool that gathers evidence: a report's sections, each with its best passages and what it lacks."""
+
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from corecube.access import Principal
+from retrieval.agents.schemas import ResultOut
+from retrieval.agents.snippets import result_out
+from retrieval.api.evidence import gather_counted
+from retrieval.api.shape import Absolute
+from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, Presence, SectionEvidence
+from retrieval.models import SearchRecord
+from retrieval.section_sets import DEFAULT_SECTION_SET
+
+_NAME: Final = 60
+#: Passages of each section, where a whole set is asked for.
+_MOST_OF_EACH: Final = 4
+#: Seconds for all sections together.
+_BUDGET_SECONDS: Final = 60.0
+
+
+class EvidenceToolIn(BaseModel):
+    """What evidence is asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    subject: str = Field(min_length=1, max_length=MOST_SUBJECT, description="What the report is about.")
+    section_set: str = Field(default=DEFAULT_SECTION_SET, max_length=_NAME, description="Which kind of report.")
+    section: str = Field(
+        default="", max_length=_NAME, description="One of its sections, with all its passages; empty for all sections."
+    )
+    compartments: list[str] = Field(default=[], max_length=100, description="Slugs of those to search; empty for all.")
+
+
+class SectionToolOut(BaseModel):
+    """What was found for a section."""
+
+    section: str
+    title: str
+    results: list[ResultOut]
+    missing: list[str] = Field(description="Source types that the section needs and that are not there.")
+    problem: str = Field(description="Why nothing was searched; empty where something was.")
+    trace_id: str | None
+
+
+class EvidenceToolOut(BaseModel):
+    """Evidence for each section, in the report's order."""
+
+    sections: list[SectionToolOut]
+
+
+def gathered(read: EvidenceToolIn, principal: Principal, absolute: Absolute) -> EvidenceToolOut:
+    """Gather evidence for an agent; raises what `gather` does."""
+    request = EvidenceRequest(
+        section_set=read.section_set,
+        section=read.section,
+        subject=read.subject,
+        compartments=tuple(read.compartments),
+        budget_seconds=_BUDGET_SECONDS,
+        surface=SearchRecord.Surface.AGENT,
+    )
+    evidence = gather_counted(request, principal)
+    most = None if read.section else _MOST_OF_EACH
+    return EvidenceToolOut(sections=[_section(found, absolute, most) for found in evidence.sections])
+
+
+def _section(found: SectionEvidence, absolute: Absolute, most: int | None) -> SectionToolOut:
+    outcome = found.outcome
+    return SectionToolOut(
+        section=found.section.name,
+        title=found.section.title,
+        results=[result_out(hit, outcome, absolute) for hit in outcome.hits[:most]] if outcome else [],
+        missing=[name for name, cell in found.cells.items() if cell.presence is Presence.MISSING],
+        problem=found.problem,
+        trace_id=str(outcome.id) if outcome else None,
+    )

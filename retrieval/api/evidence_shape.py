@@ -1,0 +1,109 @@
+"""Turning evidence into what the API answers."""
+
+from retrieval.api import evidence_schemas as schemas
+from retrieval.api import shape
+from retrieval.api.preset_schemas import TunableOut
+from retrieval.evidence.recovery import is_beyond_filter, is_recovered
+from retrieval.evidence.section_set import SectionSet
+from retrieval.evidence.sections import Section
+from retrieval.evidence_runs import Cell, Evidence, SectionEvidence
+from retrieval.section_sets import fingerprint, is_edited, is_shipped
+from retrieval.services import SearchOutcome
+from retrieval.types import Hit
+
+
+def evidence_out(evidence: Evidence, absolute: shape.Absolute, *, with_explanation: bool) -> schemas.EvidenceOut:
+    """Return a run over sections; the ledgers, spans and events are in it where they are asked for."""
+    return schemas.EvidenceOut(
+        id=evidence.id,
+        section_set=evidence.section_set.name,
+        subject=evidence.subject,
+        source_types=list(evidence.source_types),
+        sections=[
+            _section(found, evidence.subject, absolute, with_explanation=with_explanation)
+            for found in evidence.sections
+        ],
+        total_ms=round(evidence.seconds * 1000, 3),
+    )
+
+
+def _section(
+    found: SectionEvidence, subject: str, absolute: shape.Absolute, *, with_explanation: bool
+) -> schemas.SectionEvidenceOut:
+    outcome = found.outcome
+    out = schemas.SectionEvidenceOut(
+        section=found.section.name,
+        title=found.section.title,
+        trace_id=outcome.id if outcome else None,
+        query=found.section.query(subject),
+        code=found.code,
+        problem=found.problem,
+        hits=_hits(outcome, absolute, with_ledger=with_explanation) if outcome else [],
+        cells={name: _cell(cell) for name, cell in found.cells.items()},
+        degraded=list(outcome.state.degraded) if outcome else [],
+        timings=shape.timings(outcome) if outcome else None,
+    )
+    if outcome is not None and with_explanation:
+        spans = shape.explanation(outcome).spans
+        out.explain = schemas.EvidenceExplanation(spans=spans, events=[dict(it) for it in outcome.state.events])
+    return out
+
+
+def _hits(outcome: SearchOutcome, absolute: shape.Absolute, *, with_ledger: bool) -> list[schemas.EvidenceHitOut]:
+    return [
+        _hit(rank, hit, outcome, absolute, with_ledger=with_ledger) for rank, hit in enumerate(outcome.hits, start=1)
+    ]
+
+
+def _hit(
+    rank: int, hit: Hit, outcome: SearchOutcome, absolute: shape.Absolute, *, with_ledger: bool
+) -> schemas.EvidenceHitOut:
+    plain = shape.hit_out(rank, hit, outcome.state.scope, absolute, with_ledger=with_ledger)
+    return schemas.EvidenceHitOut(
+        **plain.model_dump(exclude_unset=True),
+        provider=hit.provider,
+        recovered=is_recovered(hit),
+        beyond_filter=is_beyond_filter(hit),
+    )
+
+
+def _cell(cell: Cell) -> schemas.CellOut:
+    return schemas.CellOut(presence=cell.presence.value, count=cell.count, recovered=cell.recovered)
+
+
+def section_set_out(section_set: SectionSet, *, in_full: bool) -> schemas.SectionSetOut:
+    """Return a section set; in full, with everything that is written in it."""
+    out = schemas.SectionSetOut(
+        name=section_set.name,
+        title=section_set.title,
+        shipped=is_shipped(section_set.name),
+        edited=is_edited(section_set),
+        source_types=list(section_set.precedence),
+        sections=[_policy(it) for it in section_set.sections],
+    )
+    if in_full:
+        out.fingerprint, out.values = fingerprint(section_set), section_set.to_mapping()
+    return out
+
+
+def _policy(section: Section) -> schemas.PolicyOut:
+    return schemas.PolicyOut(
+        name=section.name, title=section.title, required=list(section.required), optional=list(section.optional)
+    )
+
+
+def section_bounds() -> list[TunableOut]:
+    """Return what a section's numbers may be; the value of one that a set says nothing of is the default."""
+    return [
+        TunableOut(
+            name=facts.name,
+            default=facts.default,
+            low=facts.low,
+            high=facts.high,
+            unit=facts.unit,
+            help=facts.help,
+            costs=facts.costs,
+            value=facts.default,
+        )
+        for facts in Section.declared()
+    ]

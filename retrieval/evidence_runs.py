@@ -1,0 +1,239 @@
+"""Gathering evidence for one section or a whole section set, under one budget of time.
+
+Every section is a search of its own, with its own trace; what they share is the budget, and what they learn of source
+types that are not there. They follow each other, so that a run takes no more of the server than one search does; the
+legs of each are side by side.
+"""
+
+import logging
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from time import perf_counter
+from typing import Final
+
+from corecube.access import Principal, ScopeRequest
+from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
+from retrieval.compartment_narrowing import within_compartments
+from retrieval.configuration import configuration_of
+from retrieval.evidence.budget import Budget
+from retrieval.evidence.recovery import Diagnoses, is_recovered
+from retrieval.evidence.section_set import SectionSet
+from retrieval.evidence.section_state import SectionAsk
+from retrieval.evidence.sections import Section
+from retrieval.models import SearchRecord
+from retrieval.presets import preset_named
+from retrieval.sanitise import storable
+from retrieval.section_sets import section_named, section_set_named
+from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.types import Hit, RequestFilter
+
+logger = logging.getLogger(__name__)
+
+#: The preset that has sections.
+PRESET: Final = "consolidated"
+#: Characters of a subject: a longer one would leave no room for the words of a section's template in its query.
+MOST_SUBJECT: Final = 200
+#: The code of a section that the budget left no time for.
+NO_TIME: Final = "deadline_exceeded_before_setup"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceRequest:
+    """What evidence is asked for."""
+
+    #: A stored or shipped section set.
+    section_set: str
+    #: One of its sections; empty for all, in order.
+    section: str = ""
+    #: What the report is about; may be empty.
+    subject: str = ""
+    narrowing: ScopeRequest = field(default_factory=ScopeRequest)
+    #: Only the connections of these compartments, beside the narrowing. Empty for all.
+    compartments: tuple[str, ...] = ()
+    #: Only these documents, unless too little is found there. Empty for all.
+    documents: frozenset[uuid.UUID] = frozenset()
+    #: Seconds for all sections together; None for one deadline of the preset each.
+    budget_seconds: float | None = None
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    draft: bool = False
+    surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
+
+
+class Presence(StrEnum):
+    """What became of a source type in a section."""
+
+    #: Required, and the pool had enough of it.
+    FOUND = "found"
+    #: Required, and Stage B found what the pool lacked.
+    RECOVERED = "recovered"
+    #: Required, and not there.
+    MISSING = "missing"
+    #: Not required; it is there.
+    OPTIONAL = "optional"
+    #: Not required, and not there.
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One source type in one section's evidence."""
+
+    presence: Presence
+    #: Hits of that type, and how many of them Stage B added.
+    count: int = 0
+    recovered: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SectionEvidence:
+    """What was found for a section."""
+
+    section: Section
+    #: None where the budget was used up before it began, or it failed.
+    outcome: SearchOutcome | None
+    #: By canonical source type, in the set's order of precedence, others behind them.
+    cells: Mapping[str, Cell] = field(default_factory=dict)
+    #: Why there is no outcome, as an error's code and sentence; empty where there is one.
+    code: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A run over sections."""
+
+    id: uuid.UUID
+    section_set: SectionSet
+    subject: str
+    sections: tuple[SectionEvidence, ...]
+    #: From the first section's beginning to the last one's end.
+    seconds: float
+
+    @property
+    def source_types(self) -> tuple[str, ...]:
+        """The columns of the matrix: the set's source types, then others that were found."""
+        found = (name for it in self.sections for name in it.cells)
+        return tuple(dict.fromkeys((*self.section_set.precedence, *found)))
+
+
+def gather(request: EvidenceRequest, *, principal: Principal) -> Evidence:
+    """Gather evidence for the sections asked for, as `principal`, and store each section's trace.
+
+    A section that fails leaves the others alone; where every one fails, the first one's error is raised. Raises
+    UnknownSectionSetError, UnknownSectionError, NotFoundError for a compartment of which nothing is visible, and what
+    `search` raises of the principal and the request as a whole.
+    """
+    started = perf_counter()
+    require_preset(principal)
+    section_set = section_set_named(request.section_set)
+    sections = asked_sections(section_set, request.section)
+    subject = _checked_subject(request.subject)
+    narrowing = _checked(request, principal)
+    run = _Run(request, principal, section_set, subject, narrowing, Budget(request.budget_seconds, started))
+    found = [run.gathered(section, waiting=len(sections) - place) for place, section in enumerate(sections)]
+    if len(run.errors) == len(sections):
+        raise run.errors[0]
+    evidence = Evidence(uuid.uuid4(), section_set, subject, tuple(found), perf_counter() - started)
+    logger.info("evidence.done id=%s set=%s sections=%d", evidence.id, section_set.name, len(sections))
+    return evidence
+
+
+def asked_sections(section_set: SectionSet, name: str) -> tuple[Section, ...]:
+    """Return the section of that name, or all in order for an empty one; raise UnknownSectionError."""
+    return (section_named(section_set, name),) if name else section_set.sections
+
+
+def require_preset(principal: Principal) -> None:
+    """Raise NotPermittedError where the principal's key may not use the preset that has sections."""
+    if not principal.may_use(PRESET):
+        raise NotPermittedError("This API key may not use that preset.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What the sections of a run have in common."""
+
+    request: EvidenceRequest
+    principal: Principal
+    section_set: SectionSet
+    subject: str
+    narrowing: ScopeRequest
+    budget: Budget
+    #: Good for this principal, narrowing and run alone.
+    diagnoses: Diagnoses = field(default_factory=Diagnoses)
+    #: One for each section that failed.
+    errors: list[CoreCubeError] = field(default_factory=list)
+
+    def gathered(self, section: Section, *, waiting: int) -> SectionEvidence:
+        """Return a section's evidence; `waiting` sections, itself included, have to live on what time is left."""
+        seconds = self.budget.share(waiting)
+        if seconds is not None and seconds <= 0:
+            return SectionEvidence(section, None, code=NO_TIME, problem="The time was up before it began.")
+        try:
+            outcome = search(self._search_request(section, seconds), principal=self.principal)
+        except CoreCubeError as error:
+            self.errors.append(error)
+            trace = error if error.status >= 500 else None  # noqa: PLR2004 -- HTTP
+            logger.warning("evidence.section_failed section=%s code=%s", section.name, error.code, exc_info=trace)
+            return SectionEvidence(section, None, code=error.code, problem=str(error))
+        return SectionEvidence(section, outcome, cells_of(section, self.section_set, outcome.hits))
+
+    def _search_request(self, section: Section, seconds: float | None) -> SearchRequest:
+        return SearchRequest(
+            text=section.query(self.subject),
+            preset=PRESET,
+            top_k=section.keep,
+            narrowing=self.narrowing,
+            filter=RequestFilter(documents=self.request.documents),
+            overrides=self.request.overrides,
+            draft=self.request.draft,
+            section=SectionAsk(
+                section_set=self.section_set,
+                section=section,
+                subject=self.subject,
+                seconds=seconds,
+                diagnoses=self.diagnoses,
+            ),
+            surface=self.request.surface,
+        )
+
+
+def cells_of(section: Section, section_set: SectionSet, hits: tuple[Hit, ...]) -> dict[str, Cell]:
+    """Return what became of every source type in a section: the set's in their order, then others that were found."""
+    found = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits)
+    recovered = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits if is_recovered(hit))
+    names = dict.fromkeys((*section_set.precedence, *sorted(found)))
+    return {name: _cell(found[name], recovered[name], is_required=name in section.required) for name in names}
+
+
+def _cell(found: int, recovered: int, *, is_required: bool) -> Cell:
+    if not is_required:
+        return Cell(Presence.OPTIONAL if found else Presence.NONE, found, recovered)
+    if not found:
+        return Cell(Presence.MISSING)
+    return Cell(Presence.RECOVERED if recovered else Presence.FOUND, found, recovered)
+
+
+def _checked_subject(subject: str) -> str:
+    """Return the subject as the store can hold it; raise InvalidRequestError for one that is too long."""
+    clean = " ".join(storable(subject).split())
+    if len(clean) > MOST_SUBJECT:
+        raise InvalidRequestError(f"The subject has {len(clean)} characters; the most is {MOST_SUBJECT}.")
+    return clean
+
+
+def _checked(request: EvidenceRequest, principal: Principal) -> ScopeRequest:
+    """Return how the scope is narrowed; raise what concerns the request as a whole, before anything is searched."""
+    if request.draft and not (principal.actor or principal).is_admin:
+        raise NotPermittedError("Only an admin may search with a draft.")
+    configuration_of(preset_named(PRESET), overrides=request.overrides, draft=request.draft)
+    return within_compartments(principal, request.narrowing, request.compartments)
+
+
+def lines_of(evidence: Evidence) -> Iterator[tuple[SectionEvidence, tuple[Cell, ...]]]:
+    """Yield the matrix row by row: each section with a cell for every column of `evidence.source_types`."""
+    for found in evidence.sections:
+        yield found, tuple(found.cells.get(name, Cell(Presence.NONE)) for name in evidence.source_types)

@@ -1,0 +1,105 @@
+"""What recovery reads: chunks of a source type, parts of documents, and the embedding indexes that are not searched."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from corecube.scope import AccessScope
+from retrieval.index.filters import filtered
+from retrieval.index.lexemes import any_of
+from retrieval.index.reading import read
+from retrieval.index.statements import statement
+from retrieval.index.store import VectorIndex
+from retrieval.index.vector_text import vector_text
+from retrieval.models import EmbeddingIndex
+from retrieval.types import ChunkId, Hit, Ranking, RequestFilter, ScoreType, Term, Vector
+
+if TYPE_CHECKING:
+    from retrieval.evidence.section_state import RoutedRange
+
+_SOURCE_PROBE: Final = statement("source_probe")
+_ROUTED: Final = statement("routed_chunks")
+_KEPT: Final = statement("kept_chunks")
+_INDEXES: Final = statement("indexes_in_scope")
+
+
+def of_source_types(  # noqa: PLR0913 -- keyword-only, each a plain fact
+    source_types: Sequence[str],
+    *,
+    vector: Vector | None,
+    index: VectorIndex,
+    terms: Sequence[Term],
+    scope: AccessScope,
+    kept: RequestFilter,
+    depth: int,
+    timeout_seconds: float,
+) -> Ranking:
+    """Return the `depth` nearest chunks in scope of documents of these source types, however far they are.
+
+    Without a vector they come by the terms, then the newest first. Empty means that the filter leaves none of them.
+    Raises SearchTimeoutError.
+    """
+    parameters = _vector_parameters(vector, index, scope, depth) | {
+        "source_types": list(source_types),
+        "match": any_of(terms),
+    }
+    sql, parameters = filtered(_SOURCE_PROBE, parameters, kept, document="chunk.document_id")
+    return _ranking(read(sql, parameters, timeout_seconds=timeout_seconds))
+
+
+def within(
+    ranges: Sequence["RoutedRange"],
+    *,
+    vector: Vector | None,
+    index: VectorIndex,
+    scope: AccessScope,
+    depth: int,
+    timeout_seconds: float,
+) -> Ranking:
+    """Return the `depth` nearest chunks in scope that lie in these ranges; without a vector the first ones.
+
+    Raises SearchTimeoutError.
+    """
+    parameters = _vector_parameters(vector, index, scope, depth) | {
+        "documents": [it.document_id for it in ranges],
+        "starts": [it.start for it in ranges],
+        "ends": [it.end for it in ranges],
+    }
+    return _ranking(read(_ROUTED, parameters, timeout_seconds=timeout_seconds))
+
+
+def kept_among(hits: Ranking, *, scope: AccessScope, kept: RequestFilter, timeout_seconds: float) -> frozenset[ChunkId]:
+    """Return which hits in scope a filter leaves; raise SearchTimeoutError."""
+    parameters: dict[str, Any] = {
+        "documents": [hit.chunk_id.document_id for hit in hits],
+        "ordinals": [hit.chunk_id.ordinal for hit in hits],
+        "scope": scope.connection_ids,
+    }
+    sql, parameters = filtered(_KEPT, parameters, kept, document="chunk.document_id")
+    rows = read(sql, parameters, timeout_seconds=timeout_seconds)
+    return frozenset(ChunkId(row["document_id"], row["ordinal"]) for row in rows)
+
+
+def other_rows(index: VectorIndex, *, scope: AccessScope, timeout_seconds: float) -> list[EmbeddingIndex]:
+    """Return the embedding indexes beside the searched one that hold vectors in scope; raise SearchTimeoutError."""
+    parameters = {"index": index.id, "scope": scope.connection_ids}
+    return [EmbeddingIndex(**row) for row in read(_INDEXES, parameters, timeout_seconds=timeout_seconds)]
+
+
+def _vector_parameters(vector: Vector | None, index: VectorIndex, scope: AccessScope, depth: int) -> dict[str, Any]:
+    return {
+        "vector": None if vector is None else vector_text(vector),
+        "index": index.id,
+        "scope": scope.connection_ids,
+        "depth": depth,
+    }
+
+
+def _ranking(rows: Sequence[Mapping[str, Any]]) -> Ranking:
+    return tuple(_hit(row) for row in rows)
+
+
+def _hit(row: Mapping[str, Any]) -> Hit:
+    chunk_id = ChunkId(row["document_id"], row["ordinal"])
+    if row["cosine"] is None:
+        return Hit(chunk_id, float(row["rank"] or 0.0), ScoreType.FULLTEXT)
+    return Hit(chunk_id, row["cosine"], ScoreType.COSINE, signals={"cosine": row["cosine"]})

@@ -1,0 +1,100 @@
+"""What there is in a scope for a section to ask of: documents and chunks, counted as far as it matters."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from corecube.scope import AccessScope
+from retrieval.index.filters import filtered
+from retrieval.index.reading import read
+from retrieval.index.statements import statement
+from retrieval.types import RequestFilter
+
+_DOCUMENTS: Final = statement("scope_documents")
+_CHUNKS: Final = statement("scope_chunks")
+_NAMED: Final = statement("named_documents")
+_LAST: Final = statement("last_searches")
+#: How far back searches tell how a compartment fares, and how many are looked at.
+_PERIOD: Final = timedelta(minutes=10)
+_MOST_SEARCHES: Final = 100
+#: Searches of a compartment from which on a share means something, and the share of them that makes it a failing one.
+FEWEST_SEARCHES: Final = 5
+FAILING_SHARE: Final = 0.5
+#: What a search says that ran out of time, or that found nothing although everything was tried.
+_TIMED_OUT: Final = ("deadline_exceeded_", "soft_cancelled_", "timed_out_")
+_FAILED: Final = frozenset(
+    {"dense_timeout", "bm25_timeout", "fulltext_timeout", "fallback_exhausted", "recovery_out_of_time"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeCounts:
+    """What a request's filter leaves of a scope."""
+
+    #: At most one more than was asked whether there are.
+    documents: int
+    #: By compartment; those of several compartments are counted up to a bound that all of them share.
+    chunks: Counter[str] = field(default_factory=Counter)
+
+
+def scope_counts(
+    scope: AccessScope, kept: RequestFilter, *, most_documents: int, sparse_below: int, timeout_seconds: float
+) -> ScopeCounts:
+    """Return how much a filter leaves of a scope, counted up to one more than `most_documents` documents.
+
+    Chunks are counted until one compartment must have `sparse_below`. Raises SearchTimeoutError.
+    """
+    # Kinds of content and quality belong to chunks: a document has some of each.
+    of_documents = replace(kept, hint="", least_quality=0.0)
+    parameters: dict[str, Any] = {"scope": scope.connection_ids, "most": most_documents + 1}
+    sql, parameters = filtered(_DOCUMENTS, parameters, of_documents, document="document.id")
+    documents = len(read(sql, parameters, timeout_seconds=timeout_seconds))
+    compartments = {it.connection.id: it.connection.compartment for it in scope.included}
+    parameters = {"scope": scope.connection_ids, "most": sparse_below * len(set(compartments.values())) + 1}
+    sql, parameters = filtered(_CHUNKS, parameters, kept)
+    chunks = Counter(dict.fromkeys(compartments.values(), 0))
+    for row in read(sql, parameters, timeout_seconds=timeout_seconds):
+        chunks[compartments[row["connection_id"]]] += row["chunks"]
+    return ScopeCounts(documents, chunks)
+
+
+def named_documents(documents: Collection[UUID], *, scope: AccessScope, timeout_seconds: float) -> int:
+    """Return how many of these documents are in scope; raise SearchTimeoutError."""
+    parameters = {"documents": sorted(documents), "scope": scope.connection_ids}
+    (row,) = read(_NAMED, parameters, timeout_seconds=timeout_seconds)
+    return int(row["documents"])
+
+
+def failing_compartments(scope: AccessScope, *, now: datetime, timeout_seconds: float) -> frozenset[str]:
+    """Return the compartments in scope whose last searches ran out of time or found nothing; raise SearchTimeoutError.
+
+    Whoever made them: how a compartment fares is the same for everybody.
+    """
+    rows = read(_LAST, {"since": now - _PERIOD, "most": _MOST_SEARCHES}, timeout_seconds=timeout_seconds)
+    searches = [(set(_list(row["connection_ids"])), has_failed(_list(row["degraded"]))) for row in rows]
+    own: dict[str, set[int]] = {}
+    for inclusion in scope.included:
+        own.setdefault(inclusion.connection.compartment, set()).add(inclusion.connection.id)
+    return frozenset(
+        name for name, ids in own.items() if is_failing([failed for searched, failed in searches if searched & ids])
+    )
+
+
+def has_failed(degraded: Iterable[str]) -> bool:
+    """Return whether a search with these codes ran out of time, or found nothing although everything was tried."""
+    return any(code in _FAILED or code.startswith(_TIMED_OUT) for code in degraded)
+
+
+def is_failing(outcomes: Sequence[bool]) -> bool:
+    """Return whether so many of a compartment's searches failed that it is to be asked for more."""
+    return len(outcomes) >= FEWEST_SEARCHES and sum(outcomes) >= FAILING_SHARE * len(outcomes)
+
+
+def _list(stored: object) -> list[Any]:
+    """Return a stored list; Django's cursor hands binary JSON over as text."""
+    found = json.loads(stored) if isinstance(stored, str) else stored
+    return found if isinstance(found, list) else []

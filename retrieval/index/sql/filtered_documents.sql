@@ -1,0 +1,2 @@
+-- Leaves, beside the scope, the chunks of the documents that a request names.
+AND {document} = ANY(%(kept_documents)s::uuid[])

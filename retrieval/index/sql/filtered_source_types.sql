@@ -1,0 +1,6 @@
+-- Leaves, beside the scope, the chunks of documents of some source types.
+AND {document} IN (
+    SELECT described.id
+    FROM retrieval_document AS described
+    WHERE described.connection_id = ANY(%(scope)s) AND described.source_type = ANY(%(kept_source_types)s::text[])
+)

@@ -1,0 +1,57 @@
+"""The embedding indexes beside the searched one, asked with their own models: recovery's look everywhere."""
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTimeError
+from dataclasses import dataclass
+from functools import cache
+
+from corecube.errors import CoreCubeError
+from retrieval import embedders
+from retrieval.encoders import Encoder
+from retrieval.encoders.remote_encoder import RemoteEncoder
+from retrieval.index.embedding_index import same_model
+from retrieval.index.recovery import other_rows
+from retrieval.index.store import VectorIndex
+from retrieval.models import EmbeddingIndex
+from retrieval.stages.recovery_tiers import AskedIndex
+from retrieval.types import SearchState
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherIndexes:
+    """Gives the indexes in scope that are not the searched one, with a query's vector in each.
+
+    One whose model is at a service is left out, since only the searched one's service is asked, and so is one whose
+    model is not there, or not loaded in time: it goes on loading, for the next search.
+    """
+
+    searched: VectorIndex
+
+    def __call__(self, state: SearchState) -> Iterator[AskedIndex]:
+        """Yield index and vector; raise SearchTimeoutError where the store takes too long."""
+        text = state.query.plain_text or state.query.retrieval_text
+        for row in other_rows(self.searched, scope=state.scope, timeout_seconds=state.deadline.leg_seconds):
+            try:
+                model = _model_of(row, seconds=state.deadline.leg_seconds)
+                if model is not None:
+                    yield AskedIndex(same_model(row, model), model.encode_query(text))
+            except (CoreCubeError, NotInTimeError) as error:
+                logger.info("recovery.index_left_out index=%d error=%s", row.pk, type(error).__name__)
+
+
+def _model_of(row: EmbeddingIndex, *, seconds: float) -> Encoder | None:
+    """Return the local model of an index, None where it is at a service; raise NotInTimeError, CoreCubeError."""
+    choice = embedders.of_index(row)
+    if choice.service is not None:
+        return None
+    model = _loader().submit(choice.load).result(timeout=seconds)
+    return None if isinstance(model, RemoteEncoder) else model
+
+
+@cache
+def _loader() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="model")

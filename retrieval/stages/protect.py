@@ -1,0 +1,58 @@
+"""What the reranker's cut must leave."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.evidence.config import SourceRecoveryConfig
+from retrieval.evidence.protection import PROTECTED, cut_with_protection
+from retrieval.evidence.recovery import is_recovered
+from retrieval.types import Note, Ranking, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Protect:
+    """Keep the best of the section, recovered chunks and the types that it cannot do without."""
+
+    config: SourceRecoveryConfig
+
+    name: ClassVar[str] = "protect"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the hits that are kept; where more are let in than wanted, so many are wanted."""
+        if state.section is None:
+            return state
+        ask = state.section.ask
+        kept, drops = cut_with_protection(
+            state.hits,
+            keep=ask.section.keep,
+            most_protected=self.config.most_protected,
+            survivor_floors=ask.section.survivor_floors,
+            type_of=ask.type_of,
+        )
+        protected = tuple(hit for hit in kept if PROTECTED in hit.signals)
+        recovered = sum(map(is_recovered, protected))
+        event = {
+            "event": "protected",
+            "keep": ask.section.keep,
+            "kept": len(kept),
+            "recovered": recovered,
+            "survivors": len(protected) - recovered,
+            "cut": len(drops),
+        }
+        return replace(
+            state,
+            hits=kept,
+            top_k=max(state.top_k, len(kept)) if protected else state.top_k,
+            drops=(*state.drops, *drops),
+            notes=(*state.notes, *_notes(protected, ask.section.keep)),
+            events=(*state.events, event),
+        )
+
+
+def _notes(protected: Ranking, keep: int) -> Iterator[Note]:
+    if protected:
+        yield Note("protected", f"{len(protected)} chunks are kept beside the best {keep}: of types that are required.")

@@ -1,0 +1,86 @@
+"""The recovery cascade for a pool that came back empty."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import random
+from time import sleep
+from typing import ClassVar
+
+from retrieval.evidence.cascade import Cascade, QualityGate, Recovered, Surroundings
+from retrieval.evidence.config import CascadeConfig
+from retrieval.evidence.recovery import is_beyond_filter
+from retrieval.evidence.section_state import SectionState
+from retrieval.evidence.timing import SoftCancel
+from retrieval.pipeline import Stage
+from retrieval.stages.recovery_tiers import RecoveryTiers, filter_of, told_beyond
+from retrieval.types import Note, Ranking, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """Try tier by tier with fewer of the request's filters; the scope is never relaxed."""
+
+    config: CascadeConfig
+    tiers: RecoveryTiers
+    #: Cuts what was found to the section's depth.
+    cut: Stage
+    wait: Callable[[float], None] = sleep
+    draw: Callable[[], float] = random
+
+    name: ClassVar[str] = "recovery"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "section", "terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def only(self, leg: str) -> "Recover":
+        """Return the same with only the leg of this name."""
+        return replace(self, tiers=self.tiers.only(leg))
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with what the first tier found that passes the gate, and the filter that it was found by.
+
+        With hits it is left as it is. Where nothing is in scope nothing is tried.
+        """
+        section = state.section
+        if state.hits or section is None or not state.terms.corpus_size:
+            return state
+        recovered = self._cascade(state, section).run()
+        state = replace(state, events=(*state.events, *recovered.events))
+        if recovered.tier is None:
+            return replace(state, notes=(*state.notes, _nothing(recovered)))
+        hits = told_beyond(recovered.hits, state, section)
+        found = replace(state, hits=hits, access_checked=True, notes=(*state.notes, _found(recovered, hits)))
+        return self.cut(replace(found, filter=filter_of(recovered.tier, section)))
+
+    def _cascade(self, state: SearchState, section: SectionState) -> Cascade:
+        policy, soft_cancel = section.ask.section, SoftCancel(state.deadline)
+        return Cascade(
+            search=lambda tier: self.tiers.found(tier, state, section),
+            gate=QualityGate.of(quality_floor=policy.quality_floor, score_floor=policy.score_floor, config=self.config),
+            config=self.config,
+            world=Surroundings(
+                clock=state.deadline.clock,
+                sleep=self.wait,
+                draw=self.draw,
+                remaining_seconds=lambda: soft_cancel.seconds_until_up,
+            ),
+            has_documents=bool(section.asked_filter.documents),
+            has_structure=bool(section.headings),
+        )
+
+
+def _found(recovered: Recovered, hits: Ranking) -> Note:
+    beyond = sum(map(is_beyond_filter, hits))
+    more = f", {beyond} of them beyond what was asked for" if beyond else ""
+    way = str(recovered.tier).replace("_", " ")
+    text = f"Nothing was found at first; recovered {len(hits)} chunks by the tier {way}{more}."
+    return Note("recovered_pool", text, degraded=True)
+
+
+def _nothing(recovered: Recovered) -> Note:
+    """Return what is said of a cascade without a result; it is degraded where something kept it from looking."""
+    tried = len(recovered.results)
+    if recovered.is_cut_short:
+        return Note("recovery_out_of_time", f"The time was up after {tried} ways to look again.", degraded=True)
+    failed = any(it.error for it in recovered.results)
+    return Note("fallback_exhausted", f"There is no evidence in scope: {tried} ways to look again found none.", failed)

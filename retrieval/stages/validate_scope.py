@@ -1,0 +1,49 @@
+"""Looking whether there is anything to search."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.errors import SearchTimeoutError
+from retrieval.index.section_counts import named_documents
+from retrieval.types import Note, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateScope:
+    """Say which documents of the request are not there, and whether the model can be asked."""
+
+    name: ClassVar[str] = "validate"
+    needs: ClassVar[frozenset[str]] = frozenset({"section", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with a note for what is missing.
+
+        The filter stays as it is, also where none of the documents that it names is there: the recovery cascade may
+        give it up. Hidden documents and those that never were are counted together.
+        """
+        return replace(state, notes=(*state.notes, *self._notes(state)))
+
+    def _notes(self, state: SearchState) -> Iterator[Note]:
+        if not state.scope.connection_ids:
+            yield Note("no_compartment", "Nothing is in scope, so there is nothing to search.")
+            return
+        if state.vector is None:
+            yield Note("words_alone", "There is no vector of the query: the words are searched for alone.")
+        if missing := _missing(state):
+            asked = len(state.filter.documents)
+            yield Note("documents_missing", f"{missing} of the {asked} documents asked for are not there.")
+
+
+def _missing(state: SearchState) -> int:
+    """Return how many documents that the request names are not in scope; 0 where there was no time to look."""
+    documents = state.filter.documents
+    if not documents:
+        return 0
+    try:
+        there = named_documents(documents, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
+    except SearchTimeoutError:
+        return 0
+    return len(documents) - there

@@ -1,0 +1,84 @@
+from threading import Barrier, Thread
+
+import pytest
+
+from retrieval.encoders.breaker import BreakerState
+from retrieval.encoders.reranker import UnavailableReranker
+from retrieval.errors import RerankError
+from retrieval.evidence.config import BreakerConfig, RerankPlanConfig
+from retrieval.evidence.rerank_figures import RerankFigures
+from retrieval.evidence.rerank_guard import RerankGuards
+from retrieval.evidence.rerank_plan import Provider, RerankSkip
+
+BREAKER, PLAN = BreakerConfig(), RerankPlanConfig()
+
+
+def reranker(name="one"):
+    return UnavailableReranker(name, "It is not here.")
+
+
+def fail(guard, times):
+    for _ in range(times):
+        with pytest.raises(RerankError), guard.breaker.guarding():
+            raise RerankError
+
+
+def test_a_reranker_made_anew_for_each_search_has_the_same_guard():
+    guards = RerankGuards()
+    assert guards.guard(reranker(), BREAKER, PLAN) is guards.guard(reranker(), BREAKER, PLAN)
+
+
+def test_another_reranker_or_other_numbers_have_another():
+    guards = RerankGuards()
+    found = {
+        id(guards.guard(reranker(), BREAKER, PLAN)),
+        id(guards.guard(reranker("two"), BREAKER, PLAN)),
+        id(guards.guard(reranker(), BreakerConfig(failures=1), PLAN)),
+        id(guards.guard(reranker(), BREAKER, RerankPlanConfig(chunk_ms=1.0))),
+    }
+    assert len(found) == 4
+
+
+def test_numbers_of_requests_do_not_pile_up_and_the_one_in_use_stays():
+    guards = RerankGuards()
+    kept = guards.guard(reranker(), BREAKER, PLAN)
+    for number in range(1, 200):
+        guards.guard(reranker(f"other {number}"), BREAKER, RerankPlanConfig(chunk_ms=float(number)))
+        assert guards.guard(reranker(), BREAKER, PLAN) is kept
+    assert len(guards.states) == 32
+
+
+def test_the_worst_state_of_a_reranker_is_told(clock):
+    guards = RerankGuards(clock)
+    assert guards.states == {}
+    guards.guard(reranker("two"), BREAKER, PLAN)
+    fail(guards.guard(reranker(), BREAKER, PLAN), 3)
+    guards.guard(reranker(), BreakerConfig(failures=9), PLAN)
+    assert guards.states == {"one": BreakerState.OPEN, "two": BreakerState.CLOSED}
+    clock.now = 60
+    assert guards.states["one"] is BreakerState.HALF_OPEN
+    assert guards.chunk_ms == {"one": 25.0, "two": 25.0}
+
+
+def test_searches_side_by_side_share_one_guard():
+    guards, barrier, found = RerankGuards(), Barrier(8), []
+
+    def look():
+        barrier.wait()
+        found.append(guards.guard(reranker(), BREAKER, PLAN))
+
+    threads = [Thread(target=look) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(id, found))) == 1
+
+
+def test_every_provider_and_reason_is_named_from_the_beginning():
+    figures = RerankFigures()
+    assert figures.providers == dict.fromkeys(Provider, 0)
+    assert figures.skips == dict.fromkeys(RerankSkip, 0)
+    figures.scored(Provider.SEMANTIC_BM25)
+    figures.skipped(RerankSkip.BUDGET)
+    assert figures.providers[Provider.SEMANTIC_BM25] == figures.skips[RerankSkip.BUDGET] == 1

@@ -1,0 +1,48 @@
+"""Searches that stand just before recovery."""
+
+from dataclasses import replace
+
+from django.utils import timezone
+
+from corecube.access import scope_for
+from retrieval import runtime
+from retrieval.consolidated import build_consolidated
+from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.deadline import Deadline
+from retrieval.evidence.section_reading import shipped
+from retrieval.evidence.section_state import SectionAsk, SectionState
+from retrieval.query import read_query
+from retrieval.stages import Analyze, Embed
+from retrieval.types import RequestFilter, SearchState
+
+REPORT = shipped("report")
+#: It requires nothing and takes chunks that lie far away.
+LENIENT = replace(REPORT.section("how_it_works"), score_floor=0.0, quality_floor=0.0, required=(), survivor_floors={})
+
+
+def stage_named(name, resources=None, **config):
+    """Return a stage as the preset has it."""
+    pipeline = build_consolidated(replace(ConsolidatedConfig(), **config), resources or runtime.resources())
+    return next(stage for stage in pipeline.stages if stage.name == name)
+
+
+def ask_for(section=LENIENT, section_set=REPORT, **fields):
+    return SectionAsk(section_set=section_set, section=section, **fields)
+
+
+def state_of(principal, text, *, ask=None, asked=None, seconds=60.0, **section):
+    """Return the state of a search whose query was read and embedded, and whose pool is empty."""
+    asked = asked or RequestFilter()
+    tools = runtime.resources()
+    state = SearchState(
+        query=read_query(text, characters=500),
+        scope=scope_for(principal),
+        deadline=Deadline.after(seconds),
+        now=timezone.now(),
+        top_k=10,
+        filter=asked,
+        section=SectionState(ask=ask or ask_for(), asked_filter=asked, top_k=20, fetched=30, **section),
+    )
+    for stage in (Analyze(tools.text_search_config), Embed(tools.encoder)):
+        state = stage(state)
+    return state

@@ -1,0 +1,225 @@
+"""Gathering evidence for sections: the matrix, the budget, narrowing, and sections that fail."""
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from corecube.access import Principal, ScopeRequest
+from corecube.errors import InvalidRequestError, NotPermittedError, UnknownConnectionError
+from corecube.models import ApiKey, Compartment
+from retrieval.compartment_narrowing import UnknownCompartmentError, within_compartments
+from retrieval.errors import (
+    EmptyQueryError,
+    OverridesError,
+    UnknownSectionError,
+    UnknownSectionSetError,
+    UnknownVersionError,
+)
+from retrieval.evidence.recovery import merged
+from retrieval.evidence.section_reading import read_section_set
+from retrieval.evidence_runs import NO_TIME, Cell, EvidenceRequest, Presence, cells_of, gather, lines_of
+from retrieval.ingest.sync import sync_connection
+from retrieval.models import Document, SearchRecord
+from retrieval.section_sets import save_section_set
+from tests.retrieval.conftest import hit
+
+#: Sections without floors, which the encoder of tests gives no use for.
+WRITTEN = {
+    "name": "audit",
+    "title": "Audit",
+    "source_types": [{"name": "excel", "also": ["csv"]}, {"name": "pdf"}, {"name": "markdown"}],
+    "sections": [
+        {"name": "events", "title": "Events", "template": "{subject} rollback release", "optional": ["markdown"]},
+        {"name": "costs", "title": "Costs", "template": "{subject} rollback amount", "required": ["excel"]},
+        {"name": "bare", "title": "Bare", "template": "{subject}", "required": ["pdf"]},
+    ],
+}
+AUDIT = read_section_set(WRITTEN)
+
+
+@pytest.fixture
+def costs(world):
+    """Have a section set, and a spreadsheet in the ledger, which Alice may see and Bob may not."""
+    (world.root / "ledger" / "costs.csv").write_text("item,amount\nrollback in March,48200\nrollback in May,120\n")
+    sync_connection(world.ledger)
+    save_section_set(WRITTEN, actor=world.alice)
+    return world
+
+
+def ask(world, name="alice", **more):
+    return gather(EvidenceRequest(section_set="audit", **more), principal=world.principal(name))
+
+
+def connections(evidence):
+    scopes = [it.outcome.state.scope for it in evidence.sections if it.outcome]
+    return {included.connection.slug for scope in scopes for included in scope.included}
+
+
+def test_every_section_is_a_search_of_its_own_with_its_trace(costs):
+    evidence = ask(costs, subject="March", surface=SearchRecord.Surface.API)
+    assert [it.section.name for it in evidence.sections] == ["events", "costs", "bare"]
+    records = [SearchRecord.objects.get(pk=it.outcome.id) for it in evidence.sections]
+    assert [it.trace["section"] for it in records] == ["audit/events", "audit/costs", "audit/bare"]
+    assert [it.query for it in records] == ["March rollback release", "March rollback amount", "March"]
+    assert {(it.user, it.preset, it.surface) for it in records} == {
+        (costs.alice, "consolidated", SearchRecord.Surface.API)
+    }
+
+
+def test_one_section_can_be_asked_for(costs):
+    evidence = ask(costs, section="costs")
+    assert [it.section.name for it in evidence.sections] == ["costs"]
+    assert SearchRecord.objects.count() == 1
+    assert len(evidence.sections[0].outcome.hits) <= evidence.sections[0].section.keep
+
+
+def test_the_matrix_says_what_is_there_and_what_is_not(costs):
+    evidence = ask(costs, subject="March")
+    assert evidence.source_types[:3] == ("excel", "pdf", "markdown")
+    rows = {found.section.name: dict(zip(evidence.source_types, row, strict=True)) for found, row in lines_of(evidence)}
+    assert rows["costs"]["excel"].presence in {Presence.FOUND, Presence.RECOVERED}
+    assert rows["costs"]["excel"].count == 1
+    assert rows["bare"]["pdf"] == Cell(Presence.MISSING)
+    assert rows["events"]["pdf"] == Cell(Presence.NONE)
+    assert rows["events"]["markdown"].presence is Presence.OPTIONAL
+
+
+def test_what_a_viewer_may_not_see_is_missing_for_them(costs):
+    evidence = ask(costs, "bob", subject="March")
+    cells = {it.section.name: it.cells for it in evidence.sections}
+    assert cells["costs"]["excel"] == Cell(Presence.MISSING)
+    assert all(it.cells["excel"].count == 0 for it in evidence.sections)
+    assert connections(evidence) == {"runbooks"}
+
+
+def test_cells_count_by_canonical_type_and_mark_what_was_recovered():
+    def typed(number, source_type):
+        found = hit(number)
+        return replace(found, facts=replace(found.facts, source_type=source_type))
+
+    pool = (typed(1, "markdown"), typed(2, "csv"), typed(3, "text"))
+    section = AUDIT.section("costs")
+    found = cells_of(section, AUDIT, pool)
+    assert found == {
+        "excel": Cell(Presence.FOUND, 1),
+        "pdf": Cell(Presence.NONE),
+        "markdown": Cell(Presence.OPTIONAL, 1),
+        "text": Cell(Presence.OPTIONAL, 1),
+    }
+    assert list(found) == ["excel", "pdf", "markdown", "text"]
+    with_more = cells_of(section, AUDIT, merged(pool, (typed(4, "excel"),)))
+    assert with_more["excel"] == Cell(Presence.RECOVERED, 2, 1)
+    assert cells_of(section, AUDIT, ())["excel"] == Cell(Presence.MISSING)
+
+
+def test_a_section_that_fails_leaves_the_others(costs):
+    evidence = ask(costs, subject="")
+    failed = evidence.sections[2]
+    assert (failed.outcome, failed.cells, failed.code) == (None, {}, "empty_query")
+    assert failed.problem
+    assert [it.code for it in evidence.sections[:2]] == ["", ""]
+    assert [row for _, row in lines_of(evidence)][2] == (Cell(Presence.NONE),) * len(evidence.source_types)
+    assert SearchRecord.objects.count() == 2
+
+
+def test_where_every_section_fails_the_error_is_raised(costs):
+    with pytest.raises(EmptyQueryError):
+        ask(costs, section="bare", subject="")
+
+
+def test_sections_without_time_are_reported_and_not_searched_for(costs):
+    evidence = ask(costs, subject="March", budget_seconds=0.0)
+    assert {(it.code, it.outcome) for it in evidence.sections} == {(NO_TIME, None)}
+    assert not SearchRecord.objects.exists()
+
+
+def test_a_budget_gives_every_section_a_deadline_within_it(costs):
+    evidence = ask(costs, subject="March", budget_seconds=9.0)
+    asks = [it.outcome.state.section.ask for it in evidence.sections]
+    assert asks[0].seconds <= 3.0
+    assert asks[1].seconds > asks[0].seconds
+    assert all(0 < it.seconds <= 9.0 for it in asks)
+    assert [it.outcome.state.section.ask.seconds for it in ask(costs, subject="March").sections] == [None] * 3
+
+
+def test_sections_share_what_is_known_to_be_absent_and_runs_do_not(costs):
+    first, second = ask(costs, subject="March"), ask(costs, subject="March")
+    shared = {id(it.outcome.state.section.ask.diagnoses) for it in first.sections}
+    assert len(shared) == 1
+    assert shared != {id(it.outcome.state.section.ask.diagnoses) for it in second.sections}
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, {"runbooks", "vault", "ledger"}),
+        ({"compartments": ("engineering",)}, {"runbooks", "vault"}),
+        ({"compartments": ("engineering", "finance")}, {"runbooks", "vault", "ledger"}),
+        ({"compartments": ("engineering",), "narrowing": ScopeRequest(exclude=("vault",))}, {"runbooks"}),
+        ({"compartments": ("finance",), "narrowing": ScopeRequest(include=("vault", "ledger"))}, {"ledger"}),
+        ({"compartments": ("finance",), "narrowing": ScopeRequest(include=("vault",))}, set()),
+        ({"narrowing": ScopeRequest(include=("vault",))}, {"vault"}),
+    ],
+)
+def test_a_request_narrows_its_scope(costs, more, expected):
+    assert connections(ask(costs, section="events", subject="March", **more)) == expected
+
+
+def test_an_unknown_compartment_and_a_hidden_one_are_refused_alike(costs):
+    Compartment.objects.create(slug="empty", name="Empty")
+    said = set()
+    for slug in ("finance", "empty", "nope", "", "\0"):
+        with pytest.raises(UnknownCompartmentError) as error:
+            ask(costs, "bob", compartments=("engineering", slug))
+        said.add((str(error.value), error.value.status, error.value.code))
+    assert len(said) == 1
+    assert not SearchRecord.objects.exists()
+
+
+def test_a_key_sees_no_compartment_beyond_its_narrowing(costs):
+    key, _ = ApiKey.issue(user=costs.alice, name="narrow")
+    key.compartments.add(costs.runbooks.compartment)
+    narrow = Principal(costs.alice, key)
+    with pytest.raises(UnknownCompartmentError):
+        within_compartments(narrow, ScopeRequest(), ("finance",))
+    assert within_compartments(narrow, ScopeRequest(), ("engineering",)).include == ("runbooks", "vault")
+
+
+def test_documents_that_are_hidden_and_that_are_not_there_give_the_same(costs):
+    hidden = Document.objects.get(connection=costs.ledger, source_type="csv").pk
+    found = [ask(costs, "bob", section="costs", documents=frozenset({it})) for it in (hidden, uuid.uuid4())]
+    hits = [[hit.chunk_id for hit in it.sections[0].outcome.hits] for it in found]
+    assert hits[0] == hits[1]
+    assert hidden not in {chunk.document_id for chunk in hits[0]}
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({"section_set": "nope"}, UnknownSectionSetError),
+        ({"section": "nope"}, UnknownSectionError),
+        ({"narrowing": ScopeRequest(include=("nope",))}, UnknownConnectionError),
+        ({"compartments": ("engineering",), "narrowing": ScopeRequest(exclude=("nope",))}, UnknownConnectionError),
+        ({"subject": "x" * 201}, InvalidRequestError),
+        ({"overrides": {"nope": 1}}, OverridesError),
+        ({"draft": True}, UnknownVersionError),
+    ],
+)
+def test_what_is_wrong_with_a_request_as_a_whole_is_raised_before_anything_is_searched(costs, more, error):
+    with pytest.raises(error):
+        gather(EvidenceRequest(**{"section_set": "audit", **more}), principal=costs.principal("alice"))
+    assert not SearchRecord.objects.exists()
+
+
+def test_a_draft_is_for_admins(costs):
+    with pytest.raises(NotPermittedError):
+        ask(costs, "bob", draft=True)
+
+
+def test_a_key_that_may_not_use_the_preset_is_told_nothing_else(costs):
+    key, _ = ApiKey.issue(user=costs.alice, name="narrow")
+    key.presets = ["corecube"]
+    for name in ("audit", "nope"):
+        with pytest.raises(NotPermittedError):
+            gather(EvidenceRequest(section_set=name), principal=Principal(costs.alice, key))
