@@ -26,6 +26,9 @@ STAGE_LABELS: Final[Mapping[str, str]] = {
     "near_duplicates": "deduped",
     "diversify": "diversified",
     "pack": "packed",
+    "judge_relevance": "reranked",
+    "neighbours": "around",
+    "pack_context": "packed",
     "answerability": "judged",
     "setup": "asked for",
     "validate": "validated",
@@ -69,6 +72,10 @@ STAGE_PURPOSES: Final[Mapping[str, str]] = {
     "near_duplicates": "Keeps the best placed of several chunks whose words are nearly the same.",
     "diversify": "Puts what repeats a better hit further back (MMR).",
     "pack": "Packs the best hits under the token budget, the best first and the second last.",
+    "judge_relevance": "Has a language model judge the best of the blend by a rubric, 0 to 100; without one another "
+    "score is shown on that scale.",
+    "neighbours": "Reads the rest of the best hits' sections, the chunks beside them and those of the next pages.",
+    "pack_context": "Packs the best hits, each with its section, then what stands beside them, under the token budget.",
     "answerability": "Estimates from raw signals how likely the passages answer the question.",
     "setup": "Settles how many chunks the section asks for, and puts its filters beside the request's.",
     "validate": "Looks whether the scope holds anything that can be searched.",
@@ -117,6 +124,9 @@ SECTION_LABELS: Final[Mapping[str, str]] = {
     "precedence": "Precedence",
     "fairness": "Fairness",
     "freshness": "Freshness",
+    "relevance": "Relevance by rubric",
+    "neighbours": "Around the hits",
+    "context": "Context",
 }
 
 NOTE_LABELS: Final[Mapping[str, str]] = {
@@ -166,6 +176,16 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "rerank_none": "no reranker",
     "rerank_budget": "no time for the reranker",
     "rerank_partial": "reranked in part",
+    "relevance_judged": "judged by a language model",
+    "relevance_none": "no language model to judge",
+    "relevance_forbidden": "no model may read all candidates",
+    "relevance_failed": "language model failed to judge",
+    "relevance_timeout": "language model out of time",
+    "relevance_incomplete": "not all candidates judged",
+    "neighbours": "read around the hits",
+    "neighbours_timeout": "nothing read around the hits",
+    "skipped_neighbours": "nothing read around the hits",
+    "pack_over_budget": "best hits exceed the budget",
 }
 
 #: Notes whose code ends in the name of the stage or the phase that they tell of.

@@ -28,6 +28,16 @@ SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "salience": "Salience",
     "confidence": "Confidence",
     "graph": "Links",
+    "rubric": "Relevance by rubric",
+    "mapped": "On the rubric's scale",
+}
+
+#: What a passage is packed for.
+ROLE_LABELS: Final[Mapping[str, str]] = {
+    "primary": "hit",
+    "parent": "same section",
+    "sibling": "beside a hit",
+    "cross_page": "next page",
 }
 
 #: What a mode lets search, and what a leg's own ranking is headed with.
@@ -40,7 +50,12 @@ MODE_LABELS: Final[Mapping[str, str]] = {
 LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text", "bm25": "BM25", "sparse": "Sparse"}
 
 #: How a signal is called inside a sentence or a narrow column.
-SIGNAL_WORDS: Final[Mapping[str, str]] = {"dense": "similarity", "fulltext": "full text", "rerank": "reranker"}
+SIGNAL_WORDS: Final[Mapping[str, str]] = {
+    "dense": "similarity",
+    "fulltext": "full text",
+    "rerank": "reranker",
+    "mapped": "score",
+}
 
 DROP_REASONS: Final[Mapping[DropReason, str]] = {
     DropReason.ACCESS: "outside the scope",

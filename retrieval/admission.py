@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
-from threading import Lock
+from threading import Lock, local
 from time import perf_counter
 from typing import Final
 
@@ -87,6 +87,8 @@ class Admission:
         self._taken: deque[float] = deque(maxlen=_REMEMBERED)
         #: When the searches at work began.
         self._began: dict[object, float] = {}
+        #: What the search of this thread holds, and its mark among those at work.
+        self._own = local()
 
     @property
     def wanted(self) -> int:
@@ -106,6 +108,9 @@ class Admission:
         self._count_wanted(1 if is_primary else 0)
         held: list[Slots] = []
         mark = object()
+        outer = getattr(self._own, "search", None)
+        if is_primary:
+            self._own.search = (held, mark)
         try:
             waited = self._take(purpose, budget_seconds, held)
             if is_primary:
@@ -114,10 +119,34 @@ class Admission:
             if is_primary:
                 self._taken.append(self._world.clock() - self._began[mark])
         finally:
+            self._own.search = outer
             self._began.pop(mark, None)
             for lane in reversed(held):
                 lane.give_back()
             self._count_wanted(-1 if is_primary else 0)
+
+    @contextmanager
+    def left(self, *, wait_seconds: float) -> Iterator[None]:
+        """Give back meanwhile what this thread's search holds, which waits for a service, and take it again behind it.
+
+        What cannot be had again within the time it goes on without: a search that has begun is not turned away. The
+        time that it was away tells nothing of how long searches take. Outside a search nothing is given back.
+        """
+        held, mark = getattr(self._own, "search", None) or ([], None)
+        lanes = tuple(held)
+        for lane in reversed(lanes):
+            lane.give_back()
+        held.clear()
+        gone = self._world.clock()
+        try:
+            yield
+        finally:
+            ends = self._world.clock() + wait_seconds
+            for lane in lanes:
+                if lane.take_free() or lane.wait_for_one(ends - self._world.clock(), gives_up=lambda _: False):
+                    held.append(lane)
+            if mark in self._began:
+                self._began[mark] += self._world.clock() - gone
 
     def skips_recovery(self) -> bool:
         """Return whether no recovery is to be begun for a search that was broken off; what is skipped is counted."""

@@ -19,6 +19,10 @@ CoreCubeError
 │   │   └── AnswerBreakerOpenError
 │   ├── AnswerRefusedError      it does not take the request: a wrong key, an unknown model, too long a prompt
 │   └── AnswerGarbageError      what it answered is nothing that can be read
+├── JudgingError                no language model judged how relevant candidates are; the search falls back
+│   ├── NoJudgeError            none is configured that answers the principal
+│   ├── JudgingForbiddenError   no single one may read all of the candidates, or the question
+│   └── JudgingTimeoutError     it took longer than it may
 ├── NoLanguageModelError        no language model may be asked about what is to be searched
 ├── SyncRunningError            another sync of the same connection is at work
 ├── ConnectionDisabledError     the connection is switched off
@@ -172,6 +176,31 @@ class AnswerGarbageError(AnswerError):
     """What the language model's service answered cannot be read."""
 
     code: ClassVar[str] = "answer_garbage"
+
+
+class JudgingError(CoreCubeError):
+    """The language model judged no candidate."""
+
+    status: ClassVar[int] = 502
+    code: ClassVar[str] = "relevance_failed"
+
+
+class NoJudgeError(JudgingError):
+    """No language model is configured that could judge the candidates."""
+
+    code: ClassVar[str] = "relevance_none"
+
+
+class JudgingForbiddenError(JudgingError):
+    """No single language model may read all of the candidates."""
+
+    code: ClassVar[str] = "relevance_forbidden"
+
+
+class JudgingTimeoutError(JudgingError):
+    """The language model did not judge the candidates in time."""
+
+    code: ClassVar[str] = "relevance_timeout"
 
 
 class NoLanguageModelError(CoreCubeError):

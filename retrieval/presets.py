@@ -8,6 +8,7 @@ from typing import Any, Final
 from retrieval.config import CorecubeConfig, PresetConfig
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.contextpack_config import ContextPackConfig
 from retrieval.errors import UnknownPresetError
 from retrieval.helix_config import GraphConfig, HelixConfig
 from retrieval.pipeline import Legs, Pipeline, Stage
@@ -30,8 +31,11 @@ from retrieval.stages import (
     Fulltext,
     Fuse,
     JudgeAnswerability,
+    JudgeRelevance,
     NearDuplicates,
+    Neighbours,
     Pack,
+    PackContext,
     Quality,
     RankSignals,
     ReadNames,
@@ -131,6 +135,36 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     )
 
 
+def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeline:
+    """Return retrieval for context packs: judged by a language model, with what stands around the best hits."""
+    return Pipeline(
+        (
+            Analyze(resources.text_search_config),
+            Embed(resources.encoder, resources.query_cache),
+            Legs(
+                (Dense(config.dense, resources.index), Fulltext(config.fulltext)),
+                resources.executor,
+            ),
+            Fuse(config.fusion),
+            Complete(config.fulltext, resources.index),
+            CheckAccess(),
+            Freshness(),
+            Quality(config.quality),
+            Blend(config.blend),
+            Dedupe(config.dedupe),
+            JudgeRelevance(config.relevance, config.blend, resources.judge, resources.reranker),
+            Neighbours(config.neighbours, config.relevance.top, config.quality.least),
+            PackContext(config.context, config.relevance.top, resources.count_tokens),
+            JudgeAnswerability(
+                config.answerability,
+                resources.text_search_config,
+                resources.sentence_encoder,
+                resources.calibrations.get("contextpack"),
+            ),
+        )
+    )
+
+
 def _links(
     config: GraphConfig, resources: Resources, pool: ReadAhead
 ) -> tuple[tuple[Stage, ...], NamesAhead | None, tuple[Stage, ...]]:
@@ -165,6 +199,12 @@ PRESETS: Final = {
             "Evidence for the sections of a report: many-sided, recovered where a source type is missing, on time.",
             ConsolidatedConfig(),
             build_consolidated,
+        ),
+        Preset(
+            "contextpack",
+            "Judged by a language model, and packed with sections and neighbours into a budget of tokens.",
+            ContextPackConfig(),
+            build_contextpack,
         ),
     )
 }

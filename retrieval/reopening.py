@@ -14,7 +14,7 @@ from retrieval.query import read_query
 from retrieval.services import SearchOutcome, checked_query
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.assemble import header
-from retrieval.stored_trace import hits_of, passages_of
+from retrieval.stored_trace import packed_hits, passages_of
 from retrieval.types import Passage, SearchState
 
 
@@ -35,7 +35,7 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
         top_k=record.top_k,
     )
     packed = passages_of(record.trace)
-    hits = read_facts(tuple(hit for hit in hits_of(record.trace) if hit.chunk_id in packed), scope=scope)
+    hits = read_facts(packed_hits(record.trace), scope=scope)
     passages = tuple(
         Passage(number, hit, header(number, hit, scope), packed[hit.chunk_id])
         for number, hit in enumerate(hits, start=1)

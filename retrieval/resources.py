@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from retrieval.admission import Admission
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.bm25.reader import Reader as Bm25Reader
+from retrieval.contextpack.judge import RelevanceJudge
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.encoders.query_cache import QueryCache
@@ -36,6 +37,8 @@ class Resources:
     reranker: Reranker | None = None
     #: What is known of rerankers that failed or were slow; shared by all searches of the process.
     guards: RerankGuards = field(default_factory=RerankGuards)
+    #: Asks the language models that may judge for this search's principal; None where nobody is searched for.
+    judge: RelevanceJudge | None = None
     #: The BM25 index; None where this machine keeps none.
     bm25: Bm25Reader | None = None
     #: The model of the sparse leg; None where none is chosen.

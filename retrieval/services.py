@@ -20,6 +20,7 @@ from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.deadline import Deadline
 from retrieval.errors import EmptyQueryError, QueryTooLongError
 from retrieval.evidence.section_state import SectionAsk, SectionState
+from retrieval.generate.relevance import ModelJudge
 from retrieval.index.kept import kept_by
 from retrieval.index.writer import add_later
 from retrieval.metadata_conditions import Conditions
@@ -175,7 +176,7 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
         section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
         trace=configuration.span(tuple(_notes(request))),
     )
-    tools = resources or runtime.resources()
+    tools = _with_judge(resources or runtime.resources(), request, principal)
     pipeline = with_variants(
         _pipeline(preset, configuration, tools), request.variants, characters=config.query.retrieval_characters
     )
@@ -191,6 +192,13 @@ def _seconds(request: SearchRequest, config: PresetConfig) -> float:
     if request.section is None or request.section.seconds is None:
         return own
     return max(0.0, min(own, request.section.seconds))
+
+
+def _with_judge(tools: Resources, request: SearchRequest, principal: Principal) -> Resources:
+    """Return the resources with what asks the principal's language models to judge; nothing is looked up for it yet."""
+    if tools.judge is not None:
+        return tools
+    return replace(tools, judge=ModelJudge(principal, is_carried=request.asked not in {"", request.text}))
 
 
 def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> RequestFilter:

@@ -64,6 +64,17 @@ def passages_of(trace: Mapping[str, Any]) -> dict[ChunkId, int]:
     return {chunk_id_of(passage["chunk"]): passage["tokens"] for passage in trace.get("passages", ())}
 
 
+def packed_hits(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
+    """Return the hits of the packed passages, by their numbers.
+
+    What stood around a hit was none itself: it has a score of 0 and no signals.
+    """
+    hits = {hit.chunk_id: hit for hit in hits_of(trace)}
+    numbered = sorted(trace.get("passages", ()), key=lambda passage: passage["number"])
+    ids = [chunk_id_of(passage["chunk"]) for passage in numbered]
+    return tuple(hits.get(chunk_id) or Hit(chunk_id, 0.0, ScoreType.RUBRIC) for chunk_id in ids)
+
+
 def _drops(span: Mapping[str, Any]) -> Iterator[Drop]:
     for chunk, reason, detail in span["drops"]:
         if reason in _REASONS:

@@ -14,6 +14,7 @@ from corecube.scope import AccessScope
 from retrieval.deadline import Deadline
 
 if TYPE_CHECKING:
+    from retrieval.contextpack.types import Neighbour, Relevance
     from retrieval.evidence.section_state import SectionState
     from retrieval.graph.asked import AskedNames
 
@@ -49,6 +50,10 @@ class ScoreType(StrEnum):
     MAXSIM = "maxsim"
     #: The weighted sum of a memory type's signals, each min-max-normalised: 0 to the sum of its weights.
     SIGNALS = "signals"
+    #: What a language model judged by the rubric, 0 to 100.
+    RUBRIC = "rubric"
+    #: A reranker's score, or the blend's, on the rubric's scale: nobody judged by the rubric.
+    MAPPED = "mapped"
 
 
 class MemoryType(StrEnum):
@@ -231,6 +236,8 @@ class Passage:
     header: str
     #: Tokens of header and text together.
     token_count: int
+    #: Why it was packed: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
+    role: str = ""
 
 
 class Verdict(StrEnum):
@@ -416,6 +423,10 @@ class SearchState:
     ranked_as: MemoryType | None = None
     #: The section that is searched for; None in presets without sections.
     section: "SectionState | None" = None
+    #: What a language model judged of candidates, in its own words; empty where none did.
+    relevance: Mapping[ChunkId, "Relevance"] = field(default_factory=dict)
+    #: What stands around the hits that are packed.
+    neighbours: tuple["Neighbour", ...] = ()
     #: In the order in which a reader gets them.
     passages: tuple[Passage, ...] = ()
     #: None before it was judged, or when the time was up.

@@ -111,6 +111,8 @@ class FakeLLM(socketserver.ThreadingTCPServer):
         self.drip_seconds = 0.2
         #: How a whole answer says that it ended.
         self.finish = "stop"
+        #: Refuses `response_format`, beside every other fault.
+        self.refused_format = False
         #: Where a redirect leads.
         self.location = "http://127.0.0.1:9/v1/chat/completions"
         self.requests = []
@@ -235,6 +237,8 @@ class _Handler(socketserver.StreamRequestHandler):
         refused = _REFUSED_FIELDS.get(fault)
         if refused and refused in body:
             return self._error(400, f"Unsupported parameter: '{refused}' is not supported.", param=refused)
+        if self.server.refused_format and "response_format" in body:
+            return self._error(400, "response_format is not supported.", param="response_format")
         if fault in _OTHERWISE:
             return self._otherwise(fault)
         if fault is Fault.SLOW_HEADERS:

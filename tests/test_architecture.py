@@ -26,6 +26,14 @@ PURE = (
     "retrieval.comparison",
     "retrieval.config",
     "retrieval.context_line",
+    "retrieval.contextpack.batches",
+    "retrieval.contextpack.building",
+    "retrieval.contextpack.citations",
+    "retrieval.contextpack.judge",
+    "retrieval.contextpack.kept",
+    "retrieval.contextpack.packing",
+    "retrieval.contextpack.rubric",
+    "retrieval.contextpack.verdicts",
     "retrieval.deadline",
     "retrieval.diversity",
     "retrieval.encoders.breaker",
@@ -170,5 +178,5 @@ def test_search_statements_are_limited_to_a_scope():
     folder = ROOT / "retrieval" / "index" / "sql"
     legs = ("analyze", "dense_hnsw", "dense_exact", "fulltext", "fulltext_capped", "complete")
     legs = (*legs, "dense_int8", "dense_binary", "dense_prefix", "sparse_exact", "sparse_hnsw", "pool_tokens")
-    for name in (*legs, "probe", "place_dense", "place_fulltext"):
+    for name in (*legs, "neighbours", "probe", "place_dense", "place_fulltext"):
         assert "ANY(%(scope)s)" in (folder / f"{name}.sql").read_text()

@@ -13,6 +13,7 @@ _HUES: Final = {name: name for name in ("dense", "fulltext", "freshness", "reran
     "salience": "fulltext",
     "recency": "freshness",
     "graph": "rerank",
+    "rubric": "rerank",
     "confidence": "good",
 }
 _LONGEST_TITLE: Final = 28

@@ -9,7 +9,7 @@ from explorer.charts.chart import Chart
 from explorer.panels.funnel import milliseconds
 from retrieval.types import Span
 
-_HUES: Final = {"embed": "dense", "analyze": "fulltext"} | {
+_HUES: Final = {"embed": "dense", "analyze": "fulltext", "judge_relevance": "rerank"} | {
     name: name for name in ("dense", "fulltext", "freshness", "rerank")
 }
 #: The deadline is drawn where the search took at least this share of it; else an arrow says where it lies.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from explorer import wording
 from explorer.panels.bars import percent
 from explorer.panels.drops import ChunkLabels, DropList, drop_list
 from retrieval.services import SearchOutcome
@@ -19,6 +20,8 @@ class PassageRow:
     tokens: int
     #: Percent of the whole budget.
     share: float
+    #: Why it was packed; empty where all passages are hits.
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
                 passage.hit.chunk.text,
                 passage.token_count,
                 round(percent(passage.token_count, budget), 2),
+                wording.ROLE_LABELS.get(passage.role, passage.role),
             )
             for passage in outcome.passages
         ),

@@ -14,8 +14,14 @@ from retrieval.tunables import Tunables
 from retrieval.types import Note, Span
 
 #: Which part of the preset's configuration a stage is set by, where the names differ.
-_SECTIONS: Final = {"fuse": "fusion", "complete": "fulltext", "analyze": "query"}
-_PACKING: Final = frozenset({"assemble", "pack"})
+_SECTIONS: Final = {
+    "fuse": "fusion",
+    "complete": "fulltext",
+    "analyze": "query",
+    "judge_relevance": "relevance",
+    "pack_context": "context",
+}
+_PACKING: Final = frozenset({"assemble", "pack", "pack_context"})
 #: Milliseconds under which a decimal says something, and under which there is nothing to say.
 _FINE_MS: Final = 10
 _SHORT_MS: Final = 0.05
@@ -139,6 +145,8 @@ def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
         return str(len(state.terms.terms)), "terms"
     if span.stage == "embed":
         return ("", "") if state.vector is None else (str(state.vector.size), "dimensions")
+    if span.stage == "neighbours":
+        return f"{len({it.hit.chunk_id for it in state.neighbours}):,}", "chunks"
     return f"{span.hits_out:,}", "passages" if span.stage in _PACKING else "hits"
 
 

@@ -7,10 +7,13 @@ from typing import Final
 from corecube.scope import FreshnessBasis
 from explorer import wording
 from explorer.panels import ledger_evidence
+from explorer.panels.ledger_relevance import relevance_row
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from explorer.panels.ledger_signals import signal_rows
 from retrieval.config import CorecubeConfig, PresetConfig
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.contextpack.judge import MAPPED, RUBRIC
+from retrieval.contextpack_config import ContextPackConfig
 from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ranking import on_unit_scale
@@ -18,6 +21,9 @@ from retrieval.services import SearchOutcome
 from retrieval.types import ChunkId, DropReason, Hit, Ranking, ScoreType
 
 _REPLACED: Final = "counted in the blend only"
+#: The only part of a score by the rubric, or of one that is shown on its scale.
+_ON_RUBRIC_SCALE: Final = frozenset({RUBRIC, MAPPED})
+_BLENDING: Final = (CorecubeConfig, ContextPackConfig)
 #: What the raw score of a reranker is called.
 _RERANK_WORDS: Final = {
     ScoreType.LOGIT: "logit",
@@ -93,9 +99,11 @@ def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     for signal in hit.contributions:
         if signal == "rerank":
             yield _rerank(hit)
+        elif signal in _ON_RUBRIC_SCALE:
+            yield relevance_row(hit, source.outcome.state)
         else:
             yield rows[signal](hit, source) if signal in rows else _other(hit, signal)
-    if "rerank" in hit.contributions:
+    if "rerank" in hit.contributions or _ON_RUBRIC_SCALE.intersection(hit.contributions):
         yield from (row(hit, source) for signal, row in rows.items() if signal not in hit.contributions)
 
 
@@ -161,7 +169,7 @@ def _freshness(hit: Hit, source: LedgerSource) -> LedgerRow:
             f"{age:.1f} days since its last {'change' if by_change else 'sync'}",
             f"0.5^({age:.1f}/{half_life:g}) = {hit.signals['freshness']:.3f}",
         ),
-        formula=_halved(hit, source.config.blend.freshness) if isinstance(source.config, CorecubeConfig) else "",
+        formula=_halved(hit, source.config.blend.freshness) if isinstance(source.config, _BLENDING) else "",
         config_key="blend.freshness",
         amount=hit.contributions.get("freshness"),
     )

@@ -58,8 +58,11 @@ def _differences(hit: Hit, following: Hit) -> Mapping[str, float]:
 def by_score(name: str, hit: Hit, following: Hit) -> str:
     """Return what a hit's score leads by, and in which parts: "Beats #4: full text +0.071, despite ..."."""
     differences, lead = _differences(hit, following), hit.score - following.score
+    is_by_rubric = hit.score_type is ScoreType.RUBRIC
     ahead = [_term(signal, value) for signal, value in differences.items() if value >= _VISIBLE]
     behind = [_term(signal, value) for signal, value in differences.items() if value <= -_VISIBLE]
+    if lead < _VISIBLE and is_by_rubric:
+        return f"Level with {name} by the rubric; the better blended goes first."
     if lead < _VISIBLE:
         return f"Level with {name}; equal scores keep the order of the chunks' ids."
     if not ahead:

@@ -39,6 +39,7 @@ _NO_KNOWLEDGE: Final = 2001
 _MOST_HITS: Final = 100
 #: Highest value of the blend plus half of the late interaction.
 _MOST_MAXSIM: Final = 1.5
+_MOST_RUBRIC: Final = 100.0
 _ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
 
 
@@ -111,6 +112,8 @@ def _share(hit: Hit) -> float:
         score = 1 / (1 + math.exp(-max(-60.0, min(60.0, score))))
     elif hit.score_type is ScoreType.MAXSIM:
         score /= _MOST_MAXSIM
+    elif hit.score_type in {ScoreType.RUBRIC, ScoreType.MAPPED}:
+        score /= _MOST_RUBRIC
     return max(0.0, min(1.0, score))
 
 

@@ -58,7 +58,7 @@ def _hits(outcome: SearchOutcome, absolute: shape.Absolute, *, with_ledger: bool
 def _hit(
     rank: int, hit: Hit, outcome: SearchOutcome, absolute: shape.Absolute, *, with_ledger: bool
 ) -> schemas.EvidenceHitOut:
-    plain = shape.hit_out(rank, hit, outcome.state.scope, absolute, with_ledger=with_ledger)
+    plain = shape.hit_out(rank, hit, outcome, absolute, with_ledger=with_ledger)
     return schemas.EvidenceHitOut(
         **plain.model_dump(exclude_unset=True),
         provider=hit.provider,

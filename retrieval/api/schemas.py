@@ -80,6 +80,14 @@ class LiftOut(BaseModel):
     sentence: str = Field(description="The sentence of that chunk that holds the name; empty where there is none.")
 
 
+class RelevanceOut(BaseModel):
+    """What a language model judged of a hit."""
+
+    relevance_score: float = Field(description="By the rubric, 0 to 100.")
+    answerability: bool = Field(description="Whether the hit by itself answers the question.")
+    key_evidence: str = Field(description="The few words of it that decided.")
+
+
 class HitLedger(BaseModel):
     """Everything that speaks for a hit. A signal that was not computed is absent, never 0."""
 
@@ -88,6 +96,7 @@ class HitLedger(BaseModel):
     contributions: dict[str, float] = Field(description="The parts that the score is the sum of.")
     matches: list[MatchOut]
     lifts: list[LiftOut] = Field(description="What names and links added to the graph signal; helix alone has these.")
+    relevance: RelevanceOut | None = Field(default=None, description="Only where a language model judged.")
 
 
 class HitOut(BaseModel):

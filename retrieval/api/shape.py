@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from uuid import UUID
 
-from corecube.scope import AccessScope, ConnectionFacts, ExcludedConnection
+from corecube.scope import ConnectionFacts, ExcludedConnection
 from retrieval.api import schemas
 from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.quality_preview import LowChunk
@@ -47,7 +47,7 @@ def rows(start: int | None, end: int | None, source_type: str) -> schemas.Rows |
 def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
     """Return a search's answer; the ledgers are in it when there is an explanation."""
     hits = [
-        hit_out(rank, hit, outcome.state.scope, absolute, with_ledger=explain is not None)
+        hit_out(rank, hit, outcome, absolute, with_ledger=explain is not None)
         for rank, hit in enumerate(outcome.hits, start=1)
     ]
     answer = schemas.SearchOut(
@@ -68,7 +68,7 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
     return answer
 
 
-def hit_out(rank: int, hit: Hit, scope: AccessScope, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
+def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
     """Return a hit; raise KeyError for one that is not in scope."""
     chunk: ChunkFacts = hit.chunk
     out = schemas.HitOut(
@@ -80,7 +80,7 @@ def hit_out(rank: int, hit: Hit, scope: AccessScope, absolute: Absolute, *, with
         text=chunk.text,
         url=absolute(document_path(*hit.chunk_id)),
         # Raises for a connection out of scope, so that such a chunk ends the request and is not shown.
-        source=source(scope.inclusion(chunk.connection_id).connection),
+        source=source(outcome.state.scope.inclusion(chunk.connection_id).connection),
         source_type=chunk.source_type,
         pages=pages(chunk.page_start, chunk.page_end),
         rows=rows(chunk.row_start, chunk.row_end, chunk.source_type),
@@ -91,6 +91,10 @@ def hit_out(rank: int, hit: Hit, scope: AccessScope, absolute: Absolute, *, with
     )
     if with_ledger:
         out.explain = ledger(hit)
+        if (judged := outcome.state.relevance.get(hit.chunk_id)) is not None:
+            out.explain.relevance = schemas.RelevanceOut(
+                relevance_score=judged.score, answerability=judged.is_answering, key_evidence=judged.evidence
+            )
     return out
 
 

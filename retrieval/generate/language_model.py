@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -54,13 +54,16 @@ class ModelClient:
         """Whether it failed several times in a row."""
         return self._breaker.is_open
 
-    async def stream(self, messages: Sequence[Message]) -> AsyncGenerator[Piece, None]:
+    async def stream(
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
+    ) -> AsyncGenerator[Piece, None]:
         """Yield the answer to messages piece by piece, and at last what the service says that it used.
 
+        `response_format` says how it is to be written; a service that does not know that is asked without it.
         Raises AnswerUnavailableError, AnswerRefusedError or AnswerGarbageError; none of them repeats what was sent or
         received. Closing it ends the request.
         """
-        async with aclosing(_LOOP.stream(lambda: self._guarded(messages))) as pieces:
+        async with aclosing(_LOOP.stream(lambda: self._guarded(messages, response_format))) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -78,12 +81,14 @@ class ModelClient:
             await self._client.close()
             self._client = None
 
-    async def _guarded(self, messages: Sequence[Message]) -> AsyncGenerator[Piece, None]:
+    async def _guarded(
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None
+    ) -> AsyncGenerator[Piece, None]:
         started = perf_counter()
         self._at_work += 1
         try:
             with self._breaker.guarding(excused=_EXCUSED):
-                async with aclosing(self._limited(messages)) as pieces:
+                async with aclosing(self._limited(messages, response_format)) as pieces:
                     async for piece in pieces:
                         yield piece
         except AnswerError as error:
@@ -99,7 +104,9 @@ class ModelClient:
             if self._is_retired:
                 await self._retire()
 
-    async def _limited(self, messages: Sequence[Message]) -> AsyncGenerator[Piece, None]:
+    async def _limited(
+        self, messages: Sequence[Message], response_format: Mapping[str, Any] | None
+    ) -> AsyncGenerator[Piece, None]:
         """Yield the pieces within the time that the model has; every error is an AnswerError."""
         service, loop = self.service, asyncio.get_running_loop()
         try:
@@ -107,7 +114,7 @@ class ModelClient:
                 limit = Patience(loop.time() + service.timeout_seconds, silence, service.silence_seconds)
                 token = patience.set(limit)
                 async with AsyncExitStack() as open_stream:
-                    chunks = await self._opened(messages, open_stream)
+                    chunks = await self._opened(messages, response_format, open_stream)
                     patience.reset(token)
                     async for piece in self._pieces(chunks):
                         silence.reschedule(loop.time() + service.silence_seconds)
@@ -116,14 +123,21 @@ class ModelClient:
             # Without its cause, whose message may repeat what was received.
             raise answer_error(service.name, error) from None
 
-    async def _opened(self, messages: Sequence[Message], open_stream: AsyncExitStack) -> AsyncIterator[object]:
+    async def _opened(
+        self,
+        messages: Sequence[Message],
+        response_format: Mapping[str, Any] | None,
+        open_stream: AsyncExitStack,
+    ) -> AsyncIterator[object]:
         """Return the chunks of an answer that has begun, asked for in words that the service takes."""
         dialect = self._dialect
         while True:
             try:
-                chunks: Any = await self._sdk.chat.completions.create(**dialect.request(self.service, messages))
+                chunks: Any = await self._sdk.chat.completions.create(
+                    **dialect.request(self.service, messages, response_format)
+                )
             except _COMPLAINTS as error:
-                simpler = dialect.without(str(error.body))
+                simpler = dialect.without(str(error.body), is_formatted=response_format is not None)
                 if simpler is None:
                     raise
                 dialect = simpler

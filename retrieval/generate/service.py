@@ -1,6 +1,6 @@
 """A language model behind HTTP: where it is, how it is asked, and what it refuses to be asked with. No Django."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -43,9 +43,12 @@ class Dialect:
     asks_usage: bool = True
     tokens_field: str = "max_tokens"
     sets_temperature: bool = True
+    takes_format: bool = True
 
-    def request(self, service: ModelService, messages: Sequence[Message]) -> dict[str, Any]:
-        """Return the body of a streamed chat completion."""
+    def request(
+        self, service: ModelService, messages: Sequence[Message], response_format: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Return the body of a streamed chat completion; the format is left out where the service takes none."""
         body: dict[str, Any] = {
             "model": service.model,
             "messages": [dict(message) for message in messages],
@@ -56,16 +59,23 @@ class Dialect:
             body["temperature"] = service.temperature
         if self.asks_usage:
             body["stream_options"] = {"include_usage": True}
+        if response_format is not None and self.takes_format:
+            body["response_format"] = dict(response_format)
         return body
 
-    def without(self, complaint: str) -> "Dialect | None":
+    def without(self, complaint: str, *, is_formatted: bool = False) -> "Dialect | None":
         """Return a dialect for a service that refused this one with a complaint; None where nothing is left to try.
 
-        What the complaint names goes first; one that names nothing costs the usage.
+        What the complaint names goes first; one that names nothing costs the format, if there was one, then the usage.
         """
         named = complaint.lower()
+        has_format = is_formatted and self.takes_format
+        if has_format and ("response_format" in named or "schema" in named):
+            return replace(self, takes_format=False)
         if self.sets_temperature and "temperature" in named:
             return replace(self, sets_temperature=False)
         if self.tokens_field == "max_tokens" and "max_tokens" in named:
             return replace(self, tokens_field="max_completion_tokens")
+        if has_format:
+            return replace(self, takes_format=False)
         return replace(self, asks_usage=False) if self.asks_usage else None

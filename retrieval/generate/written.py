@@ -1,22 +1,31 @@
 """A short text by a language model, within limits, its use noted."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from time import perf_counter
+from typing import Any
 
 from retrieval.generate.model_provider import ModelProvider
 from retrieval.generate.types import Message, TokenUsage
 
 
-async def written(provider: ModelProvider, messages: Sequence[Message], *, seconds: float, longest: int) -> str:
+async def written(
+    provider: ModelProvider,
+    messages: Sequence[Message],
+    *,
+    seconds: float,
+    longest: int,
+    response_format: Mapping[str, Any] | None = None,
+) -> str:
     """Return what the model writes, at most a little more than `longest` characters, and note what it used.
 
-    Raises TimeoutError after so many seconds, and AnswerError.
+    `response_format` asks a service that knows it to write in a form. Raises TimeoutError after so many seconds, and
+    AnswerError.
     """
     started, text, usage = perf_counter(), "", None
     try:
-        async with asyncio.timeout(seconds), aclosing(provider.client.stream(messages)) as pieces:
+        async with asyncio.timeout(seconds), aclosing(provider.client.stream(messages, response_format)) as pieces:
             async for piece in pieces:
                 text, usage = text + piece.text, piece.usage or usage
                 if len(text) > longest:

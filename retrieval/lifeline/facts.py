@@ -38,6 +38,13 @@ def _scored(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of se
     return f"{hit.score_type} {hit.score:.3f}"
 
 
+def _judged(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of several
+    if hit.score_type is ScoreType.RUBRIC:
+        answers = "answers the question" if hit.signals["answers"] else "does not answer it by itself"
+        return f"{hit.score:.0f} by the rubric, {answers}"
+    return f"not judged, {hit.score_type} {hit.score:.3f}"
+
+
 def _floored(hit: Hit, config: PresetConfig) -> str:
     floor = config.least_score(hit.score_type)
     return f"{hit.score_type} {hit.score:.3f}, " + (f"floor {floor:.3f}" if floor > float("-inf") else "no floor")
@@ -51,5 +58,6 @@ _SAID: Final[Mapping[str, _Says]] = {
     "blend": _scored,
     "signals": _scored,
     "rerank": _scored,
+    "judge_relevance": _judged,
     "floor": _floored,
 }

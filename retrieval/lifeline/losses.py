@@ -11,7 +11,9 @@ from retrieval.lifeline.remedies import at_least, at_most, policy_at_least, poli
 from retrieval.types import ChunkId, Drop, DropReason, Hit, Ranking, SearchState, Span
 
 #: The tunable that sets a window, by the stage that has it.
-_WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool"}
+_WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool", "judge_relevance": "relevance.top"}
+#: The tunable that says how many hits are packed, where that is not `pack.most_passages`.
+_MOST_PACKED: Final[Mapping[str, str]] = {"pack_context": "relevance.top"}
 _HUNDREDTHS: Final = 100
 _THOUSANDTHS: Final = 1000
 
@@ -62,7 +64,8 @@ def _rerank_cut(loss: Loss) -> tuple[str, str]:
         return loss.drop.detail, f"Asking for {rank:,} hits would have kept it."
     if loss.span.stage == "protect":
         return loss.drop.detail, policy_at_least(loss.state, "keep", rank, "would have kept it")
-    return loss.drop.detail, at_least(loss.config, "rerank.candidates", rank, "would have let it in")
+    name = _WINDOWS.get(loss.span.stage, "rerank.candidates")
+    return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in")
 
 
 def _quality(loss: Loss) -> tuple[str, str]:
@@ -108,7 +111,11 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
 def _budget(loss: Loss) -> tuple[str, str]:
     if "most" in loss.drop.numbers:
         rank = loss.drop.numbers["rank"]
-        return loss.drop.detail, at_least(loss.config, "pack.most_passages", rank, "would have had a place for it")
+        name = _MOST_PACKED.get(loss.span.stage, "pack.most_passages")
+        return loss.drop.detail, at_least(loss.config, name, rank, "would have had a place for it")
+    if "needed" in loss.drop.numbers:
+        needed = int(loss.drop.numbers["needed"])
+        return loss.drop.detail, at_least(loss.config, loss.config.budget[0], needed, "would have had room for it")
     numbers = {name: int(value) for name, value in loss.drop.numbers.items()}
     needed = room_needed(_tokens_before(loss), numbers["tokens"], budget=numbers["budget"])
     fact = f"would need {numbers['tokens']:,} tokens, {numbers['left']:,} of {numbers['budget']:,} were left"

@@ -19,8 +19,11 @@ from retrieval.stages.freshness import Freshness
 from retrieval.stages.fulltext import Fulltext
 from retrieval.stages.fuse import Fuse
 from retrieval.stages.fuse_weighted import FuseWeighted
+from retrieval.stages.judge_relevance import JudgeRelevance
 from retrieval.stages.near_duplicates import NearDuplicates
+from retrieval.stages.neighbours import Neighbours
 from retrieval.stages.pack import Pack
+from retrieval.stages.pack_context import PackContext
 from retrieval.stages.prefer_sources import PreferSources
 from retrieval.stages.protect import Protect
 from retrieval.stages.quality import Quality
@@ -61,8 +64,11 @@ __all__ = [
     "Fuse",
     "FuseWeighted",
     "JudgeAnswerability",
+    "JudgeRelevance",
     "NearDuplicates",
+    "Neighbours",
     "Pack",
+    "PackContext",
     "PreferSources",
     "Protect",
     "Quality",

@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from hypothesis import settings
@@ -54,6 +54,57 @@ def test_slots_are_given_back_after_a_failure():
     with pytest.raises(ValueError, match="broken"), admission.query(budget_seconds=1.0):
         raise ValueError("broken")
     assert refused(admission, budget_seconds=0.0) is None
+
+
+def test_while_a_service_is_asked_slot_and_turn_are_anothers():
+    admission = Admission(turns=1)
+    with admission.query(budget_seconds=1.0):
+        with admission.left(wait_seconds=1.0):
+            assert admission.load().held == 0
+            with admission.query(budget_seconds=0.0):
+                assert (admission.load().held, admission.wanted) == (1, 2)
+        assert admission.load().held == 1
+        assert refused(admission, budget_seconds=0.0) == Refusal.BUDGET_OVER
+    assert (admission.load().held, admission.wanted) == (0, 0)
+
+
+def test_a_search_that_cannot_have_its_turn_again_goes_on_without():
+    admission = Admission(turns=1)
+    with ExitStack() as others:
+        with admission.query(budget_seconds=1.0):
+            with admission.left(wait_seconds=0.01):
+                others.enter_context(ran_elsewhere(admission))
+            # The other one's slot and turn; of its own it has a slot again.
+            assert admission.load().held == 2
+        assert admission.load().held == 1
+    assert admission.load().held == 0
+
+
+def test_outside_a_search_nothing_is_given_back():
+    admission = Admission(turns=1)
+    with ran_elsewhere(admission), admission.left(wait_seconds=0.01):
+        assert admission.load().held == 1
+    assert admission.load().held == 0
+
+
+@contextmanager
+def ran_elsewhere(admission):
+    """Hold a search's slot and turn on another thread."""
+    begun, ends = threading.Event(), threading.Event()
+
+    def work():
+        with admission.query(budget_seconds=1.0):
+            begun.set()
+            ends.wait(10)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(10)
+    try:
+        yield
+    finally:
+        ends.set()
+        thread.join()
 
 
 @pytest.mark.parametrize(

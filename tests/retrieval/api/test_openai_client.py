@@ -31,7 +31,7 @@ def question(text):
 
 def test_it_lists_models(connect, world):
     client = connect(world.key("bob"))
-    assert [model.id for model in client.models.list()] == ["corecube", "helix"]
+    assert [model.id for model in client.models.list()] == ["corecube", "helix", "contextpack"]
     assert client.models.retrieve("corecube").owned_by == "corecube"
 
 

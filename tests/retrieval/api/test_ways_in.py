@@ -38,6 +38,7 @@ READS = {
         "overrides": {"cascade.first_wait_seconds": 0},
     },
     "GET /api/v1/section-sets": "",
+    "POST /api/v1/context-pack": {"query": QUERY, "top_k": 100},
     "GET /api/v1/searches/{search_id}": "",
     "GET /api/v1/lifeline": f"?q={QUERY}&document=HIDDEN",
     "GET /api/v1/documents/{document_id}": "",
@@ -264,6 +265,7 @@ def test_every_api_is_walked():
     "operation",
     [
         "POST /api/v1/search",
+        "POST /api/v1/context-pack",
         "POST /v1/chat/completions",
         "POST /api/v1/recall",
         "POST /api/dify/retrieval",

@@ -1,0 +1,80 @@
+"""Making a context pack of a finished search. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from retrieval.contextpack.citations import citation
+from retrieval.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
+from retrieval.contextpack.packing import counted, items
+from retrieval.contextpack.types import PRIMARY, Relation
+from retrieval.types import Passage, Ranking, ScoreType, SearchState
+
+_JUDGING = "judge_relevance"
+
+
+def context_pack_of(state: SearchState, *, top: int) -> ContextPack:
+    """Return the pack of a finished search; `top` is how many primary hits its preset packs at the most."""
+    selected = tuple(map(_selected, state.passages))
+    hits = state.hits if state.access_checked else ()
+    return ContextPack(
+        query=state.query.text,
+        selected_chunks=selected,
+        citations=tuple(it.citation for it in selected),
+        trace=PackTrace(
+            candidates=tuple(_candidates(_before_judging(state))),
+            rerank_results=tuple(_results(hits, state)),
+            final_token_count=sum(it.token_count for it in selected),
+            expansion=_expansion(hits[: min(top, state.top_k)], state),
+        ),
+        context_pack=context_text(state.passages),
+    )
+
+
+def context_text(passages: tuple[Passage, ...]) -> str:
+    """Return the passages as a reader gets them: each under its header, a blank line between two."""
+    return "\n\n".join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
+
+
+def _selected(passage: Passage) -> SelectedChunk:
+    return SelectedChunk(
+        number=passage.number,
+        chunk_id=passage.hit.chunk_id,
+        role=passage.role,
+        facts=passage.hit.chunk,
+        token_count=passage.token_count,
+        score=passage.hit.score if passage.role == PRIMARY else None,
+        citation=citation(passage.hit.chunk),
+    )
+
+
+def _before_judging(state: SearchState) -> Ranking:
+    """Return the ranking that the judging stage was given; none where the time was up before it."""
+    stages = [span.stage for span in state.trace]
+    place = stages.index(_JUDGING) if _JUDGING in stages else 0
+    return state.trace[place - 1].left if place and state.access_checked else ()
+
+
+def _candidates(ranking: Ranking) -> Iterator[CandidateTrace]:
+    for rank, hit in enumerate(ranking, start=1):
+        yield CandidateTrace(chunk_id=hit.chunk_id, rank=rank, score=hit.score, ranks=hit.ranks)
+
+
+def _results(hits: Ranking, state: SearchState) -> Iterator[RerankResult]:
+    for hit in hits:
+        judged = state.relevance.get(hit.chunk_id)
+        if judged is not None:
+            yield RerankResult(
+                chunk_id=hit.chunk_id,
+                relevance_score=judged.score,
+                answerability=judged.is_answering,
+                key_evidence=judged.evidence,
+                is_judged=True,
+            )
+        elif hit.score_type is ScoreType.MAPPED:
+            yield RerankResult(chunk_id=hit.chunk_id, relevance_score=hit.score)
+
+
+def _expansion(primaries: Ranking, state: SearchState) -> Mapping[str, Mapping[str, int]]:
+    """Return how many chunks each role had, each counted once for its strongest, and how many of them were packed."""
+    found = counted(items(primaries, state.neighbours))
+    packed = {role: sum(passage.role == role for passage in state.passages) for role in (PRIMARY, *Relation)}
+    return {str(role): {"found": found[role], "packed": packed[role]} for role in (PRIMARY, *Relation)}

@@ -1,0 +1,40 @@
+"""Citation lines: where in which document a chunk stands. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from retrieval.rows import row_unit
+from retrieval.types import ChunkFacts
+
+_SEPARATOR: Final = " | "
+_NOTHING: Final = "n/a"
+#: What a span is called, by what its source type counts.
+_SPANS: Final = {"row": "Rows", "record": "Items", "line": "Lines"}
+
+
+def citation(chunk: ChunkFacts) -> str:
+    """Return "Doc: Travel policy | Page: 3-4 | Section: Rail > Seats | Rows: 12-40".
+
+    Document, page and section always stand there, as "n/a" where there is none; rows, items or lines only where the
+    source counts them.
+    """
+    return _SEPARATOR.join(f"{name}: {value}" for name, value in _parts(chunk))
+
+
+def _parts(chunk: ChunkFacts) -> Iterator[tuple[str, str]]:
+    yield "Doc", _plain(chunk.title) or _NOTHING
+    yield "Page", _span(chunk.page_start, chunk.page_end) or _NOTHING
+    yield "Section", " > ".join(map(_plain, chunk.heading_path)) or _NOTHING
+    if rows := _span(chunk.row_start, chunk.row_end):
+        yield _SPANS[row_unit(chunk.source_type)], rows
+
+
+def _span(first: int | None, last: int | None) -> str:
+    if first is None:
+        return ""
+    return f"{first}" if last in {None, first} else f"{first}-{last}"
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line and without what parts the fields, so that no title poses as one."""
+    return " ".join(text.replace("|", "/").split())

@@ -1,0 +1,82 @@
+"""Retrieving a context pack, as the API and programs in Python do it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from corecube.access import Principal, ScopeRequest
+from retrieval.configuration import configuration_of
+from retrieval.contextpack.building import context_pack_of
+from retrieval.contextpack.pack import ContextPack
+from retrieval.contextpack_config import ContextPackConfig
+from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.presets import preset_named
+from retrieval.sanitise import storable
+from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.tunables import diff
+
+PRESET: Final = "contextpack"
+#: What a filter may be called beside the names of the facts.
+_OTHER_NAMES: Final = {"doc_id": "document_id"}
+
+#: By the name of a fact, such as `document_id`, `title` or `connection`, or of the source's own metadata: the value
+#: that a document must have, or the values of which it must have one.
+Filters = Mapping[str, str | Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A pack, and the search that it was made of."""
+
+    pack: ContextPack
+    outcome: SearchOutcome
+
+
+def retrieve(
+    query: str,
+    filters: Filters | None = None,
+    config: ContextPackConfig | None = None,
+    *,
+    principal: Principal,
+    narrowing: ScopeRequest | None = None,
+) -> ContextPack:
+    """Return the context pack for a query, of what `principal` may see and the filters leave of it.
+
+    What `config` changes of the shipped defaults holds for this request; what costs time it can only lower. Raises what
+    `search` raises.
+    """
+    changes = diff(ContextPackConfig(), config) if config else ()
+    request = SearchRequest(
+        text=query,
+        narrowing=narrowing or ScopeRequest(),
+        conditions=conditions_of(filters or {}),
+        overrides={change.name: change.after for change in changes},
+    )
+    return retrieved(request, principal=principal).pack
+
+
+def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None = None) -> Retrieved:
+    """Return the pack for a request, whatever preset it names; without `top_k` of as many hits as the preset packs."""
+    most = _most_packed(request, principal)
+    outcome = search(replace(request, preset=PRESET, top_k=top_k or most), principal=principal)
+    return Retrieved(context_pack_of(outcome.state, top=most), outcome)
+
+
+def conditions_of(filters: Filters) -> Conditions | None:
+    """Return filters as conditions of which a document has to pass all; None for no filter."""
+    each = tuple(_condition(_OTHER_NAMES.get(name, name), value) for name, value in filters.items())
+    return Conditions(each) if each else None
+
+
+def _condition(name: str, value: str | Sequence[str]) -> Condition:
+    if isinstance(value, str):
+        return Condition((storable(name),), "is", value)
+    return Condition((storable(name),), "in", tuple(value))
+
+
+def _most_packed(request: SearchRequest, principal: Principal) -> int:
+    """Return how many hits the preset packs at the most, as it would run for a request."""
+    # Whoever may not search with a draft is refused by the search, and not told here whether there is one.
+    draft = request.draft and (principal.actor or principal).is_admin
+    found = configuration_of(preset_named(PRESET), overrides=request.overrides, draft=draft).config
+    return found.relevance.top if isinstance(found, ContextPackConfig) else request.top_k

@@ -1,0 +1,50 @@
+"""Reading what stands around some hits, in scope, in one statement."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from corecube.scope import AccessScope
+from retrieval.contextpack.types import Neighbour, Relation
+from retrieval.contextpack_config import NeighboursConfig
+from retrieval.index.reading import read
+from retrieval.index.statements import statement
+from retrieval.types import ChunkFacts, ChunkId, Hit, Ranking, ScoreType
+
+NEIGHBOURS: Final = statement("neighbours")
+_FACTS: Final = (
+    *("connection_id", "title", "uri", "source_type", "text", "token_count", "content_hash"),
+    *("page_start", "page_end", "row_start", "row_end", "synced_at", "modified_at", "quality"),
+)
+
+
+def neighbours_of(
+    hits: Ranking, *, config: NeighboursConfig, scope: AccessScope, least_quality: float, timeout_seconds: float
+) -> tuple[Neighbour, ...]:
+    """Return what stands around the hits: those of the first hit first, each relation in the document's order.
+
+    A chunk may be there several times, for several hits and as several relations. It has facts, and neither a score nor
+    signals. Boilerplate is left out. Raises SearchTimeoutError.
+    """
+    parameters = neighbour_parameters(hits, config, scope, least_quality)
+    return tuple(map(_neighbour, read(NEIGHBOURS, parameters, timeout_seconds=timeout_seconds)))
+
+
+def neighbour_parameters(
+    hits: Ranking, config: NeighboursConfig, scope: AccessScope, least_quality: float
+) -> dict[str, Any]:
+    """Return the statement's parameters."""
+    return {
+        "documents": [hit.chunk_id.document_id for hit in hits],
+        "ordinals": [hit.chunk_id.ordinal for hit in hits],
+        "parents": bool(config.parents),
+        "same_page": config.same_page,
+        "cross_page": config.cross_page,
+        "least_quality": least_quality,
+        "scope": scope.connection_ids,
+    }
+
+
+def _neighbour(row: Mapping[str, Any]) -> Neighbour:
+    facts = ChunkFacts(**{name: row[name] for name in _FACTS}, heading_path=tuple(row["heading_path"]))
+    hit = Hit(ChunkId(row["document_id"], row["ordinal"]), 0.0, ScoreType.RUBRIC, facts=facts)
+    return Neighbour(hit, Relation(row["relation"]), ChunkId(row["document_id"], row["hit"]))

@@ -1,0 +1,53 @@
+"""Reading what stands around the hits that are packed."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.contextpack.types import Relation
+from retrieval.contextpack_config import NeighboursConfig
+from retrieval.errors import SearchTimeoutError
+from retrieval.index.neighbours import neighbours_of
+from retrieval.types import Note, SearchState
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Read the rest of the primary hits' sections, the chunks beside them and those of the next pages, in scope."""
+
+    config: NeighboursConfig
+    #: Primary hits at the most.
+    top: int
+    #: Chunks of a lower quality are boilerplate.
+    least_quality: float
+
+    name: ClassVar[str] = "neighbours"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
+    optional: ClassVar[bool] = True
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the neighbours; without any, and with a note, when the time was up."""
+        primaries = state.hits[: min(self.top, state.top_k)]
+        if not primaries:
+            return state
+        try:
+            found = neighbours_of(
+                primaries,
+                config=self.config,
+                scope=state.scope,
+                least_quality=self.least_quality,
+                timeout_seconds=state.deadline.leg_seconds,
+            )
+        except SearchTimeoutError:
+            note = Note("neighbours_timeout", "No time was left to read what stands around the hits.", degraded=True)
+            return replace(state, notes=(*state.notes, note))
+        # The scope is part of the statement; as for hits, it is looked at once more.
+        allowed = tuple(it for it in found if state.scope.allows(it.hit.chunk.connection_id))
+        counts = {
+            relation: len({it.hit.chunk_id for it in allowed if it.relation is relation}) for relation in Relation
+        }
+        told = (
+            f"{counts[Relation.PARENT]} chunks of their sections, {counts[Relation.SIBLING]} beside them and "
+            f"{counts[Relation.CROSS_PAGE]} across pages stand around {len(primaries)} hits."
+        )
+        return replace(state, neighbours=allowed, notes=(*state.notes, Note("neighbours", told)))

@@ -1,0 +1,70 @@
+"""Scores on the rubric's scale: judged ones, and others that are brought onto it and say so."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from retrieval.config import BlendConfig
+from retrieval.contextpack.judge import judged_ranking, mapped_ranking, on_rubric_scale
+from retrieval.contextpack.kept import KeptRelevance
+from retrieval.contextpack.types import Relevance
+from retrieval.types import ScoreType
+from tests.retrieval.conftest import chunk_id, hit
+
+BLEND = BlendConfig()
+
+
+def test_the_rubric_orders_and_the_blend_decides_among_equals():
+    hits = (hit(1, 0.9), hit(2, 0.8), hit(3, 0.7), hit(4, 0.6))
+    judged = {
+        chunk_id(1): Relevance(70, is_answering=False),
+        chunk_id(2): Relevance(100, is_answering=True, evidence="because"),
+        chunk_id(4): Relevance(70, is_answering=False),
+    }
+    found = judged_ranking(hits, judged)
+    assert [(it.chunk_id, it.score, it.score_type) for it in found] == [
+        (chunk_id(2), 100, ScoreType.RUBRIC),
+        (chunk_id(1), 70, ScoreType.RUBRIC),
+        (chunk_id(4), 70, ScoreType.RUBRIC),
+        # The model left it out: it keeps the blend's score, behind all others.
+        (chunk_id(3), 0.7, ScoreType.BLEND),
+    ]
+    assert found[0].signals == {"blend": 0.8, "rubric": 100, "answers": 1.0}
+    assert found[0].contributions == {"rubric": 100}
+
+
+@pytest.mark.parametrize(
+    ("score_type", "score", "mapped"),
+    [
+        (ScoreType.BLEND, 0.5, 50.0),
+        (ScoreType.BLEND, 1.2, 100.0),
+        (ScoreType.LOGIT, 0.0, 50.0),
+        (ScoreType.LOGIT, 2.0, 100 / (1 + math.exp(-2))),
+        (ScoreType.RELEVANCE, 0.25, 25.0),
+        (ScoreType.RELEVANCE, -0.4, 0.0),
+        (ScoreType.MAXSIM, 0.75, 50.0),
+    ],
+)
+def test_another_score_is_brought_onto_the_scale(score_type, score, mapped):
+    one = replace(hit(1, score), score_type=score_type)
+    assert on_rubric_scale(one, 1.0) == pytest.approx(mapped)
+    (found,) = mapped_ranking((one,), BLEND)
+    assert (found.score_type, found.signals["mapped"]) == (ScoreType.MAPPED, pytest.approx(mapped))
+    assert sum(found.contributions.values()) == found.score
+    assert "rubric" not in found.signals
+
+
+def test_a_reranked_hit_keeps_the_blends_own_score():
+    reranked = replace(hit(1, 2.0, blend=0.4, rerank=2.0), score_type=ScoreType.LOGIT)
+    (found,) = mapped_ranking((reranked,), BLEND)
+    assert (found.signals["blend"], found.signals["rerank"]) == (0.4, 2.0)
+
+
+def test_the_judgments_used_latest_are_kept():
+    kept = KeptRelevance(2)
+    for key in "abc":
+        kept.keep(key, {chunk_id(1): Relevance(40, is_answering=False)})
+        kept.get("a")
+    assert [kept.get(key) is not None for key in "abc"] == [True, False, True]
+    assert len(kept) == 2

@@ -1,0 +1,341 @@
+"""A language model that judges candidates, behind real HTTP: whatever it does, the search goes on."""
+
+import json
+import re
+
+import pytest
+
+from corecube.access import ScopeRequest
+from retrieval.generate.relevance import kept_relevance
+from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, SearchRecord, Usage
+from retrieval.services import SearchRequest, search
+from retrieval.types import ScoreType
+from tests.fake_llm import FakeLLM, Fault
+from tests.obedient_model import fence_of, read
+
+ASKED = "How long does draining the queue take?"
+ANSWERING = "four minutes"
+#: What a service can do wrong that has an end.
+FAILING = [
+    *(Fault.ERROR, Fault.OVERLOADED, Fault.RATE_LIMITED, Fault.UNAUTHORIZED, Fault.NO_MODEL, Fault.BAD_REQUEST),
+    *(Fault.CUT, Fault.CUT_QUIETLY, Fault.ERROR_EVENT, Fault.NOT_HTTP, Fault.GARBAGE, Fault.WRONG_SHAPE),
+    *(Fault.WRONG_TYPE, Fault.EMPTY_CHOICES, Fault.SILENT, Fault.REASONS_ONLY, Fault.FILTERED, Fault.REDIRECT),
+    Fault.HANGS_UP,
+]
+
+
+def result(number, text):
+    found = ANSWERING in text
+    return {
+        "id": number,
+        "relevance_score": 100 if found else 40,
+        "answerability": found,
+        "key_evidence": ANSWERING if found else "",
+    }
+
+
+def candidates(body):
+    """Return the numbered candidates that a request shows."""
+    return read(body["messages"][1]["content"], fence_of(body["messages"]))[1]
+
+
+def judging(body):
+    """Judge as the rubric says: what names the four minutes answers."""
+    return json.dumps({"results": [result(number, text) for number, text in candidates(body)]})
+
+
+@pytest.fixture
+def fake():
+    kept_relevance.cache_clear()
+    with FakeLLM() as running:
+        running.says(judging)
+        yield running
+
+
+def stored(slug, fake, **more):
+    settings = {"max_retries": 0, "timeout_seconds": 5, "silence_seconds": 2, **more}
+    return LanguageModel.objects.create(slug=slug, name=slug.title(), base_url=fake.url, model="fake-small", **settings)
+
+
+@pytest.fixture
+def model(world, fake):
+    return stored("m", fake, is_default=True)
+
+
+def find(world, name="bob", text=ASKED, overrides=None, **more):
+    request = SearchRequest(text=text, preset="contextpack", overrides=overrides or {}, **more)
+    return search(request, principal=world.principal(name))
+
+
+def notes(outcome):
+    return {note.code: note.text for span in outcome.trace for note in span.notes}
+
+
+class TestJudging:
+    @pytest.mark.usefixtures("model")
+    def test_what_answers_comes_first_with_its_evidence(self, world):
+        outcome = find(world)
+        assert ANSWERING in outcome.hits[0].chunk.text
+        assert [hit.score for hit in outcome.hits] == [100, *[40] * (len(outcome.hits) - 1)]
+        assert {hit.score_type for hit in outcome.hits} == {ScoreType.RUBRIC}
+        assert outcome.hits[0].signals["answers"] == 1
+        best = outcome.state.relevance[outcome.hits[0].chunk_id]
+        assert (best.is_answering, best.evidence) == (True, ANSWERING)
+        assert outcome.state.degraded == ()
+        assert notes(outcome)["relevance_judged"].startswith("m judged ")
+
+    @pytest.mark.usefixtures("model")
+    def test_the_api_tells_it_where_it_explains(self, world, client):
+        headers = {"Authorization": f"Bearer {world.key('bob')}"}
+        body = {"query": ASKED, "preset": "contextpack", "explain": True}
+        told = client.post("/api/v1/search", body, content_type="application/json", headers=headers).json()
+        assert told["hits"][0]["explain"]["relevance"] == {
+            "relevance_score": 100,
+            "answerability": True,
+            "key_evidence": ANSWERING,
+        }
+        body = {"query": ASKED}
+        pack = client.post("/api/v1/context-pack", body, content_type="application/json", headers=headers).json()
+        best = pack["trace"]["rerank_results"][0]
+        assert (best["relevance_score"], best["answerability"], best["judged"]) == (100, True, True)
+        assert best["key_evidence"] == ANSWERING
+
+    @pytest.mark.usefixtures("model")
+    def test_evidence_is_neither_stored_nor_logged(self, world, caplog):
+        caplog.set_level("DEBUG")
+        find(world)
+        assert ANSWERING not in json.dumps(SearchRecord.objects.get().trace)
+        assert ANSWERING not in caplog.text
+
+    @pytest.mark.usefixtures("model")
+    def test_candidates_are_shown_as_data_and_cut(self, world, fake):
+        Chunk.objects.filter(text__contains=ANSWERING).update(text=f"{ANSWERING} " + "x" * 5000)
+        find(world, overrides={"relevance.characters": 100})
+        (told,) = [text for _, text in candidates(fake.requests[0]) if ANSWERING in text]
+        assert len(told.splitlines()[-1]) == 100
+
+    @pytest.mark.usefixtures("model")
+    def test_the_answer_is_asked_for_by_the_schema(self, world, fake):
+        find(world)
+        assert fake.requests[0]["response_format"]["json_schema"]["strict"] is True
+        kept_relevance.cache_clear()
+        find(world, overrides={"relevance.strict_json": 0})
+        assert "response_format" not in fake.requests[-1]
+
+    @pytest.mark.usefixtures("model")
+    def test_no_more_candidates_are_judged_than_are_to_be(self, world, fake):
+        outcome = find(world, overrides={"relevance.candidates": 1})
+        assert [number for number, _ in candidates(fake.requests[0])] == [1]
+        assert [hit.score_type for hit in outcome.hits][1:] == [ScoreType.BLEND] * (len(outcome.hits) - 1)
+
+    def test_long_prompts_are_shared_out_and_asked_side_by_side(self, world, fake):
+        # 96 tokens of answer hold one result: (96 - 16) / 80.
+        stored("m", fake, is_default=True, max_answer_tokens=96)
+        outcome = find(world)
+        assert len(fake.requests) == len(outcome.hits) > 1
+        assert all(len(candidates(body)) == 1 for body in fake.requests)
+        assert [hit.score for hit in outcome.hits][:2] == [100, 40]
+
+    @pytest.mark.usefixtures("model")
+    def test_what_it_took_is_noted(self, world):
+        find(world)
+        assert Usage.objects.get().user_id == world.bob.pk
+
+
+class TestFaults:
+    def first(self, fake, *answers):
+        """Give these answers to the first requests, then judge."""
+        left = list(answers)
+        fake.says(lambda body: left.pop(0) if left else judging(body))
+
+    @pytest.mark.usefixtures("model")
+    @pytest.mark.parametrize("broken", ["", "I am sorry, I cannot do that.", '{"results": [', "[]", '{"results": 7}'])
+    def test_malformed_json_is_asked_for_again(self, world, fake, broken):
+        self.first(fake, broken or " ")
+        outcome = find(world)
+        assert (outcome.hits[0].score, outcome.state.degraded) == (100, ())
+        assert len(fake.requests) == 2
+
+    @pytest.mark.usefixtures("model")
+    def test_what_was_left_out_is_asked_for_alone(self, world, fake):
+        self.first(fake, json.dumps({"results": [result(1, "nothing")]}))
+        outcome = find(world)
+        assert [len(candidates(body)) for body in fake.requests] == [len(outcome.hits), len(outcome.hits) - 1]
+        assert {hit.score_type for hit in outcome.hits} == {ScoreType.RUBRIC}
+
+    @pytest.mark.usefixtures("model")
+    def test_what_is_left_out_to_the_end_stands_behind(self, world, fake):
+        fake.says(json.dumps({"results": [result(1, "nothing")]}))
+        outcome = find(world, overrides={"relevance.attempts": 1})
+        assert [hit.score_type for hit in outcome.hits][:2] == [ScoreType.RUBRIC, ScoreType.BLEND]
+        assert outcome.state.degraded == ("relevance_incomplete",)
+
+    @pytest.mark.usefixtures("model")
+    def test_candidates_that_there_are_not_are_passed_over(self, world, fake):
+        def more(body):
+            results = json.loads(judging(body))["results"]
+            return json.dumps({"results": [*results, result(99, ANSWERING), result(0, ANSWERING)]})
+
+        fake.says(more)
+        outcome = find(world)
+        assert (outcome.hits[0].score, outcome.state.degraded, len(fake.requests)) == (100, (), 1)
+
+    @pytest.mark.usefixtures("model")
+    def test_scores_out_of_range_count_as_left_out(self, world, fake):
+        self.first(fake, json.dumps({"results": [{**result(1, ""), "relevance_score": 1000}]}))
+        outcome = find(world)
+        assert max(hit.score for hit in outcome.hits) == 100
+        assert len(fake.requests) == 2
+
+    @pytest.mark.usefixtures("model")
+    @pytest.mark.parametrize("fault", FAILING)
+    def test_whatever_fails_the_blend_stands_and_says_so(self, world, fake, fault):
+        fake.fault = fault
+        outcome = find(world)
+        assert outcome.hits
+        assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
+        assert [hit.score for hit in outcome.hits] == sorted((hit.score for hit in outcome.hits), reverse=True)
+        assert outcome.state.degraded == ("relevance_failed",)
+        assert "The blend's score is shown on the rubric's scale." in notes(outcome)["relevance_failed"]
+        assert outcome.passages
+
+    @pytest.mark.usefixtures("model")
+    @pytest.mark.parametrize("fault", [Fault.SLOW_FIRST, Fault.SLOW_HEADERS, Fault.SLOW_DRIP, Fault.ENDLESS])
+    def test_one_that_takes_too_long_is_left(self, world, fake, fault):
+        fake.fault, fake.drip_seconds = fault, 5
+        outcome = find(world, overrides={"relevance.timeout_ms": 300})
+        assert outcome.hits
+        assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
+        assert set(outcome.state.degraded) <= {"relevance_timeout", "relevance_failed"}
+        assert outcome.state.degraded
+
+    @pytest.mark.usefixtures("model")
+    @pytest.mark.parametrize("fault", [Fault.ERROR, Fault.OVERLOADED, Fault.CUT, Fault.SILENT])
+    def test_what_passes_is_tried_again(self, world, fake, fault):
+        fake.then(fault)
+        outcome = find(world)
+        assert (outcome.hits[0].score, outcome.state.degraded) == (100, ())
+
+    @pytest.mark.usefixtures("model")
+    def test_a_refusal_is_not_asked_again(self, world, fake):
+        fake.fault = Fault.UNAUTHORIZED
+        find(world)
+        assert len(fake.requests) == 1
+
+    @pytest.mark.usefixtures("model")
+    def test_a_service_that_knows_no_schema_is_asked_without(self, world, fake):
+        fake.refused_format = True
+        outcome = find(world)
+        assert (outcome.hits[0].score, outcome.state.degraded) == (100, ())
+        assert ["response_format" in body for body in fake.requests] == [True, False]
+        kept_relevance.cache_clear()
+        find(world)
+        assert "response_format" not in fake.requests[-1]
+
+    def test_the_next_model_is_asked_where_one_fails(self, world, model, fake):
+        with FakeLLM() as second:
+            second.says(judging)
+            LanguageModel.objects.filter(pk=model.pk).update(fallback=stored("second", second))
+            fake.fault = Fault.ERROR
+            outcome = find(world)
+        assert notes(outcome)["relevance_judged"].startswith("second judged")
+        assert outcome.hits[0].score == 100
+
+    @pytest.mark.usefixtures("model")
+    def test_no_time_asks_nobody(self, world, fake):
+        outcome = find(world, overrides={"relevance.reserve_ms": 60_000})
+        assert (outcome.state.degraded, fake.requests) == (("relevance_timeout",), [])
+
+
+class TestKeeping:
+    @pytest.mark.usefixtures("model")
+    def test_the_same_question_over_the_same_chunks_is_judged_once(self, world, fake):
+        first, again = find(world), find(world)
+        assert len(fake.requests) == 1
+        assert [hit.score for hit in again.hits] == [hit.score for hit in first.hits]
+        assert again.state.relevance == first.state.relevance
+        assert "were known from before" in notes(again)["relevance_judged"]
+
+    @pytest.mark.usefixtures("model")
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda world: find(world, text=f"{ASKED} Really?"),
+            lambda world: find(world, "alice", narrowing=ScopeRequest(include=("runbooks",))),
+            lambda world: find(world, overrides={"relevance.characters": 900}),
+            lambda world: LanguageModel.objects.update(model="fake-large") and find(world),
+            lambda world: Chunk.objects.update(content_hash="another") and find(world),
+            lambda world: Document.objects.update(title="Another") and find(world),
+        ],
+    )
+    def test_another_question_asker_model_or_text_is_judged_anew(self, world, fake, change):
+        find(world)
+        change(world)
+        assert len(fake.requests) == 2
+
+    @pytest.mark.usefixtures("model")
+    def test_what_was_judged_in_part_is_not_kept(self, world, fake):
+        fake.says(json.dumps({"results": [result(1, ANSWERING)]}))
+        find(world, overrides={"relevance.attempts": 1})
+        fake.says(judging)
+        assert find(world).state.degraded == ()
+
+
+class TestWhoMayRead:
+    def test_without_a_model_the_blend_is_marked_and_nothing_is_degraded(self, world):
+        outcome = find(world)
+        assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
+        assert "relevance_none" in notes(outcome)
+        assert outcome.state.degraded == ()
+        assert all(0 <= hit.signals["mapped"] <= 100 for hit in outcome.hits)
+
+    @pytest.mark.usefixtures("model")
+    def test_a_bound_compartments_passages_go_to_its_model_alone(self, world, fake):
+        with FakeLLM() as own:
+            own.says(judging)
+            bound = stored("own", own)
+            RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=bound)
+            outcome = find(world, "alice", "What did the rollback in March cost?")
+            assert "48,200" in own.heard()
+        assert fake.requests == []
+        assert notes(outcome)["relevance_judged"].startswith("own judged")
+
+    @pytest.mark.usefixtures("model")
+    @pytest.mark.parametrize("fault", [Fault.NONE, Fault.ERROR])
+    def test_candidates_that_no_single_model_may_read_are_judged_by_none(self, world, fake, fault):
+        fake.fault = fault
+        RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=None)
+        outcome = find(world, "alice", "What did the rollback in March cost?")
+        assert (fake.requests, outcome.state.degraded) == ([], ("relevance_forbidden",))
+        assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
+
+    def test_a_bound_model_that_fails_is_followed_by_none_that_may_not_read(self, world, model, fake):
+        with FakeLLM(fault=Fault.ERROR) as own:
+            bound = stored("own", own, fallback=model)
+            RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=bound)
+            outcome = find(world, "alice", "What did the rollback in March cost?")
+        assert (fake.requests, outcome.state.degraded) == ([], ("relevance_failed",))
+
+    @pytest.mark.usefixtures("model")
+    def test_a_user_whom_no_model_answers_is_judged_for_by_none(self, world, fake):
+        RoutingRule.objects.create(user=world.bob, language_model=None)
+        assert "relevance_none" in notes(find(world))
+        assert fake.requests == []
+
+    @pytest.mark.usefixtures("model")
+    def test_a_question_made_of_earlier_answers_goes_where_all_may_go(self, world, fake):
+        assert find(world, asked="How long?").state.degraded == ()
+        assert len(fake.requests) == 1
+        RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=None)
+        # Bob may not see the ledger, so nothing of it can be in his question; in Alice's it can.
+        only_runbooks = ScopeRequest(include=("runbooks",))
+        assert find(world, asked="How long then?").state.degraded == ()
+        told = find(world, "alice", asked="How long?", narrowing=only_runbooks)
+        assert told.state.degraded == ("relevance_forbidden",)
+        assert find(world, "alice", narrowing=only_runbooks).state.degraded == ()
+
+    @pytest.mark.usefixtures("model")
+    def test_nothing_out_of_scope_is_shown_to_it(self, world, fake):
+        find(world, text="rollback zanzibar tangerine")
+        shown = " ".join(text for body in fake.requests for _, text in candidates(body))
+        assert re.search("zanzibar|tangerine", shown) is None

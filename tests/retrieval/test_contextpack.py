@@ -1,0 +1,287 @@
+"""The preset `contextpack` as a whole: its numbers, its stages, its pack, and what it keeps to itself."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from corecube.errors import InvalidRequestError
+from corecube.models import ApiKey
+from retrieval import runtime
+from retrieval.contextpack.retrieving import retrieve
+from retrieval.contextpack_config import ContextPackConfig, NeighboursConfig, RelevanceConfig
+from retrieval.errors import OverridesError, SearchTimeoutError
+from retrieval.ingest.sync import sync_connection
+from retrieval.models import Chunk, SearchRecord
+from retrieval.reopening import reopened
+from retrieval.services import SearchRequest, search
+from retrieval.types import ScoreType
+
+#: What the description of the original sets, and what it is called here. Its model, gpt-4o, is a row of the language
+#: models here, chosen by the routing rules.
+DEFAULTS = {
+    "neighbor_same_page": ("neighbours.same_page", 1),
+    "neighbor_cross_page": ("neighbours.cross_page", 2),
+    "include_parents": ("neighbours.parents", True),
+    "final_max_tokens": ("context.budget_tokens", 12_000),
+    "min_primary_hits_to_keep": ("context.least_primary", 3),
+    "max_candidates_to_rerank": ("relevance.candidates", 50),
+    "return_top_n": ("relevance.top", 15),
+    "max_text_chars_per_candidate": ("relevance.characters", 1200),
+    "strict_json_output": ("relevance.strict_json", True),
+}
+GUIDE = "\n\n".join(
+    [
+        "# Cold store\n\nThe cold store keeps samples at minus eighty degrees.",
+        *(
+            f"## Step {number}\n\n{'Open the hatch slowly and wait. ' * 40}Step {number} ends."
+            for number in range(1, 6)
+        ),
+    ]
+)
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_the_defaults_are_those_of_the_description(name):
+    ours, value = DEFAULTS[name]
+    assert ContextPackConfig().values()[ours] == value
+
+
+def test_the_pool_holds_as_many_as_are_judged():
+    assert ContextPackConfig().fusion.pool == ContextPackConfig().relevance.candidates == 50
+
+
+@pytest.fixture
+def guide(world):
+    """Add a document of several sections to the runbooks."""
+    (world.root / "runbooks" / "cold-store.md").write_text(GUIDE)
+    sync_connection(world.runbooks)
+    return Chunk.objects.filter(document__title="Cold store").order_by("ordinal")
+
+
+def find(world, name="bob", text="how do we roll back staging?", **more):
+    return search(SearchRequest(text=text, preset="contextpack", **more), principal=world.principal(name))
+
+
+def stages(outcome):
+    return [span.stage for span in outcome.trace if not span.parent]
+
+
+def test_a_question_finds_its_document_and_every_number_adds_up(world):
+    outcome = find(world)
+    assert outcome.hits[0].chunk.title == "Rolling back"
+    assert all(sum(hit.contributions.values()) == pytest.approx(hit.score) for hit in outcome.hits)
+    assert stages(outcome)[-6:] == [
+        *("blend", "dedupe", "judge_relevance", "neighbours", "pack_context"),
+        "answerability",
+    ]
+    assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
+    assert outcome.state.answerability is not None
+    assert outcome.state.degraded == ()
+
+
+def test_passages_are_numbered_without_gaps_and_say_why_they_are_there(world, guide):
+    outcome = find(world, text="cold store hatch", top_k=1)
+    assert guide.count() > 3
+    assert sorted(it.number for it in outcome.passages) == list(range(1, len(outcome.passages) + 1))
+    assert [it.role for it in outcome.passages].count("primary") == 1
+    assert outcome.passages[0].number == 1
+    assert {it.role for it in outcome.passages} <= {"primary", "parent", "sibling"}
+    assert len(outcome.passages) > 1
+    assert all(it.header.startswith(f"### [{it.number}] ") for it in outcome.passages)
+
+
+def test_no_more_hits_are_packed_than_the_cap(world, guide):
+    numbers = {"relevance.top": 2, "neighbours.parents": 0, "neighbours.same_page": 0}
+    outcome = find(world, text="rollback queue hatch", top_k=5, overrides=numbers)
+    assert [it.role for it in outcome.passages] == ["primary"] * 2
+    details = [drop.detail for drop in outcome.state.drops if "most" in drop.numbers]
+    assert details[0] == "rank 3, at most 2 hits are packed"
+
+
+def test_a_small_budget_drops_what_is_around_first(world, guide):
+    whole = find(world, text="cold store hatch", top_k=1)
+    most = sum(it.token_count for it in whole.passages)
+    cut = find(world, text="cold store hatch", top_k=1, overrides={"context.budget_tokens": max(100, most - 1)})
+    packed = next(span for span in cut.trace if span.stage == "pack_context")
+    over = [drop for drop in packed.drops if "needed" in drop.numbers]
+    assert len(over) == len(whole.passages) - len(cut.passages) == 1
+    assert [it.role for it in cut.passages].count("primary") == 1
+    assert re.match(r"(cross-page|sibling|parent) of \d+ tokens, 1 over the budget of", over[0].detail)
+    assert over[0].numbers["needed"] == most
+
+
+def test_a_hit_too_many_that_stands_beside_a_better_one_is_packed_and_not_dropped(world, guide):
+    outcome = find(world, text="cold store hatch", top_k=1)
+    packed = {it.hit.chunk_id for it in outcome.passages}
+    dropped = [drop.chunk_id for drop in outcome.state.drops]
+    assert {hit.chunk_id for hit in outcome.state.hits[1:]} & packed
+    assert packed.isdisjoint(dropped)
+    assert len(set(dropped)) == len(dropped)
+
+
+def test_hits_that_alone_exceed_the_budget_stay_and_a_note_says_so(world, guide):
+    outcome = find(world, text="open the hatch slowly", top_k=3, overrides={"context.budget_tokens": 100})
+    assert [it.role for it in outcome.passages] == ["primary"] * 3
+    assert "pack_over_budget" in outcome.state.degraded
+
+
+def test_what_is_around_can_be_late(world, guide, monkeypatch):
+    def too_late(*_, **__):
+        raise SearchTimeoutError
+
+    monkeypatch.setattr("retrieval.stages.neighbours.neighbours_of", too_late)
+    outcome = find(world, text="cold store hatch", top_k=1)
+    assert [it.role for it in outcome.passages] == ["primary"]
+    assert outcome.state.degraded == ("neighbours_timeout",)
+
+
+class Reranker:
+    name = "local"
+    score_type = ScoreType.LOGIT
+    blend_weight = None
+    problem = ""
+
+    def score(self, query, texts, *, timeout_seconds):  # noqa: ARG002 -- the protocol's
+        return [2.0 if "queue" in text.lower() else -2.0 for text in texts]
+
+
+def test_without_a_language_model_the_reranker_orders(world):
+    tools = replace(runtime.resources(), reranker=Reranker())
+    request = SearchRequest(text="rollback", preset="contextpack")
+    outcome = search(request, principal=world.principal("bob"), resources=tools)
+    # 100 / (1 + e^-2) = 88.08
+    assert outcome.hits[0].score == pytest.approx(88.08, abs=0.01)
+    assert outcome.hits[0].score_type is ScoreType.MAPPED
+    assert outcome.hits[0].signals["rerank"] == 2.0
+    notes = {note.code: note.text for span in outcome.trace for note in span.notes}
+    assert "The score of local is shown on the rubric's scale." in notes["relevance_none"]
+
+
+def test_what_was_packed_is_there_again_when_a_search_is_reopened(world, guide):
+    outcome = find(world, text="cold store hatch", top_k=1)
+    again = reopened(SearchRecord.objects.get(), world.principal("bob"), text="cold store hatch")
+    assert {(it.number, it.hit.chunk_id) for it in again.passages} == {
+        (it.number, it.hit.chunk_id) for it in outcome.passages
+    }
+
+
+@pytest.mark.usefixtures("guide")
+class TestPack:
+    def test_it_holds_what_the_passages_hold(self, world):
+        pack = retrieve("cold store hatch", principal=world.principal("bob"))
+        assert pack.query == "cold store hatch"
+        assert len(pack.citations) == len(pack.selected_chunks) > 1
+        assert all(it.citation == line for it, line in zip(pack.selected_chunks, pack.citations, strict=True))
+        assert "Doc: Cold store | Page: n/a | Section: Step 2" in pack.citations
+        assert all(it.facts.text in pack.context_pack for it in pack.selected_chunks)
+        assert pack.context_pack.startswith("### [1] ")
+        assert all(it.score is not None for it in pack.selected_chunks if it.role == "primary")
+
+    def test_the_trace_tells_candidates_results_tokens_and_expansion(self, world):
+        pack = retrieve("cold store hatch", principal=world.principal("bob"))
+        trace = pack.trace
+        assert {it.chunk_id for it in trace.rerank_results} <= {it.chunk_id for it in trace.candidates}
+        assert [it.rank for it in trace.candidates] == list(range(1, len(trace.candidates) + 1))
+        scores = [it.relevance_score for it in trace.rerank_results]
+        assert scores == sorted(scores, reverse=True)
+        assert not any(it.is_judged for it in trace.rerank_results)
+        assert trace.final_token_count == sum(it.token_count for it in pack.selected_chunks)
+        assert set(trace.expansion) == {"primary", "parent", "sibling", "cross_page"}
+        assert sum(it["packed"] for it in trace.expansion.values()) == len(pack.selected_chunks)
+        assert all(it["packed"] <= it["found"] for it in trace.expansion.values())
+
+    def test_the_whole_text_fits_the_tokens_that_are_told(self, world):
+        pack = retrieve("cold store hatch", principal=world.principal("bob"))
+        count = runtime.resources().count_tokens
+        assert count(pack.context_pack) <= pack.trace.final_token_count <= 12_000
+
+    def test_fifteen_hits_are_packed_where_nobody_asks_for_fewer(self, world):
+        retrieve("rollback", principal=world.principal("bob"))
+        assert SearchRecord.objects.get().top_k == 15
+
+    def test_filters_leave_documents_by_their_facts(self, world, guide):
+        document = guide.first().document
+        principal = world.principal("bob")
+        for filters in ({"doc_id": str(document.pk)}, {"title": "cold store"}, {"title": ["Cold store", "Other"]}):
+            pack = retrieve("rollback hatch", filters, principal=principal)
+            assert {it.chunk_id.document_id for it in pack.selected_chunks} == {document.pk}
+        assert retrieve("rollback", {"title": "Breach of March"}, principal=principal).selected_chunks == ()
+        with pytest.raises(InvalidRequestError):
+            retrieve("rollback", {f"field {number}": "x" for number in range(30)}, principal=principal)
+
+    def test_a_config_changes_numbers_for_one_request(self, world):
+        config = ContextPackConfig(neighbours=NeighboursConfig(parents=0, same_page=0, cross_page=0))
+        pack = retrieve("cold store hatch", config=config, principal=world.principal("bob"))
+        assert {it.role for it in pack.selected_chunks} == {"primary"}
+        dear = ContextPackConfig(relevance=RelevanceConfig(candidates=100))
+        with pytest.raises(OverridesError):
+            retrieve("cold store", config=dear, principal=world.principal("bob"))
+
+    def test_nobody_gets_anything_without_a_grant(self, world):
+        pack = retrieve("cold store hatch", principal=world.principal("charlie"))
+        assert (pack.selected_chunks, pack.citations, pack.context_pack) == ((), (), "")
+        assert (pack.trace.candidates, pack.trace.rerank_results) == ((), ())
+
+    def test_what_is_hidden_is_in_no_part_of_it(self, world):
+        pack = retrieve("rollback zanzibar tangerine breach costs", principal=world.principal("bob"))
+        asked = str(replace(pack, query=""))
+        assert not [word for word in ("zanzibar", "tangerine", "48,200", "Breach") if word in asked]
+
+
+class TestApi:
+    @pytest.fixture
+    def ask(self, client, world):
+        def ask_as(name="bob", /, **body):
+            headers = {"Authorization": f"Bearer {world.key(name)}"} if name else {}
+            return client.post("/api/v1/context-pack", body, content_type="application/json", headers=headers)
+
+        return ask_as
+
+    @pytest.mark.usefixtures("guide")
+    def test_it_works(self, ask):
+        answer = ask(query="cold store hatch")
+        assert answer.status_code == 200
+        told = answer.json()
+        assert [it["citation"] for it in told["selected_chunks"]] == told["citations"]
+        assert told["selected_chunks"][0]["number"] == 1
+        assert told["selected_chunks"][0]["role"] == "primary"
+        assert told["trace"]["final_token_count"] == sum(it["token_count"] for it in told["selected_chunks"])
+        assert set(told["trace"]["expansion_stats"]) == {"primary", "parent", "sibling", "cross_page"}
+        assert told["trace"]["rerank_results"][0]["judged"] is False
+        assert SearchRecord.objects.get(pk=told["trace_id"]).preset == "contextpack"
+
+    @pytest.mark.usefixtures("guide")
+    def test_filters_and_numbers_of_a_request(self, ask):
+        filters = {"conditions": [{"name": "title", "comparison_operator": "is", "value": "Cold store"}]}
+        told = ask(query="rollback hatch", filters=filters, top_k=1, overrides={"neighbours.parents": 0}).json()
+        assert {it["title"] for it in told["selected_chunks"]} == {"Cold store"}
+        assert "parent" not in {it["role"] for it in told["selected_chunks"]}
+
+    @pytest.mark.parametrize(
+        ("body", "code"),
+        [
+            ({"query": " "}, "empty_query"),
+            ({"query": "x", "overrides": {"relevance.candidates": 100}}, "invalid_overrides"),
+            ({"query": "x", "scope": {"include": ["vault"]}}, "unknown_connection"),
+            ({"query": "x", "draft": True}, "not_permitted"),
+        ],
+    )
+    def test_refusals(self, ask, body, code):
+        answer = ask(**body)
+        assert (answer.status_code >= 400, answer.json()["error"]["code"]) == (True, code)
+
+    @pytest.mark.usefixtures("db")
+    def test_it_needs_a_key(self, client):
+        assert client.post("/api/v1/context-pack", {"query": "x"}, content_type="application/json").status_code == 401
+
+    def test_a_key_that_may_not_use_the_preset_is_refused(self, world, client):
+        key, secret = ApiKey.issue(user=world.bob, name="narrow")
+        ApiKey.objects.filter(pk=key.pk).update(presets=["helix"])
+        headers = {"Authorization": f"Bearer {secret}"}
+        answer = client.post("/api/v1/context-pack", {"query": "x"}, content_type="application/json", headers=headers)
+        assert answer.status_code == 403
+
+    @pytest.mark.usefixtures("guide")
+    def test_it_hides_from_charlie(self, ask):
+        assert ask("charlie", query="cold store hatch").json()["selected_chunks"] == []
