@@ -176,6 +176,7 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "rerank_none": "no reranker",
     "rerank_budget": "no time for the reranker",
     "rerank_partial": "reranked in part",
+    "recovery_skipped": "not looked for again",
     "relevance_judged": "judged by a language model",
     "relevance_none": "no language model to judge",
     "relevance_forbidden": "no model may read all candidates",

@@ -52,11 +52,15 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
             Phase("structural_routing", (RouteStructure(config.structure),) if config.structure.headings else ()),
             Phase("primary", primary),
             Phase("chunk_retry", (RetryChunks(config.retry, primary),)),
-            Phase("recovery", (Recover(config.cascade, _tiers(config, resources), CutWithQuota(config.quota)),)),
+            Phase("recovery", (_recovery(config, resources),)),
             Phase("assembly", _assembly(config, resources)),
             Phase("packing", _packing(config, resources), is_closing=True),
         )
     )
+
+
+def _recovery(config: ConsolidatedConfig, resources: Resources) -> Recover:
+    return Recover(config.cascade, _tiers(config, resources), CutWithQuota(config.quota), resources.admission)
 
 
 def _primary(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:

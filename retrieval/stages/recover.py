@@ -6,8 +6,10 @@ from random import random
 from time import sleep
 from typing import ClassVar
 
-from retrieval.evidence.cascade import Cascade, QualityGate, Recovered, Surroundings
+from retrieval.admission import Admission
+from retrieval.evidence.cascade import Cascade, QualityGate, Recovered, Surroundings, Tier
 from retrieval.evidence.config import CascadeConfig
+from retrieval.evidence.ladder import Purpose
 from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_state import SectionState
 from retrieval.evidence.timing import SoftCancel
@@ -24,6 +26,8 @@ class Recover:
     tiers: RecoveryTiers
     #: Cuts what was found to the section's depth.
     cut: Stage
+    #: Recovery has slots of its own there: searches that wait do not hold it up.
+    admission: Admission
     wait: Callable[[float], None] = sleep
     draw: Callable[[], float] = random
 
@@ -44,6 +48,9 @@ class Recover:
         section = state.section
         if state.hits or section is None or not state.terms.corpus_size:
             return state
+        if _was_broken_off(state) and self.admission.skips_recovery():
+            text = "Nothing was found in time, and too many connections are at work to look again."
+            return replace(state, notes=(*state.notes, Note("recovery_skipped", text, degraded=True)))
         recovered = self._cascade(state, section).run()
         state = replace(state, events=(*state.events, *recovered.events))
         if recovered.tier is None:
@@ -54,8 +61,13 @@ class Recover:
 
     def _cascade(self, state: SearchState, section: SectionState) -> Cascade:
         policy, soft_cancel = section.ask.section, SoftCancel(state.deadline)
+
+        def search(tier: Tier) -> Ranking:
+            with self.admission.query(Purpose.RECOVERY, budget_seconds=soft_cancel.seconds_until_up):
+                return self.tiers.found(tier, state, section)
+
         return Cascade(
-            search=lambda tier: self.tiers.found(tier, state, section),
+            search=search,
             gate=QualityGate.of(quality_floor=policy.quality_floor, score_floor=policy.score_floor, config=self.config),
             config=self.config,
             world=Surroundings(
@@ -67,6 +79,11 @@ class Recover:
             has_documents=bool(section.asked_filter.documents),
             has_structure=bool(section.headings),
         )
+
+
+def _was_broken_off(state: SearchState) -> bool:
+    """Return whether the pool may be empty because a leg ran out of time."""
+    return any(code.endswith("_timeout") for code in state.degraded)
 
 
 def _found(recovered: Recovered, hits: Ranking) -> Note:

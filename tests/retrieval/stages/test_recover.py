@@ -7,14 +7,16 @@ from django.db import connection as database
 from pgvector import HalfVector
 
 from retrieval import runtime
+from retrieval.admission import Admission, Surroundings
 from retrieval.evidence.cascade import Tier
+from retrieval.evidence.ladder import Refusal
 from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_state import RoutedRange
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.other_indexes import OtherIndexes
 from retrieval.testing import HashEncoder
-from retrieval.types import RequestFilter
+from retrieval.types import Note, RequestFilter, Span
 from tests.retrieval.stages.recovering import LENIENT, ask_for, stage_named, state_of
 
 NOWHERE = RequestFilter(documents=frozenset({uuid.UUID(int=1)}))
@@ -224,3 +226,37 @@ def test_it_ends_before_a_wait_that_would_outlast_the_time(world, recover, waits
     assert state.events[-1]["event"] == "out_of_time"
     assert state.notes[-1].code == "recovery_out_of_time"
     assert state.notes[-1].degraded
+
+
+def crowded(active):
+    """Return the resources of a process where so many of 96 connections are at work."""
+    return replace(runtime.resources(), admission=Admission(world=Surroundings(lambda: active)))
+
+
+def broken_off(state):
+    """Return the state of a search whose vector leg ran out of time."""
+    note = Note("dense_timeout", "The vector leg ran out of time.", degraded=True)
+    return replace(state, trace=(Span("dense", 0.1, 0, 0, notes=(note,)),))
+
+
+@pytest.mark.parametrize(("active", "skipped"), [(87, 0), (88, 1)])  # 92 % of 96 are 88.3, so 88
+def test_a_pool_that_was_broken_off_is_left_alone_in_a_crowd(world, recover, active, skipped):
+    tools = crowded(active)
+    state = recover(broken_off(state_of(world.principal("alice"), "rollback", asked=NOWHERE)), tools)
+    assert bool(state.hits) is not bool(skipped)
+    assert ("recovery_skipped" in codes(state)) is bool(skipped)
+    assert tools.admission.load().recovery_skipped == skipped
+
+
+def test_a_pool_that_is_empty_by_itself_is_looked_for_in_a_crowd(world, recover):
+    tools = crowded(88)
+    assert recover(state_of(world.principal("alice"), "rollback", asked=NOWHERE), tools).hits
+    assert tools.admission.load().recovery_skipped == 0
+
+
+def test_every_tier_asks_for_a_slot_of_recovery(world, recover):
+    tools = crowded(96)
+    state = recover(state_of(world.principal("alice"), "rollback", asked=NOWHERE), tools)
+    assert not state.hits
+    assert {it["error"] for it in state.events if it["event"] == TOLD} == {"OverloadedError"}
+    assert tools.admission.load().refused == {Refusal.POOL_FULL: len(tiers(state))}
