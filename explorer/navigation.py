@@ -49,6 +49,7 @@ GROUPS: Final = (
             Entry("Explorer", "explorer:search", "explorer", "explorer", admins_only=False),
             Entry("Evidence", "explorer:evidence", "evidence", "evidence", admins_only=False),
             Entry("Compare", "explorer:compare", "compare", "compare", admins_only=False),
+            Entry("Side by side", "explorer:side_by_side", "side-by-side", "side_by_side", admins_only=False),
             Entry("Query log", "explorer:log", "log", "log", admins_only=False),
             Entry("Judgments", "explorer:judgments", "judgments", "judgments"),
         ),

@@ -17,6 +17,7 @@ from explorer.views import (
     question_sets,
     queued,
     search,
+    side_by_side,
 )
 
 app_name = "explorer"
@@ -30,6 +31,8 @@ urlpatterns = [
     path("queued/<uuid:search_id>/", queued.queued, name="queued_search"),
     # compare/
     path("compare/", compare.compare, name="compare"),
+    # side-by-side/
+    path("side-by-side/", side_by_side.side_by_side, name="side_by_side"),
     # documents/
     path("documents/", documents.documents, name="documents"),
     path("documents/<uuid:document_id>/", documents.document, name="document"),

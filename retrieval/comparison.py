@@ -1,6 +1,7 @@
 """Comparing two ranked lists: what they share, how alike their tops are, and what moved. Pure."""
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -131,3 +132,45 @@ def _overlaps(short: Sequence[T], long: Sequence[T]) -> Iterator[int]:
             first.add(short[depth])
             shared += short[depth] in second
         yield shared
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What the tops of two ranked lists share."""
+
+    shared: int
+    #: Items of the longer top.
+    of: int
+
+    @property
+    def share(self) -> float:
+        """Shared items by those of the longer top, 0 to 1; two empty tops are alike."""
+        return self.shared / self.of if self.of else 1.0
+
+
+def overlap_at(depth: int, left: Sequence[T], right: Sequence[T]) -> Overlap:
+    """Return what the first `depth` items of two ranked lists share. Expects no item twice in one list."""
+    tops = left[:depth], right[:depth]
+    return Overlap(len(frozenset(tops[0]) & frozenset(tops[1])), max(map(len, tops)))
+
+
+def places_of(rankings: Sequence[Sequence[T]]) -> dict[T, tuple[int | None, ...]]:
+    """Return each item's place, from 1, in every list; None where it is not in one.
+
+    What the most lists hold comes first, then what stands best on the whole; ties keep the order of the lists.
+    """
+    places = [{item: place for place, item in enumerate(ranking, start=1)} for ranking in rankings]
+    found = {item: tuple(known.get(item) for known in places) for ranking in rankings for item in ranking}
+
+    def order(entry: tuple[T, tuple[int | None, ...]]) -> tuple[int, float]:
+        ranks = [rank for rank in entry[1] if rank is not None]
+        return -len(ranks), sum(ranks) / len(ranks)
+
+    return dict(sorted(found.items(), key=order))
+
+
+def alone(rankings: Sequence[Sequence[T]], depth: int) -> tuple[tuple[T, ...], ...]:
+    """Return what of each list's first `depth` items stands in no other list's first `depth`, in its order."""
+    tops = [ranking[:depth] for ranking in rankings]
+    counts = Counter(item for top in tops for item in top)
+    return tuple(tuple(item for item in top if counts[item] == 1) for top in tops)

@@ -11,6 +11,7 @@ from explorer import wording
 from explorer.event_words import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKIPS, TIERS, TIGHTEN_SKIPS
 from retrieval.evidence.cascade import EXHAUSTED, OUT_OF_TIME, TIER_RESULT
 from retrieval.evidence.recovery import SOURCE_RESULT
+from retrieval.stages.judge_relevance import RELEVANCE_SPENT
 
 Event = Mapping[str, object]
 
@@ -84,6 +85,13 @@ def _probe(event: Event) -> EventLine:
     place = f" in {event['compartment']}" if event.get("compartment") else ""
     clauses = ", ".join(filter(None, (f"{_number(event, 'found'):,.0f} found", _ms(event))))
     return EventLine(f"{event.get('source_type', 'a source type')}{place}: {clauses}", state, tone)
+
+
+def _spent(event: Event) -> EventLine:
+    """Return what the judging of relevance took of a language model."""
+    calls, read, written = (int(_number(event, name)) for name in ("calls", "prompt_tokens", "completion_tokens"))
+    tokens = f"{read:,} tokens read and {written:,} written{', counted here' if event.get('is_estimated') else ''}"
+    return EventLine(f"{wording.counted(calls, 'call')} of {event.get('model', 'a language model')}: {tokens}.")
 
 
 def _rerank_skipped(event: Event) -> EventLine:
@@ -166,4 +174,5 @@ _SAID: Final[Mapping[str, Callable[[Event], EventLine]]] = {
     "reranked": _reranked,
     "protected": _protected,
     "shared": _shared,
+    RELEVANCE_SPENT: _spent,
 }

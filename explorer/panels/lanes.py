@@ -93,7 +93,7 @@ def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
     """Return the lanes of some rankings, in their order."""
     ranks = {source.key: _ranks(source) for source in sources}
     # A chunk stands in several lanes, and to choose its snippet takes a while.
-    faces = {chunk_id: _face(hit, facts) for chunk_id, hit in facts.read.items()}
+    faces = {chunk_id: face(hit, facts) for chunk_id, hit in facts.read.items()}
     lanes = [_lane(source, sources, ranks, facts.reasons, faces) for source in sources]
     height = max((len(lane.cards) for lane in lanes), default=0) * _ROW
     gaps = [Gap(tuple(_lines(left, right, ranks)), _WIDTH, height) for left, right in pairwise(sources)]
@@ -124,9 +124,9 @@ def _lane(
         places = tuple(_place(source, rank, other, ranks[other.key].get(hit.chunk_id)) for other in others)
         if not source.is_result and hit.chunk_id in reasons:
             places = tuple(it if it.direction else Place(it.lane, reasons[hit.chunk_id]) for it in places)
-        face = faces.get(hit.chunk_id, Card(0, None, ""))
+        shown = faces.get(hit.chunk_id, Card(0, None, ""))
         score, is_last = f"{hit.score:.3f}", rank == source.returned
-        cards.append(replace(face, rank=rank, score=score, places=places, is_last=is_last))
+        cards.append(replace(shown, rank=rank, score=score, places=places, is_last=is_last))
     returned = None if source.returned is None else min(source.returned, len(source.hits))
     return Lane(source.key, source.label, tuple(cards), len(source.hits), source.is_result, returned)
 
@@ -139,7 +139,7 @@ def _place(source: Source, rank: int, other: Source, there: int | None) -> Place
     return Place(other.label, str(there), move.direction, _ARROWS[move.direction])
 
 
-def _face(hit: Hit, facts: Facts) -> Card:
+def face(hit: Hit, facts: Facts) -> Card:
     """Return what every card of a chunk shows; its place and score differ by lane."""
     chunk = hit.chunk
     connection = facts.scope.inclusion(chunk.connection_id).connection

@@ -1,7 +1,7 @@
 """What the stage asks of whoever judges candidates, and bringing other scores onto the rubric's scale. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from retrieval.config import BlendConfig
@@ -20,6 +20,17 @@ _LATE_SHARE: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What some answers of a language model took."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    #: Some tokens were counted here, because the service did not say.
+    is_estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """What a language model made of some candidates."""
 
@@ -30,6 +41,8 @@ class Judged:
     #: Prompts that were sent, and those whose judgments were kept from the last time.
     asked: int = 0
     known: int = 0
+    #: What the model's answers took, those that were of no use too.
+    spent: Spent = field(default_factory=Spent)
 
 
 class RelevanceJudge(Protocol):

@@ -5,7 +5,7 @@ import hashlib
 import logging
 import random
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
@@ -14,7 +14,7 @@ from asgiref.sync import async_to_sync
 from corecube.access import Principal
 from corecube.database import let_go
 from retrieval.contextpack.batches import batches
-from retrieval.contextpack.judge import Judged
+from retrieval.contextpack.judge import Judged, Spent
 from retrieval.contextpack.kept import KeptRelevance
 from retrieval.contextpack.rubric import PROMPT_VERSION, Shown, fenced, messages, response_format, shown
 from retrieval.contextpack.types import Relevance
@@ -29,9 +29,10 @@ from retrieval.errors import (
     JudgingTimeoutError,
     NoJudgeError,
 )
-from retrieval.generate.model_provider import ModelProvider
+from retrieval.generate.model_provider import ModelProvider, Spend
 from retrieval.generate.providers import extractive_provider
 from retrieval.generate.routes import route_over
+from retrieval.generate.types import TokenUsage
 from retrieval.generate.written import written
 from retrieval.runtime import admission
 from retrieval.types import ChunkId, Hit, Ranking
@@ -118,6 +119,8 @@ class Judging:
     config: RelevanceConfig
     owner: str
     kept: KeptRelevance = field(default_factory=kept_relevance)
+    #: What its answers took so far.
+    took: list[TokenUsage] = field(default_factory=list)
 
     async def judged(self, ends: float) -> Judged:
         """Return the judgments, `ends` being when they must be there by the loop's clock; raise JudgingError."""
@@ -138,7 +141,7 @@ class Judging:
         answers = [it for it in found if not isinstance(it, BaseException)]
         known = sum(was_known for _, was_known in answers)
         by_chunk = {chunk_id: relevance for judgments, _ in answers for chunk_id, relevance in judgments.items()}
-        return Judged(self.provider.name, by_chunk, asked=len(answers) - known, known=known)
+        return Judged(self.provider.name, by_chunk, asked=len(answers) - known, known=known, spent=_sum(self.took))
 
     def _runs(self, candidates: Sequence[Shown]) -> tuple[range, ...]:
         around, *sizes = self.provider.count(
@@ -190,7 +193,7 @@ class Judging:
             raise JudgingTimeoutError
         try:
             text = await written(
-                self.provider,
+                replace(self.provider, spend=_noting(self.provider.spend, self.took)),
                 messages(self.question, candidates),
                 seconds=seconds,
                 longest=_LONGEST_AROUND + len(candidates) * _LONGEST_RESULT,
@@ -221,3 +224,22 @@ async def _waited(attempt: int, ends: float) -> bool:
         return False
     await asyncio.sleep(wait)
     return True
+
+
+def _noting(spend: Spend, took: list[TokenUsage]) -> Spend:
+    """Return what notes an answer's use as `spend` does, and in `took`."""
+
+    async def noted(usage: TokenUsage, seconds: float) -> None:
+        took.append(usage)
+        await spend(usage, seconds)
+
+    return noted
+
+
+def _sum(took: Sequence[TokenUsage]) -> Spent:
+    return Spent(
+        calls=len(took),
+        prompt_tokens=sum(usage.prompt for usage in took),
+        completion_tokens=sum(usage.completion for usage in took),
+        is_estimated=any(usage.is_estimated for usage in took),
+    )

@@ -1,7 +1,8 @@
 """A language model's look at the best of the blend."""
 
 import logging
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.config import BlendConfig, RerankConfig
@@ -14,6 +15,8 @@ from retrieval.types import Drop, DropReason, Note, Ranking, SearchState
 
 logger = logging.getLogger(__name__)
 
+#: The event that tells which model judged, and what it took.
+RELEVANCE_SPENT: Final = "relevance_spent"
 #: Kept back from a reranker that stands in.
 _RERANK_RESERVE_MS: Final = 100
 
@@ -47,8 +50,8 @@ class JudgeRelevance:
             ordered = self._without(error, replace(state, hits=seen))
         else:
             hits = judged_ranking(seen, judged.by_chunk)
-            notes = (*state.notes, *_notes(judged, len(seen)))
-            ordered = replace(state, hits=hits, relevance=dict(judged.by_chunk), notes=notes)
+            notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, _event(judged))
+            ordered = replace(state, hits=hits, relevance=dict(judged.by_chunk), notes=notes, events=events)
         return self._cut(replace(ordered, hits=(*ordered.hits, *unseen)))
 
     def _judged(self, hits: Ranking, state: SearchState) -> Judged:
@@ -100,3 +103,8 @@ def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:
         return (found,)
     text = f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they stand behind the others."
     return (found, Note("relevance_incomplete", text, degraded=True))
+
+
+def _event(judged: Judged) -> Mapping[str, object]:
+    """Return what the judging took; prompts that are known from before take nothing."""
+    return {"event": RELEVANCE_SPENT, "model": judged.model, "known": judged.known, **asdict(judged.spent)}

@@ -4,7 +4,12 @@ import pytest
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
-PAGES = ["/?q=rollback&tab=trace", "/?q=rollback&tab=scores", "/compare/?q=rollback&a=corecube:live:dense"]
+PAGES = [
+    "/?q=rollback&tab=trace",
+    "/?q=rollback&tab=scores",
+    "/compare/?q=rollback&a=corecube:live:dense",
+    "/side-by-side/?q=rollback",
+]
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -2,7 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.comparison import Direction, Move, compare, jaccard, rank_biased_overlap
+from retrieval.comparison import (
+    Direction,
+    Move,
+    Overlap,
+    alone,
+    compare,
+    jaccard,
+    overlap_at,
+    places_of,
+    rank_biased_overlap,
+)
 
 rankings = st.lists(st.integers(0, 30), unique=True, max_size=20)
 
@@ -96,3 +106,49 @@ def test_each_item_is_told_once_and_the_other_way_round_mirrored(left, right):
         (move.item, move.right, move.left) for move in mirrored.moves
     }
     assert compared.count(Direction.UP) == mirrored.count(Direction.DOWN)
+
+
+def test_tops_share_what_both_hold_of_the_longer_one():
+    # Of abc and cbx the first three share b and c; of the first two only b.
+    assert overlap_at(3, "abcd", "cbxa") == Overlap(2, 3)
+    assert overlap_at(2, "abcd", "cbxa") == Overlap(1, 2)
+    # The longer top has four items, three of which the shorter one lacks.
+    assert overlap_at(10, "a", "bcda").share == 0.25
+    assert overlap_at(10, "", "").share == 1.0
+    assert overlap_at(10, "", "ab") == Overlap(0, 2)
+
+
+@given(rankings, rankings, st.integers(1, 25))
+def test_overlap_is_mutual_and_a_share(left, right, depth):
+    found = overlap_at(depth, left, right)
+    assert found == overlap_at(depth, right, left)
+    assert 0 <= found.share <= 1
+    assert overlap_at(depth, left, left).share == 1.0
+
+
+def test_places_tell_each_item_in_every_list_and_what_most_hold_first():
+    # b stands in all three; a and c in two, at 1 and 3 or at 3 and 1: equal, so the lists' order decides; d in one.
+    assert places_of(["abc", "cba", "db"]) == {
+        "b": (2, 2, 2),
+        "a": (1, 3, None),
+        "c": (3, 1, None),
+        "d": (None, None, 1),
+    }
+    assert list(places_of(["abc", "cba", "db"])) == ["b", "a", "c", "d"]
+    assert places_of([]) == places_of([[], []]) == {}
+
+
+def test_alone_is_what_no_other_top_has():
+    # x is third in the first list and second in the last: alone among the first two only there.
+    assert alone(["abx", "acd", "ex"], 3) == (("b",), ("c", "d"), ("e",))
+    assert alone(["abx", "acd", "ex"], 2) == (("b",), ("c",), ("e", "x"))
+
+
+@given(st.lists(rankings, max_size=4), st.integers(1, 25))
+def test_every_item_of_a_top_is_alone_once_or_shared(lists, depth):
+    tops = [ranking[:depth] for ranking in lists]
+    lone = [item for found in alone(lists, depth) for item in found]
+    shared = {item for top in tops for item in top if sum(item in it for it in tops) > 1}
+    assert len(lone) == len(set(lone))
+    assert set(lone) | shared == {item for top in tops for item in top}
+    assert not set(lone) & shared

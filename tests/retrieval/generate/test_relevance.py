@@ -85,6 +85,21 @@ class TestJudging:
         assert notes(outcome)["relevance_judged"].startswith("m judged ")
 
     @pytest.mark.usefixtures("model")
+    def test_the_trace_tells_what_it_took(self, world):
+        outcome = find(world)
+        (event,) = [it for span in outcome.trace if span.stage == "judge_relevance" for it in span.events]
+        used = Usage.objects.get()
+        assert event == {
+            "event": "relevance_spent",
+            "model": "m",
+            "known": 0,
+            "calls": 1,
+            "prompt_tokens": used.prompt_tokens,
+            "completion_tokens": used.completion_tokens,
+            "is_estimated": used.is_estimated,
+        }
+
+    @pytest.mark.usefixtures("model")
     def test_the_api_tells_it_where_it_explains(self, world, client):
         headers = {"Authorization": f"Bearer {world.key('bob')}"}
         body = {"query": ASKED, "preset": "contextpack", "explain": True}
