@@ -26,7 +26,7 @@ def send(client):
 def test_a_key_gets_in(world, send):
     answer = send(LIST, world.key("bob"))
     assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
-    assert len(answer.json()["result"]["tools"]) == 4
+    assert len(answer.json()["result"]["tools"]) == 5
     assert answer.headers["x-request-id"]
     assert "Mcp-Session-Id" not in answer.headers
 

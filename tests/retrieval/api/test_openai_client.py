@@ -31,7 +31,7 @@ def question(text):
 
 def test_it_lists_models(connect, world):
     client = connect(world.key("bob"))
-    assert [model.id for model in client.models.list()] == ["corecube", "helix", "contextpack"]
+    assert [model.id for model in client.models.list()] == ["corecube", "helix", "consolidated", "contextpack"]
     assert client.models.retrieve("corecube").owned_by == "corecube"
 
 

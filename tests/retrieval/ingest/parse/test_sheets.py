@@ -194,4 +194,6 @@ def test_every_cell_stands_in_a_block_and_rows_are_where_they_say(table, merges)
         if block.row is not None:
             lines = block.text.splitlines()[bool(block.header) :]
             for number, line in enumerate(lines, start=block.row):
-                assert f" r{number}c" in line or line == "|"
+                # A merged cell stands in each of its rows.
+                tops = {number, *(it.top for it in merges if it.top <= number <= it.bottom)}
+                assert line == "|" or any(f" r{top}c" in line for top in tops)
