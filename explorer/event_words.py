@@ -49,10 +49,10 @@ BREAKER_WORDS: Final[Mapping[str, str]] = {
 
 TIGHTEN_SKIPS: Final[Mapping[str, str]] = {
     TightenSkip.GRADE: "only a pool graded A or B is",
-    TightenSkip.INPUTS: "its cosines, its floor or the number to keep are not at hand",
+    TightenSkip.INPUTS: "no floors saw it, or none of its cosines is known",
     TightenSkip.BREAKER: "the reranker's breaker is not closed",
     TightenSkip.NO_ROOM: "there are no more chunks than are kept anyway",
-    TightenSkip.NO_CLIFF: "its cosines fall without a cliff",
+    TightenSkip.NO_CLIFF: "its nearness falls without a cliff",
     TightenSkip.WEAKER: "the section's own floor drops what lies below the cliff",
     TightenSkip.BREAKER_AT_APPLY: "the reranker's breaker opened meanwhile",
     TightenSkip.NO_CROSS_ENCODER: "there is no cross-encoder whose work a cut would save",

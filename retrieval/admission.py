@@ -129,8 +129,9 @@ class Admission:
     def left(self, *, wait_seconds: float) -> Iterator[None]:
         """Give back meanwhile what this thread's search holds, which waits for a service, and take it again behind it.
 
-        What cannot be had again within the time it goes on without: a search that has begun is not turned away. The
-        time that it was away tells nothing of how long searches take. Outside a search nothing is given back.
+        The seconds count from here, the service's own time included: what cannot be had again within what it leaves of
+        them the search goes on without, for one that has begun is not turned away. The time that it was away tells
+        nothing of how long searches take. Outside a search nothing is given back.
         """
         held, mark = getattr(self._own, "search", None) or ([], None)
         lanes = tuple(held)
@@ -138,15 +139,16 @@ class Admission:
             lane.give_back()
         held.clear()
         gone = self._world.clock()
+        ends = gone + wait_seconds
+        began = self._began.pop(mark, None)
         try:
             yield
         finally:
-            ends = self._world.clock() + wait_seconds
             for lane in lanes:
                 if lane.take_free() or lane.wait_for_one(ends - self._world.clock(), gives_up=lambda _: False):
                     held.append(lane)
-            if mark in self._began:
-                self._began[mark] += self._world.clock() - gone
+            if began is not None:
+                self._began[mark] = began + self._world.clock() - gone
 
     def skips_recovery(self) -> bool:
         """Return whether no recovery is to be begun for a search that was broken off; what is skipped is counted."""

@@ -243,6 +243,11 @@ class PresetConfig(Tunables):
         return 1.0
 
     @property
+    def usual_top_k(self) -> int:
+        """Hits wanted where nobody says how many."""
+        return 10
+
+    @property
     def budget(self) -> tuple[str, int]:
         """The tunable that bounds the context, and its tokens; no name and 0 where nothing is packed."""
         return "", 0

@@ -1,6 +1,10 @@
 """The preset `consolidated`: evidence for a section, in phases, under a deadline."""
 
+from typing import Final
+
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.encoders.reranker import without_breaker
+from retrieval.evidence.nearness import CosineScale
 from retrieval.evidence.phases import Phase, PhasedPipeline
 from retrieval.pipeline import Legs, Stage
 from retrieval.resources import Resources
@@ -10,7 +14,7 @@ from retrieval.stages import (
     BalanceSources,
     Bm25,
     CheckAccess,
-    Complete,
+    CompleteInTime,
     CutWithQuota,
     Dedupe,
     Dense,
@@ -34,10 +38,14 @@ from retrieval.stages import (
 from retrieval.stages.recovery_tiers import RecoveryTiers
 from retrieval.stages.rerank_section import CrossEncoding
 
+#: Share of a leg's time that the vectors may take: where they do not come, what the words found is still read.
+_VECTORS_SHARE: Final = 0.5
+
 
 def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> PhasedPipeline:
     """Return evidence for a section: over-fetched, kept many-sided, recovered, reranked or not, whatever fails."""
-    primary = _primary(config, resources)
+    cross, scale = _cross_encoding(config, resources), resources.scale()
+    primary = _primary(config, resources, cross, scale)
     return PhasedPipeline.of(
         (
             Phase(
@@ -52,20 +60,25 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
             Phase("structural_routing", (RouteStructure(config.structure),) if config.structure.headings else ()),
             Phase("primary", primary),
             Phase("chunk_retry", (RetryChunks(config.retry, primary),)),
-            Phase("recovery", (_recovery(config, resources),)),
-            Phase("assembly", _assembly(config, resources)),
+            Phase("recovery", (_recovery(config, resources, scale),)),
+            Phase("assembly", _assembly(config, resources, cross, scale)),
             Phase("packing", _packing(config, resources), is_closing=True),
         )
     )
 
 
-def _recovery(config: ConsolidatedConfig, resources: Resources) -> Recover:
-    return Recover(config.cascade, _tiers(config, resources), CutWithQuota(config.quota), resources.admission)
+def _recovery(config: ConsolidatedConfig, resources: Resources, scale: CosineScale) -> Recover:
+    return Recover(
+        config.cascade, _tiers(config, resources), CutWithQuota(config.quota, config.grades), resources.admission, scale
+    )
 
 
-def _primary(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
+def _primary(
+    config: ConsolidatedConfig, resources: Resources, cross: CrossEncoding | None, scale: CosineScale
+) -> tuple[Stage, ...]:
     """Return the primary search: what is found, above the section's floors, cut to its depth."""
-    return (*_search(config, resources), SectionFloors(config.grades), CutWithQuota(config.quota))
+    floors = SectionFloors(config.grades, config.density, cross.guard if cross else None, scale)
+    return (*_search(config, resources), floors, CutWithQuota(config.quota, config.grades))
 
 
 def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
@@ -73,13 +86,13 @@ def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ..
     return (
         Legs(
             (
-                Dense(config.dense, resources.index),
+                Dense(config.dense, resources.index, _VECTORS_SHARE),
                 Bm25(config.bm25, resources.bm25, resources.text_search_config),
             ),
             resources.executor,
         ),
         FuseWeighted(config.fusion, config.primary),
-        Complete(config.fulltext, resources.index),
+        CompleteInTime(config.fulltext, resources.index),
         CheckAccess(),
     )
 
@@ -96,23 +109,25 @@ def _tiers(config: ConsolidatedConfig, resources: Resources) -> RecoveryTiers:
     )
 
 
-def _assembly(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
+def _assembly(
+    config: ConsolidatedConfig, resources: Resources, cross: CrossEncoding | None, scale: CosineScale
+) -> tuple[Stage, ...]:
     """Return what makes evidence of a pool."""
-    cross, figures = _cross_encoding(config, resources), resources.guards.figures
+    figures = resources.guards.figures
     return (
         RecoverSources(
             config.sources,
             resources.index,
-            (Complete(config.fulltext, resources.index), CheckAccess()),
+            (CompleteInTime(config.fulltext, resources.index), CheckAccess()),
             resources.admission,
         ),
         Freshness(),
         Dedupe(config.dedupe),
-        TightenPool(config.density, cross.guard if cross else None, figures),
+        TightenPool(cross.guard if cross else None, figures, scale),
         RerankSection(config.rerank, config.semantic_bm25, cross, figures),
-        Protect(config.sources),
         PreferSources(config.precedence),
         BalanceSources(config.fairness),
+        Protect(config.sources),
     )
 
 
@@ -120,8 +135,9 @@ def _cross_encoding(config: ConsolidatedConfig, resources: Resources) -> CrossEn
     """Return the cross-encoder behind its guard, None where none is configured."""
     if resources.reranker is None:
         return None
-    guard = resources.guards.guard(resources.reranker, config.breaker, config.rerank)
-    return CrossEncoding(resources.reranker, guard, resources.executor)
+    reranker = without_breaker(resources.reranker)
+    guard = resources.guards.guard(reranker, config.breaker, config.rerank)
+    return CrossEncoding(reranker, guard, resources.rerank_executor)
 
 
 def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:

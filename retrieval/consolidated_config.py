@@ -1,6 +1,7 @@
 """The numbers of the preset `consolidated`."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from retrieval.config import AssembleConfig, DedupeConfig, PresetConfig
 from retrieval.evidence.config import (
@@ -29,7 +30,9 @@ class QuestionConfig(Tunables):
         20, low=1, high=100, unit="chunks", help="Chunks that a plain question asks for.", at_most="cap"
     )
     cap: int = tunable(60, low=8, high=200, unit="chunks", help="Chunks that it never asks for more than.", costs=True)
-    score_floor: float = tunable(0.18, low=0.0, high=1.0, unit="cosine", help="Least relevance of a chunk.")
+    score_floor: float = tunable(
+        0.18, low=0.0, high=1.0, unit="nearness", help="Least nearness of a chunk to the query."
+    )
     quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Least quality of a chunk.")
 
 
@@ -44,7 +47,7 @@ class StructureConfig(Tunables):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryConfig(Tunables):
-    """Asking again without the section's own filters."""
+    """Asking again without the section's own filters, and beyond the request's documents."""
 
     below: int = tunable(
         3, low=0, high=50, unit="chunks", help="A pool with fewer chunks is asked for again without them; 0 never."
@@ -54,6 +57,9 @@ class RetryConfig(Tunables):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidatedConfig(PresetConfig):
     """The numbers of the preset `consolidated`; those of a section stand in its section set."""
+
+    #: A section's depth says how large its pool is, and its own floor what counts as boilerplate.
+    unused: ClassVar[frozenset[str]] = frozenset({"fusion.pool", "quality.least"})
 
     deadline_ms: int = tunable(20_000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
     bm25: Bm25Config = field(default_factory=Bm25Config)

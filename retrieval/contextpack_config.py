@@ -58,11 +58,16 @@ class NeighboursConfig(Tunables):
         low=0,
         high=10,
         unit="chunks",
-        help="Chunks on each side, on the same page or in the same section.",
+        help="Chunks on each side of a hit, on its page or in its section.",
         costs=True,
     )
     cross_page: int = tunable(
-        2, low=0, high=20, unit="chunks", help="Nearest chunks on the page before and the page after.", costs=True
+        2,
+        low=0,
+        high=20,
+        unit="chunks",
+        help="Nearest chunks on the page before and the page after, of both together.",
+        costs=True,
     )
 
 
@@ -94,6 +99,11 @@ class ContextPackConfig(PresetConfig):
     relevance: RelevanceConfig = field(default_factory=RelevanceConfig)
     neighbours: NeighboursConfig = field(default_factory=NeighboursConfig)
     context: ContextConfig = field(default_factory=ContextConfig)
+
+    @property
+    def usual_top_k(self) -> int:
+        """As many hits as are packed."""
+        return self.relevance.top
 
     @property
     def highest_score(self) -> float:

@@ -17,7 +17,8 @@ CoreCubeError
 │   │   ├── AnswerTimeoutError  it took too long
 │   │   ├── AnswerRateLimitedError
 │   │   └── AnswerBreakerOpenError
-│   ├── AnswerRefusedError      it does not take the request: a wrong key, an unknown model, too long a prompt
+│   ├── AnswerRefusedError      it does not take the request: a wrong key, an unknown model
+│   │   └── AnswerRejectedError   a prompt too long, or one that it filters
 │   └── AnswerGarbageError      what it answered is nothing that can be read
 ├── JudgingError                no language model judged how relevant candidates are; the search falls back
 │   ├── NoJudgeError            none is configured that answers the principal
@@ -170,6 +171,10 @@ class AnswerRefusedError(AnswerError):
     """The language model's service refused the request."""
 
     code: ClassVar[str] = "answer_refused"
+
+
+class AnswerRejectedError(AnswerRefusedError):
+    """The language model's service refused what was asked, for its words or its length."""
 
 
 class AnswerGarbageError(AnswerError):

@@ -7,10 +7,8 @@ legs of each are side by side.
 
 import logging
 import uuid
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from time import perf_counter
 from typing import Final
 
@@ -19,7 +17,8 @@ from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedErro
 from retrieval.compartment_narrowing import within_compartments
 from retrieval.configuration import configuration_of
 from retrieval.evidence.budget import Budget
-from retrieval.evidence.recovery import Diagnoses, is_recovered
+from retrieval.evidence.cells import Cell, Presence, cells_of, looked_for
+from retrieval.evidence.recovery import Diagnoses
 from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.evidence.sections import Section
@@ -28,7 +27,7 @@ from retrieval.presets import preset_named
 from retrieval.sanitise import storable
 from retrieval.section_sets import section_named, section_set_named
 from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.types import Hit, RequestFilter
+from retrieval.types import RequestFilter
 
 logger = logging.getLogger(__name__)
 
@@ -53,38 +52,13 @@ class EvidenceRequest:
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: Only the connections of these compartments, beside the narrowing. Empty for all.
     compartments: tuple[str, ...] = ()
-    #: Only these documents, unless too little is found there. Empty for all.
+    #: Only these documents; sections that find hardly anything in them look beyond them. Empty for all.
     documents: frozenset[uuid.UUID] = frozenset()
     #: Seconds for all sections together; None for one deadline of the preset each.
     budget_seconds: float | None = None
     overrides: Mapping[str, object] = field(default_factory=dict)
     draft: bool = False
     surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
-
-
-class Presence(StrEnum):
-    """What became of a source type in a section."""
-
-    #: Required, and the pool had enough of it.
-    FOUND = "found"
-    #: Required, and Stage B found what the pool lacked.
-    RECOVERED = "recovered"
-    #: Required, and not there.
-    MISSING = "missing"
-    #: Not required; it is there.
-    OPTIONAL = "optional"
-    #: Not required, and not there.
-    NONE = "none"
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One source type in one section's evidence."""
-
-    presence: Presence
-    #: Hits of that type, and how many of them Stage B added.
-    count: int = 0
-    recovered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +148,18 @@ class _Run:
             return SectionEvidence(section, None, code=NO_TIME, problem="The time was up before it began.")
         try:
             outcome = search(self._search_request(section, seconds), principal=self.principal)
-        except CoreCubeError as error:
-            self.errors.append(error)
-            trace = error if error.status >= 500 else None  # noqa: PLR2004 -- HTTP
-            logger.warning("evidence.section_failed section=%s code=%s", section.name, error.code, exc_info=trace)
-            return SectionEvidence(section, None, code=error.code, problem=str(error))
-        return SectionEvidence(section, outcome, cells_of(section, self.section_set, outcome.hits))
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the other sections' evidence is not lost with it
+            return self._failed(section, error)
+        known = looked_for(section, outcome.trace, outcome.state.events)
+        return SectionEvidence(section, outcome, cells_of(section, self.section_set, outcome.hits, known))
+
+    def _failed(self, section: Section, error: Exception) -> SectionEvidence:
+        """Return a section without evidence; what nobody raised on purpose is told without its message."""
+        known = error if isinstance(error, CoreCubeError) else _unexpected(error)
+        self.errors.append(known)
+        trace = error if known.status >= 500 else None  # noqa: PLR2004 -- HTTP
+        logger.warning("evidence.section_failed section=%s code=%s", section.name, known.code, exc_info=trace)
+        return SectionEvidence(section, None, code=known.code, problem=str(known))
 
     def _search_request(self, section: Section, seconds: float | None) -> SearchRequest:
         return SearchRequest(
@@ -201,20 +181,10 @@ class _Run:
         )
 
 
-def cells_of(section: Section, section_set: SectionSet, hits: tuple[Hit, ...]) -> dict[str, Cell]:
-    """Return what became of every source type in a section: the set's in their order, then others that were found."""
-    found = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits)
-    recovered = Counter(section_set.canonical(hit.chunk.source_type) for hit in hits if is_recovered(hit))
-    names = dict.fromkeys((*section_set.precedence, *sorted(found)))
-    return {name: _cell(found[name], recovered[name], is_required=name in section.required) for name in names}
-
-
-def _cell(found: int, recovered: int, *, is_required: bool) -> Cell:
-    if not is_required:
-        return Cell(Presence.OPTIONAL if found else Presence.NONE, found, recovered)
-    if not found:
-        return Cell(Presence.MISSING)
-    return Cell(Presence.RECOVERED if recovered else Presence.FOUND, found, recovered)
+def _unexpected(error: Exception) -> CoreCubeError:
+    found = CoreCubeError("The search for this section failed unexpectedly.")
+    found.__cause__ = error
+    return found
 
 
 def _checked_subject(subject: str) -> str:

@@ -12,9 +12,9 @@ from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.query import read_query
 from retrieval.services import SearchOutcome
-from retrieval.stages.assemble import header
-from retrieval.stored_trace import chunk_id_of, hits_of, packed_hits, spans_of
-from retrieval.types import Answerability, Passage, Ranking, SearchState, Verdict
+from retrieval.stored_passages import stored_passages
+from retrieval.stored_trace import hits_of, spans_of
+from retrieval.types import Answerability, SearchState, Verdict
 
 
 def kept_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
@@ -37,24 +37,11 @@ def kept_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
         access_checked=True,
         trace=spans_of(record.trace),
     )
-    state = replace(state, passages=_passages(record.trace, state, read_facts(packed_hits(record.trace), scope=scope)))
+    state = replace(state, passages=stored_passages(record.trace, scope=scope))
     if len(hits) == len(stored):
         state = replace(state, answerability=_answerability(record.trace.get("answerability")))
     configuration = Configuration(config=config, number=record.trace.get("version", 0))
     return SearchOutcome(record.pk, preset, record.preset_version, state, configuration)
-
-
-def _passages(trace: Mapping[str, Any], state: SearchState, read: Ranking) -> tuple[Passage, ...]:
-    """Return the packed passages that are still there, in the order in which they stood, numbered without gaps."""
-    hits = {hit.chunk_id: hit for hit in read}
-    packed = [it | {"id": chunk_id_of(it["chunk"])} for it in trace.get("passages", ())]
-    there = [it for it in packed if it["id"] in hits]
-    numbers = {it["number"]: number for number, it in enumerate(sorted(there, key=lambda it: it["number"]), start=1)}
-    return tuple(
-        Passage(numbers[it["number"]], hit, header(numbers[it["number"]], hit, state.scope), it["tokens"])
-        for it in there
-        if (hit := hits[it["id"]])
-    )
 
 
 def _answerability(stored: Mapping[str, Any] | None) -> Answerability | None:

@@ -4,13 +4,14 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTimeError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from corecube.errors import CoreCubeError
 from retrieval import embedders
 from retrieval.encoders import Encoder
 from retrieval.encoders.remote_encoder import RemoteEncoder
+from retrieval.evidence.nearness import CosineScales
 from retrieval.index.embedding_index import same_model
 from retrieval.index.recovery import other_rows
 from retrieval.index.store import VectorIndex
@@ -30,6 +31,7 @@ class OtherIndexes:
     """
 
     searched: VectorIndex
+    scales: CosineScales = field(default_factory=CosineScales, compare=False, repr=False)
 
     def __call__(self, state: SearchState) -> Iterator[AskedIndex]:
         """Yield index and vector; raise SearchTimeoutError where the store takes too long."""
@@ -38,7 +40,8 @@ class OtherIndexes:
             try:
                 model = _model_of(row, seconds=state.deadline.leg_seconds)
                 if model is not None:
-                    yield AskedIndex(same_model(row, model), model.encode_query(text))
+                    noise = self.scales.measured(model).noise
+                    yield AskedIndex(same_model(row, model), model.encode_query(text), noise)
             except (CoreCubeError, NotInTimeError) as error:
                 logger.info("recovery.index_left_out index=%d error=%s", row.pk, type(error).__name__)
 

@@ -1,6 +1,6 @@
 """What stages need beside the state: models, the searched index, threads. Made once per process, handed in."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -13,6 +13,7 @@ from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
+from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.store import VectorIndex
 from retrieval.router.routes import Router
@@ -31,6 +32,8 @@ class Resources:
     text_search_config: str
     #: Runs legs side by side, each with a database connection of its own.
     executor: Executor
+    #: Asks cross-encoders; never in the caller's thread while others may be had.
+    rerank_executor: Executor
     #: Lets queries begin, or turns them away; shared by all searches of the process.
     admission: Admission = field(default_factory=Admission)
     #: None where none is configured.
@@ -53,6 +56,8 @@ class Resources:
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
     #: Gives the embedding indexes beside the searched one, with the query's vector by the model of each.
     other_indexes: Callable[[SearchState], Iterable[AskedIndex]] = lambda _: ()
+    #: Gives what the encoder's cosines mean; a service that was not asked ahead is not asked now.
+    scale: Callable[[], CosineScale] = lambda: AS_IT_IS
 
     @property
     def sentence_encoder(self) -> SentenceEncoder | None:
@@ -67,9 +72,14 @@ class Resources:
     @property
     def count_tokens(self) -> Callable[[str], int]:
         """Tokens of one text by the embedding model's tokenizer, which is always local."""
-        model = self.encoder
-        counts = model.tokenizer.count if isinstance(model, RemoteEncoder) else model.count_tokens
+        counts = self.count_each
         return lambda text: counts([text])[0]
+
+    @property
+    def count_each(self) -> Callable[[Sequence[str]], Sequence[int]]:
+        """Tokens of each of several texts, by the same tokenizer."""
+        model = self.encoder
+        return model.tokenizer.count if isinstance(model, RemoteEncoder) else model.count_tokens
 
     @property
     def local_router(self) -> Callable[[], Router | None]:

@@ -26,8 +26,10 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encoders.session import cores
 from retrieval.encodings import key_of, sparse_encoder
-from retrieval.errors import EncoderError, ModelMissingError
+from retrieval.errors import EncoderError, ModelMissingError, RerankError
 from retrieval.evidence.ladder import PoolConfig
+from retrieval.evidence.nearness import AS_IT_IS, CosineScale, CosineScales
+from retrieval.evidence.rerank_calls import MOST_AT_ONCE
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.store import VectorIndex
@@ -41,6 +43,8 @@ from retrieval.stages.sparse import SparseModel
 _routers: Final = Routers()
 #: What this process knows of rerankers that failed or were slow.
 rerank_guards: Final = RerankGuards()
+#: What the cosines of this process's models mean.
+cosine_scales: Final = CosineScales()
 #: How long a thread computes while others wait for their turn. A leg whose rows have come would wait Python's own 5 ms.
 _TURN_SECONDS: Final = 0.0005
 #: Searches at work at once, of those that hold a slot.
@@ -77,9 +81,9 @@ class DatabaseThreads(ThreadPoolExecutor):
         self._inline = InlineExecutor()
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Run the call in an idle thread, or at once in the caller's when there is none."""
+        """Run the call in an idle thread; where there is none, as `without_thread` does."""
         if not self._idle.acquire(blocking=False):
-            return self._inline.submit(fn, *args, **kwargs)
+            return self.without_thread(fn, *args, **kwargs)
 
         def call() -> _T:
             try:
@@ -89,6 +93,25 @@ class DatabaseThreads(ThreadPoolExecutor):
                 self._idle.release()
 
         return super().submit(call)
+
+    def without_thread(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Run the call at once in the caller's thread."""
+        return self._inline.submit(fn, *args, **kwargs)
+
+
+class RerankThreads(DatabaseThreads):
+    """Threads that ask cross-encoders, and refuse a call while all are busy.
+
+    There are enough for every search of the process, so all are busy only where calls have outlived their searches: a
+    cross-encoder that keeps no time limit would keep the caller's thread too.
+    """
+
+    def without_thread(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Return a future that raises RerankError; it is no timeout of this call, so a breaker is told."""
+        del fn, args, kwargs
+        future: Future[_T] = Future()
+        future.set_exception(RerankError("Earlier calls of rerankers have not come back, and hold all threads."))
+        return future
 
 
 def encoder(row: EmbeddingIndex | None = None) -> Encoder:
@@ -117,6 +140,15 @@ def _leg_executor(threads: int) -> Executor:
 
 
 @cache
+def _rerank_executor(*, is_beside: bool) -> Executor:
+    return RerankThreads(MOST_AT_ONCE * _turns(), thread_name_prefix="rerank") if is_beside else InlineExecutor()
+
+
+def _turns() -> int:
+    return max(_FEWEST_TURNS, _TURNS_PER_CORE * cores())
+
+
+@cache
 def _bm25_reader(folder: Path) -> Reader:
     return Reader(Folder(folder))
 
@@ -135,7 +167,7 @@ def admission() -> Admission:
 def _admission(connections: int, slots: int) -> Admission:
     sizes = PoolConfig(connections=connections, retrieval_slots=slots, ingest_slots=INGEST_SLOTS)
     world = Surroundings(active=connections_at_work, fitting=most_connections, let_go=let_go)
-    return Admission(sizes, turns=max(_FEWEST_TURNS, _TURNS_PER_CORE * cores()), world=world)
+    return Admission(sizes, turns=_turns(), world=world)
 
 
 @cache
@@ -195,6 +227,18 @@ def open_router() -> bool:
     return is_local and _routers.get(model, added_examples(), InlineExecutor()) is not None
 
 
+def scale_of(model: Encoder) -> CosineScale:
+    """Return what a model's cosines mean, as they are where that is not known; a service is asked beside the search."""
+    if isinstance(model, RemoteEncoder):
+        if settings.CORECUBE_WARM_UP:
+            cosine_scales.measure_beside(model)
+        return cosine_scales.known(model)
+    try:
+        return cosine_scales.measured(model)
+    except EncoderError:
+        return AS_IT_IS
+
+
 def resources(model: Encoder | None = None) -> Resources:
     """Return what the presets' stages need; `model` takes the place of the installation's encoder.
 
@@ -208,6 +252,7 @@ def resources(model: Encoder | None = None) -> Resources:
         index=index,
         text_search_config=settings.CORECUBE_TEXT_SEARCH_CONFIG,
         executor=_leg_executor(settings.CORECUBE_LEG_THREADS),
+        rerank_executor=_rerank_executor(is_beside=settings.CORECUBE_LEG_THREADS > 0),
         admission=admission(),
         reranker=reranker(),
         guards=rerank_guards,
@@ -217,5 +262,6 @@ def resources(model: Encoder | None = None) -> Resources:
         kept_sentences=kept_sentences,
         router=_routers.router_of(model, _leg_executor(settings.CORECUBE_LEG_THREADS)),
         calibrations=active_models(model),
-        other_indexes=OtherIndexes(index),
+        other_indexes=OtherIndexes(index, cosine_scales),
+        scale=lambda: scale_of(model),
     )

@@ -18,10 +18,12 @@ from retrieval.config import PresetConfig
 from retrieval.configuration import Configuration, configuration_of
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.deadline import Deadline
-from retrieval.errors import EmptyQueryError, QueryTooLongError
+from retrieval.errors import EmptyQueryError, QueryTooLongError, SearchTimeoutError
+from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.evidence.section_state import SectionAsk, SectionState
 from retrieval.generate.relevance import ModelJudge
 from retrieval.index.kept import kept_by
+from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
 from retrieval.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
@@ -32,6 +34,7 @@ from retrieval.resources import Resources
 from retrieval.sanitise import storable
 from retrieval.stages.variants import with_variants
 from retrieval.stored_filter import AskedFilter, filter_json
+from retrieval.told_scores import as_told
 from retrieval.tracing import trace_json
 from retrieval.types import Note, Passage, Ranking, RequestFilter, SearchState, Span
 
@@ -46,8 +49,8 @@ class SearchRequest:
     #: What was typed, where `text` is a follow-up question that was made to stand alone; the trace says so.
     asked: str = ""
     preset: str = DEFAULT_PRESET
-    #: Hits wanted, 1 to 100.
-    top_k: int = 10
+    #: Hits wanted, 1 to 100; None for as many as the preset has of itself.
+    top_k: int | None = 10
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: What is left of the documents in scope, beside what the preset's router reads from the text.
     filter: RequestFilter = field(default_factory=RequestFilter)
@@ -84,6 +87,13 @@ class SearchOutcome:
     configuration: Configuration = field(default_factory=Configuration)
     #: What it searched with, where its answer is to be written with the same.
     resources: Resources | None = None
+    #: Whether the store took the trace in time.
+    is_recorded: bool = True
+
+    @property
+    def record_id(self) -> uuid.UUID | None:
+        """The id of the stored trace, for what refers to it; None where it was not stored."""
+        return self.id if self.is_recorded else None
 
     @property
     def config(self) -> PresetConfig:
@@ -124,8 +134,10 @@ class SearchOutcome:
 def search(request: SearchRequest, *, principal: Principal, resources: Resources | None = None) -> SearchOutcome:
     """Search as `principal` and store the trace; without `resources`, with the installation's own.
 
-    Raises EmptyQueryError, QueryTooLongError, OverloadedError, UnknownPresetError, UnknownModeError,
-    UnknownVersionError, UnknownConnectionError, NotPermittedError, OverridesError, ModelMissingError, or StageError.
+    A trace that the store does not take in time is given up. Raises EmptyQueryError, QueryTooLongError,
+    OverloadedError, UnknownPresetError, UnknownModeError, UnknownVersionError, UnknownConnectionError,
+    NotPermittedError, OverridesError, ModelMissingError, StageError, DatabaseUnavailableError, or SearchTimeoutError
+    where the time is up before it is known what may be searched.
     """
     text = checked_query(request.text)
     admission = resources.admission if resources else runtime.admission()
@@ -152,38 +164,51 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
     """Search for a text that was checked; time counts from here."""
     started = perf_counter()
     preset = preset_named(request.preset)
+    with bounded(Deadline(_seconds(request, preset.defaults), started, perf_counter)):
+        configuration = _configuration(request, preset, principal)
+    seconds = _seconds(request, configuration.config)
+    deadline = Deadline(seconds * (1 + len(request.variants)), started, perf_counter)
+    with bounded(deadline):
+        scope = scope_for(principal, request.narrowing, reveal_excluded=request.reveal_excluded)
+        kept = _filter(request, scope, seconds=seconds)
+        state = SearchState(
+            query=read_query(text, characters=configuration.config.query.retrieval_characters),
+            scope=scope,
+            deadline=deadline,
+            now=timezone.now(),
+            top_k=request.top_k or configuration.config.usual_top_k,
+            is_admin=principal.is_admin,
+            filter=kept,
+            section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
+            trace=configuration.span(tuple(_notes(request))),
+        )
+        tools = _with_judge(resources or runtime.resources(), request, principal)
+        outcome = _run(request, preset, configuration, tools, state)
+        return _recorded(outcome, request, principal, index=tools.index.id)
+
+
+def _configuration(request: SearchRequest, preset: Preset, principal: Principal) -> Configuration:
+    """Return the numbers to search with; raise where the principal, or the preset, does not allow the request."""
     if not principal.may_use(preset.name):
         raise NotPermittedError("This API key may not use that preset.")
     if request.section is not None and not isinstance(preset.defaults, ConsolidatedConfig):
         raise InvalidRequestError(f"The preset {preset.name!r} has no sections.")
     if request.draft and not (principal.actor or principal).is_admin:
         raise NotPermittedError("Only an admin may search with a draft.")
-    configuration = replace(
-        configuration_of(preset, overrides=request.overrides, draft=request.draft), mode=request.mode
-    )
+    found = configuration_of(preset, overrides=request.overrides, draft=request.draft)
+    return replace(found, mode=request.mode)
+
+
+def _run(
+    request: SearchRequest, preset: Preset, configuration: Configuration, tools: Resources, state: SearchState
+) -> SearchOutcome:
+    """Return what the preset's pipeline makes of a state."""
     config = configuration.config
-    scope = scope_for(principal, request.narrowing, reveal_excluded=request.reveal_excluded)
-    seconds = _seconds(request, config)
-    kept = _filter(request, scope, seconds=seconds)
-    state = SearchState(
-        query=read_query(text, characters=config.query.retrieval_characters),
-        scope=scope,
-        deadline=Deadline(seconds * (1 + len(request.variants)), started, perf_counter),
-        now=timezone.now(),
-        top_k=request.top_k,
-        is_admin=principal.is_admin,
-        filter=kept,
-        section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
-        trace=configuration.span(tuple(_notes(request))),
-    )
-    tools = _with_judge(resources or runtime.resources(), request, principal)
     pipeline = with_variants(
         _pipeline(preset, configuration, tools), request.variants, characters=config.query.retrieval_characters
     )
     version = preset.version(pipeline, config)
-    outcome = SearchOutcome(uuid.uuid4(), preset, version, pipeline.run(state), configuration, tools)
-    _record(outcome, request, principal, index=tools.index.id)
-    return outcome
+    return SearchOutcome(uuid.uuid4(), preset, version, as_told(pipeline.run(state)), configuration, tools)
 
 
 def _seconds(request: SearchRequest, config: PresetConfig) -> float:
@@ -223,6 +248,9 @@ def _pipeline(preset: Preset, configuration: Configuration, resources: Resources
     """Return the preset's pipeline in the mode asked for; a confidence was calibrated for all legs, not for one."""
     if configuration.mode != HYBRID:
         resources = replace(resources, calibrations={})
+    if configuration.is_draft:
+        # The numbers of a draft must not become those of the guards that all searches share.
+        resources = replace(resources, guards=RerankGuards())
     return preset.build(configuration.config, resources).in_mode(configuration.mode)
 
 
@@ -237,39 +265,55 @@ def checked_query(text: str) -> str:
     return query
 
 
-def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal, *, index: int) -> None:
-    """Store the trace of a search."""
+def _recorded(outcome: SearchOutcome, request: SearchRequest, principal: Principal, *, index: int) -> SearchOutcome:
+    """Return the outcome, its trace stored; a store that does not take it in time is not waited for."""
+    try:
+        add_later(_record(outcome, request, principal, index=index))
+        judge = outcome.resources.judge if outcome.resources else None
+        if isinstance(judge, ModelJudge):
+            judge.charge(outcome.id)
+    except SearchTimeoutError:
+        logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
+        outcome = replace(outcome, is_recorded=False)
+    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))
+    return outcome
+
+
+def _record(outcome: SearchOutcome, request: SearchRequest, principal: Principal, *, index: int) -> SearchRecord:
+    """Return the row of a search, with its trace."""
     state, judged = outcome.state, outcome.state.answerability
     keeps_text = settings.CORECUBE_KEEP_QUERY_TEXT
     ran_with = outcome.configuration.trace_json() | {"index": index, "values": _values(outcome)}
     narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
     section = _section_json(request.section, keep_words=keeps_text) if request.section else {}
     left = filter_json(AskedFilter(request.filter, request.conditions), keep_words=keeps_text)
-    add_later(
-        SearchRecord(
-            id=outcome.id,
-            user=principal.user,
-            key=principal.key,
-            actor=principal.actor,
-            for_another=principal.actor is not None,
-            surface=request.surface,
-            preset=outcome.preset.name,
-            preset_version=outcome.preset_version,
-            query=state.query.text if keeps_text else "",
-            top_k=request.top_k,
-            connection_ids=state.scope.connection_ids,
-            milliseconds=outcome.seconds * 1000,
-            hit_count=len(outcome.hits),
-            degraded=list(state.degraded),
-            verdict=judged.verdict.value if judged else "",
-            confidence=judged.confidence if judged else None,
-            trace=ran_with
-            | {"narrowing": narrowing, "filter": left}
-            | section
-            | trace_json(state, keep_words=keeps_text),
-        )
+    return SearchRecord(
+        id=outcome.id,
+        user=principal.user,
+        key=principal.key,
+        actor=principal.actor,
+        for_another=principal.actor is not None,
+        surface=request.surface,
+        preset=outcome.preset.name,
+        preset_version=outcome.preset_version,
+        query=state.query.text if keeps_text else "",
+        top_k=request.top_k or outcome.config.usual_top_k,
+        connection_ids=state.scope.connection_ids,
+        milliseconds=outcome.seconds * 1000,
+        hit_count=len(outcome.hits),
+        degraded=list(state.degraded),
+        is_ordinary=_is_ordinary(outcome),
+        verdict=judged.verdict.value if judged else "",
+        confidence=judged.confidence if judged else None,
+        trace=ran_with | {"narrowing": narrowing, "filter": left} | section | trace_json(state, keep_words=keeps_text),
     )
-    logger.info("search.done id=%s preset=%s hits=%d", outcome.id, outcome.preset.name, len(outcome.hits))
+
+
+def _is_ordinary(outcome: SearchOutcome) -> bool:
+    """Return whether a search ran as its preset does: with its numbers, every leg, and at least its time."""
+    configuration = outcome.configuration
+    is_hurried = outcome.state.deadline.budget_seconds < outcome.config.deadline_ms / 1000
+    return not (configuration.overrides or configuration.is_draft or configuration.mode != HYBRID or is_hurried)
 
 
 def _section_json(ask: SectionAsk, *, keep_words: bool) -> dict[str, str]:

@@ -29,14 +29,21 @@ def recency(last: datetime, now: datetime, *, hourly_decay: float) -> float:
     return float(hourly_decay ** max(0.0, (now - last) / _HOUR))
 
 
-def last_touched(chunk: ChunkFacts, *, to_the_day: bool) -> datetime:
-    """Return when a chunk's document was last read; while nobody has, when it last changed, else was synced.
+def last_read(chunk: ChunkFacts, now: datetime, *, to_the_day: bool) -> datetime | None:
+    """Return when a chunk's document was last read; None while nobody has.
 
-    `to_the_day` gives the end of the day (UTC) on which it was read: it was somebody else, perhaps, who read it.
+    `to_the_day` gives the end of the last day (UTC) that is over and on which it was read: it was somebody else,
+    perhaps, who read it, and who asks again and again could else see when.
     """
-    if chunk.accessed_at is None:
-        return chunk.modified_at or chunk.synced_at
-    return _end_of_day(chunk.accessed_at) if to_the_day else chunk.accessed_at
+    if not to_the_day:
+        return chunk.accessed_at
+    ends = [_end_of_day(moment) for moment in (chunk.accessed_at, chunk.accessed_before) if moment is not None]
+    return max((end for end in ends if end <= now), default=None)
+
+
+def last_touched(chunk: ChunkFacts, now: datetime, *, to_the_day: bool) -> datetime:
+    """Return when a chunk's document was last read; while nobody has, when it last changed, else was synced."""
+    return last_read(chunk, now, to_the_day=to_the_day) or chunk.modified_at or chunk.synced_at
 
 
 def _end_of_day(moment: datetime) -> datetime:

@@ -59,11 +59,6 @@ def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
     return tuple((chunk_id_of(chunk), content_hash) for chunk, content_hash in trace.get("ranking", ()))
 
 
-def passages_of(trace: Mapping[str, Any]) -> dict[ChunkId, int]:
-    """Return the chunks that were packed, in order, with the tokens that each passage took."""
-    return {chunk_id_of(passage["chunk"]): passage["tokens"] for passage in trace.get("passages", ())}
-
-
 def packed_hits(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
     """Return the hits of the packed passages, by their numbers.
 

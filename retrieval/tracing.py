@@ -19,7 +19,12 @@ def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:
             [str(hit.chunk_id), hit.facts.content_hash if hit.facts else ""] for hit in state.hits[:MEASURED_DEPTH]
         ],
         "passages": [
-            {"number": passage.number, "chunk": str(passage.hit.chunk_id), "tokens": passage.token_count}
+            {
+                "number": passage.number,
+                "chunk": str(passage.hit.chunk_id),
+                "tokens": passage.token_count,
+                "role": passage.role,
+            }
             for passage in state.passages
         ],
         "answerability": _answerability_json(state.answerability),

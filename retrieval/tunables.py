@@ -6,7 +6,7 @@ Nested configs are read and changed by dotted names: `config.with_values({"blend
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from corecube.errors import ConfigError
 from retrieval.errors import OverridesError, TunablesError
@@ -28,6 +28,8 @@ class TunableFacts:
     costs: bool
     #: Name of the tunable that it must not exceed; empty for none.
     at_most: str
+    #: Whether all searches share what it governs: a request may not change it.
+    is_shared: bool
     #: Whether it is counted in whole numbers.
     is_whole: bool
 
@@ -74,18 +76,31 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
     help: str,  # noqa: A002 -- like dataclasses.field
     costs: bool = False,
     at_most: str = "",
+    is_shared: bool = False,
 ) -> Any:  # noqa: ANN401 -- like dataclasses.field
     """Declare a number within `low` to `high`, both allowed; more of one that `costs` takes time or memory.
 
-    `at_most` names a tunable of the same config that it must not exceed.
+    `at_most` names a tunable of the same config that it must not exceed. One that `is_shared` governs what all searches
+    share, so that no request can change it for itself.
     """
-    facts = {"low": low, "high": high, "unit": unit, "help": help, "costs": costs, "at_most": at_most}
+    facts = {
+        "low": low,
+        "high": high,
+        "unit": unit,
+        "help": help,
+        "costs": costs,
+        "at_most": at_most,
+        "is_shared": is_shared,
+    }
     return field(default=default, metadata=facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tunables:
     """Base of the config dataclasses; checks every bound when made."""
+
+    #: Dotted names of inherited numbers that go unused here: they can be neither seen nor set.
+    unused: ClassVar[frozenset[str]] = frozenset()
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a value out of its bounds."""
@@ -108,7 +123,7 @@ class Tunables:
     def sections(cls) -> tuple[TunableSection, ...]:
         """Return this config and those nested in it, each with what it declares."""
         if cls not in _SECTIONS:
-            _SECTIONS[cls] = tuple(_sections(cls))
+            _SECTIONS[cls] = tuple(_without(cls.unused, _sections(cls)))
         return _SECTIONS[cls]
 
     @classmethod
@@ -148,7 +163,7 @@ class Tunables:
     def with_overrides(self, values: Mapping[str, object]) -> Self:
         """Return a copy with what one request changes. What costs time or memory it can only lower.
 
-        Raises OverridesError naming all that do not fit.
+        What all searches share it cannot change. Raises OverridesError naming all that do not fit.
         """
         own = self.values()
         raised = {
@@ -157,7 +172,12 @@ class Tunables:
             if facts.costs and facts.name in values and not facts.problem(values[facts.name])
             if values[facts.name] > own[facts.name]  # type: ignore[operator]  # a value without a problem is a number
         }
-        if problems := {**raised, **self.problems(values)}:
+        shared = {
+            facts.name: "holds for all searches, and a request cannot change it"
+            for facts in self.declared_below()
+            if facts.is_shared and facts.name in values
+        }
+        if problems := {**raised, **shared, **self.problems(values)}:
             raise OverridesError(problems)
         return _replaced(self, values)
 
@@ -205,6 +225,14 @@ def _sections(kind: type[Tunables], name: str = "") -> Iterator[TunableSection]:
     for item in fields(kind):
         if isinstance(item.type, type) and issubclass(item.type, Tunables):
             yield from _sections(item.type, f"{prefix}{item.name}")
+
+
+def _without(unused: frozenset[str], sections: Iterator[TunableSection]) -> Iterator[TunableSection]:
+    """Yield the sections without the numbers that go unused, and without those that have nothing else."""
+    for section in sections:
+        left = tuple(facts for facts in section.tunables if facts.name not in unused)
+        if left or not section.tunables:
+            yield replace(section, tunables=left)
 
 
 def _below(prefix: str, facts: TunableFacts) -> TunableFacts:

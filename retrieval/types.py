@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from retrieval.evidence.section_state import SectionState
     from retrieval.graph.asked import AskedNames
 
+#: Why hits themselves are packed, where what stands around them is too.
+PRIMARY: Final = "primary"
 #: A unit vector, shape (dim,).
 Vector = NDArray[np.float32]
 
@@ -155,6 +157,8 @@ class ChunkFacts:
     is_confirmed: bool = False
     #: When its document was last read by somebody; None while nobody has.
     accessed_at: datetime | None = None
+    #: When it was last read before the day (UTC) of `accessed_at`; None while it was not.
+    accessed_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +242,16 @@ class Passage:
     token_count: int
     #: Why it was packed: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
     role: str = ""
+
+    @property
+    def is_hit(self) -> bool:
+        """Whether it was found itself, and is not packed for what stands beside it."""
+        return self.role in {"", PRIMARY}
+
+    @property
+    def score(self) -> float | None:
+        """The hit's score; None for what stands around a hit and was never scored."""
+        return self.hit.score if self.is_hit else None
 
 
 class Verdict(StrEnum):

@@ -63,7 +63,8 @@ def begin(*, is_worker: bool = False) -> Thread | None:
 def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple[Step, ...]:
     """Open the model, the routes, the disk's part of the index and every preset's own; a worker needs the model alone.
 
-    Whatever fails is logged and left to the first search. `tools` take the place of the installation's own.
+    With the model it is measured what its cosines mean. Whatever fails is logged and left to the first search. `tools`
+    take the place of the installation's own.
     """
     steps: list[tuple[str, Callable[[Resources | None], object]]] = [("model", _open_model)]
     if not is_worker:
@@ -98,6 +99,7 @@ def _step(name: str, work: Callable[[], object]) -> Step:
 def _open_model(tools: Resources | None) -> None:
     encoder = tools.encoder if tools else runtime.encoder()
     encoder.encode_query("warm")
+    runtime.cosine_scales.measured(encoder)
 
 
 def _open_router(tools: Resources | None) -> str:

@@ -152,7 +152,7 @@ class FakeLLM(socketserver.ThreadingTCPServer):
         return f"http://127.0.0.1:{self.port}"
 
     def says(self, text):
-        """Answer with this text, or with what this function makes of a request's body, from now on."""
+        """Answer with this text from now on, or with the text or fault that this function makes of a request's body."""
         self._text = text if callable(text) else lambda _: text
 
     def then(self, *faults):
@@ -173,7 +173,10 @@ class FakeLLM(socketserver.ThreadingTCPServer):
             asked = str(body.get("model", ""))
             if asked.startswith("fault:"):
                 return Fault(asked.removeprefix("fault:")), self._text(body)
-            return (self._next.pop(0) if self._next else self.fault), self._text(body)
+            said = self._text(body)
+            if isinstance(said, Fault):
+                return said, ""
+            return (self._next.pop(0) if self._next else self.fault), said
 
     @contextlib.contextmanager
     def counted(self):

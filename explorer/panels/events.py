@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from corecube.scope import AccessScope
 from explorer import wording
 from explorer.event_words import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKIPS, TIERS, TIGHTEN_SKIPS
 from retrieval.evidence.cascade import EXHAUSTED, OUT_OF_TIME, TIER_RESULT
@@ -27,18 +28,20 @@ class EventLine:
     tone: str = ""
 
 
-def event_lines(events: Iterable[Event]) -> tuple[EventLine, ...]:
-    """Return the events' lines in order; one that is not known here is told by its names and numbers.
+def event_lines(events: Iterable[Event], scope: AccessScope) -> tuple[EventLine, ...]:
+    """Return the events' lines in order, for a reader who may see what is in `scope`: no other compartment is named.
 
-    What a stage's note says anyway has no line.
+    One that is not known here is told by its names and numbers; what a stage's note says anyway has no line.
     """
-    return tuple(_line(event) for event in events if event.get("event") not in _SAID_BY_NOTES)
+    return tuple(_line(event, scope) for event in events if event.get("event") not in _SAID_BY_NOTES)
 
 
-def _line(event: Event) -> EventLine:
+def _line(event: Event, scope: AccessScope) -> EventLine:
     name = str(event.get("event", ""))
     if "tighten_applied" in event:
         return _tightened(event)
+    if name == SOURCE_RESULT:
+        return _probe(event, scope)
     return _SAID[name](event) if name in _SAID else _plain(name, event)
 
 
@@ -70,21 +73,29 @@ def _tier_state(event: Event) -> tuple[str, str]:
 
 
 def _exhausted(event: Event) -> EventLine:
-    tiers = wording.counted(int(_number(event, "tiers")), "tier")
-    return EventLine(f"Nothing passed in {tiers}, and there is no other.", "exhausted", "bad")
+    tiers = int(_number(event, "tiers"))
+    passed = f"Nothing passed in {wording.counted(tiers, 'tier')}, and there is no other."
+    return EventLine(passed if tiers else "Nothing is in scope, so no tier was tried.", "exhausted", "bad")
 
 
 def _out_of_time(event: Event) -> EventLine:
     return EventLine(f"The time was up after {wording.counted(int(_number(event, 'tiers')), 'tier')}.", "ended", "bad")
 
 
-def _probe(event: Event) -> EventLine:
+def _probe(event: Event, scope: AccessScope) -> EventLine:
     """Return what looking for a missing source type came to."""
     diagnosis = str(event.get("diagnosis", ""))
     state, tone = DIAGNOSES.get(diagnosis, (diagnosis.replace("_", " "), "warn"))
-    place = f" in {event['compartment']}" if event.get("compartment") else ""
+    place = _place(event.get("connections"), scope)
     clauses = ", ".join(filter(None, (f"{_number(event, 'found'):,.0f} found", _ms(event))))
     return EventLine(f"{event.get('source_type', 'a source type')}{place}: {clauses}", state, tone)
+
+
+def _place(connections: object, scope: AccessScope) -> str:
+    """Return " in Finance" for connections by their ids, as far as they are in scope; they are of one compartment."""
+    ids = connections if isinstance(connections, list | tuple) else ()
+    named = {it.connection.compartment for it in scope.included if it.connection.id in ids}
+    return f" in {', '.join(sorted(named))}" if named else ""
 
 
 def _spent(event: Event) -> EventLine:
@@ -139,7 +150,7 @@ def _tightened(event: Event) -> EventLine:
     if event.get("tighten_applied"):
         dropped = wording.counted(int(_number(event, "tighten_dropped_count")), "chunk")
         floor, place = _number(event, "tighten_effective_floor"), _number(event, "tighten_cliff_position")
-        return EventLine(f"{dropped} behind a cliff, under cosine {floor:.2f} from place {place + 1:.0f} on.", "cut")
+        return EventLine(f"{dropped} behind a cliff, under nearness {floor:.2f} from place {place + 1:.0f} on.", "cut")
     reason = str(event.get("tighten_skip_reason") or "")
     return EventLine(f"Not cut: {TIGHTEN_SKIPS.get(reason, reason.replace('_', ' ') or 'no reason told')}.")
 
@@ -164,12 +175,12 @@ def _shown(value: object) -> str:
 
 
 _SAID_BY_NOTES: Final = frozenset({"section_setup", "headings_found", "pool_graded", "quota_cut", "chunk_retry"})
-_UNSAID: Final = frozenset({"event", "level"})
+#: Older events named the compartment.
+_UNSAID: Final = frozenset({"event", "level", "connections", "compartment"})
 _SAID: Final[Mapping[str, Callable[[Event], EventLine]]] = {
     TIER_RESULT: _tier,
     EXHAUSTED: _exhausted,
     OUT_OF_TIME: _out_of_time,
-    SOURCE_RESULT: _probe,
     "cross_encoder_skipped": _rerank_skipped,
     "reranked": _reranked,
     "protected": _protected,

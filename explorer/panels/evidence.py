@@ -10,7 +10,9 @@ from explorer import wording
 from explorer.panels.badges import Badge, badges
 from explorer.panels.hit_badges import HitBadge, hit_badges
 from explorer.snippets import Segment, StemIn, highlight, snippet
-from retrieval.evidence_runs import PRESET, Cell, Evidence, Presence, SectionEvidence, lines_of
+from retrieval.evidence.cells import Cell, Presence
+from retrieval.evidence.sections import Section
+from retrieval.evidence_runs import PRESET, Evidence, SectionEvidence, lines_of
 from retrieval.services import SearchOutcome
 from retrieval.types import ChunkId, Hit
 
@@ -19,7 +21,9 @@ MOST_HITS: Final = 5
 _WORDS: Final[Mapping[Presence, str]] = {
     Presence.FOUND: "required",
     Presence.RECOVERED: "recovered",
+    Presence.THIN: "too few",
     Presence.MISSING: "missing",
+    Presence.NOT_LOOKED_FOR: "not looked for",
     Presence.OPTIONAL: "optional",
     Presence.NONE: "none",
 }
@@ -29,7 +33,7 @@ _WORDS: Final[Mapping[Presence, str]] = {
 class MatrixCell:
     """One source type in one section."""
 
-    #: "found", "recovered", "missing", "optional" or "none".
+    #: A `Presence`.
     presence: str
     word: str
     count: int
@@ -102,8 +106,11 @@ class EvidencePanel:
     @property
     def announcement(self) -> str:
         """What a screen reader is told when it arrives."""
-        missing, recovered = self.counts["missing"], self.counts["recovered"]
+        counts = self.counts
+        missing, recovered = counts["missing"], counts["recovered"]
         said = f"{wording.counted(len(self.rows), 'section')}: {missing} source types missing, {recovered} recovered."
+        said += f" {counts['thin']} with too few chunks." if counts["thin"] else ""
+        said += f" {counts['not_looked_for']} not looked for." if counts["not_looked_for"] else ""
         return said + (f" {wording.counted(self.unsearched, 'section')} not searched." if self.unsearched else "")
 
 
@@ -128,7 +135,7 @@ def _row(
     return SectionRow(
         name=section.name,
         title=section.title,
-        cells=tuple(_cell(name, cell) for name, cell in searched),
+        cells=tuple(_cell(name, cell, section) for name, cell in searched),
         trace_id=outcome.id if outcome else None,
         again=urlencode({**pairs, **({"as": run_as} if run_as else {})}),
         query=section.query(evidence.subject),
@@ -140,17 +147,19 @@ def _row(
     )
 
 
-def _cell(source_type: str, cell: Cell) -> MatrixCell:
-    return MatrixCell(cell.presence.value, _WORDS[cell.presence], cell.count, _detail(source_type, cell))
+def _cell(source_type: str, cell: Cell, section: Section) -> MatrixCell:
+    return MatrixCell(cell.presence.value, _WORDS[cell.presence], cell.count, _detail(source_type, cell, section))
 
 
-def _detail(source_type: str, cell: Cell) -> str:
+def _detail(source_type: str, cell: Cell, section: Section) -> str:
     """Return what a cell says as a sentence."""
     chunks = wording.counted(cell.count, "chunk")
     sentences = {
         Presence.FOUND: f"{source_type} is required; {chunks} found.",
         Presence.RECOVERED: f"{source_type} is required; {cell.recovered:,} of {chunks} recovered.",
-        Presence.MISSING: f"{source_type} is required, and none was found.",
+        Presence.THIN: f"{source_type} is required; {chunks} found, {section.quantity_floor(source_type):,} needed.",
+        Presence.MISSING: f"{source_type} is required, and there is none in scope.",
+        Presence.NOT_LOOKED_FOR: f"{source_type} is required, and it could not be looked for.",
         Presence.OPTIONAL: f"{source_type} is not required; {chunks} found.",
         Presence.NONE: f"{source_type} is not required, and none was found.",
     }

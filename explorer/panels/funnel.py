@@ -130,7 +130,7 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
         notes=span.notes,
         settings=settings_of(span.stage, outcome.config),
         drops=drop_list(span.drops, labels),
-        events=event_lines(span.events),
+        events=event_lines(span.events, outcome.state.scope),
     )
 
 

@@ -36,7 +36,9 @@ def _badges(hit: Hit) -> Iterator[HitBadge]:
         )
     if PROTECTED in hit.signals:
         rank = hit.signals[PROTECTED]
-        yield HitBadge("protected", f"The reranker had it at place {rank:.0f}; the cut there had to leave it.", "good")
+        yield HitBadge(
+            "protected", f"It stood at place {rank:.0f}, behind those that are kept; the cut had to leave it.", "good"
+        )
     if boost := hit.signals.get(PRECEDENCE, 0.0):
         yield HitBadge(f"precedence +{boost:.4f}".rstrip("0"), "Its source type is believed more than others.")
     if hit.provider:

@@ -107,12 +107,12 @@ def decision_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
     section, config = outcome.state.section, outcome.config
     if section is None or not isinstance(config, ConsolidatedConfig):
         return
-    if PROTECTED in hit.signals:
-        yield _protection(hit, section.ask)
     if PRECEDENCE in hit.signals:
         yield _precedence(hit, section.ask)
     if MERIT in hit.signals:
         yield _fairness(hit, outcome)
+    if PROTECTED in hit.signals:
+        yield _protection(hit, section.ask)
 
 
 def _protection(hit: Hit, ask: SectionAsk) -> LedgerRow:
@@ -140,7 +140,9 @@ def _precedence(hit: Hit, ask: SectionAsk) -> LedgerRow:
 
 def _fairness(hit: Hit, outcome: SearchOutcome) -> LedgerRow:
     merit = int(hit.signals[MERIT])
-    rank = next((place for place, it in enumerate(outcome.state.hits, 1) if it.chunk_id == hit.chunk_id), merit)
+    place = next((place for place, it in enumerate(outcome.state.hits, 1) if it.chunk_id == hit.chunk_id), merit)
+    # What was let back in stands further in front than its rank, since the hits between were cut.
+    rank = int(hit.signals.get(PROTECTED, place))
     moved = "as ranked" if rank == merit else f"up by {merit - rank}" if rank < merit else f"back by {rank - merit}"
     facts = (f"rank {merit} by score and precedence",)
     return LedgerRow("fairness", "Fairness", moved, facts, config_key="fairness.document_share")

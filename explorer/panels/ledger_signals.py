@@ -9,7 +9,7 @@ from explorer.panels.ledger_lifts import lift_facts
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from retrieval.helix_config import HelixConfig
 from retrieval.services import SearchOutcome
-from retrieval.signals import SIGNALS, WRITTEN, last_touched
+from retrieval.signals import SIGNALS, WRITTEN, last_read, last_touched
 from retrieval.types import Hit, MemoryType
 
 _REPLACED: Final = "counted in the order that was reranked only"
@@ -64,11 +64,12 @@ def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
 
 
 def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
-    chunk, config = hit.chunk, outcome.config
+    chunk, config, now = hit.chunk, outcome.config, outcome.state.now
     to_the_day = not outcome.state.is_admin
     read = "read, to the day" if to_the_day else "read"
-    then = read if chunk.accessed_at else "changed" if chunk.modified_at else "synced"
-    hours = max(0.0, (outcome.state.now - last_touched(chunk, to_the_day=to_the_day)).total_seconds() / 3600)
+    is_read = last_read(chunk, now, to_the_day=to_the_day) is not None
+    then = read if is_read else "changed" if chunk.modified_at else "synced"
+    hours = max(0.0, (now - last_touched(chunk, now, to_the_day=to_the_day)).total_seconds() / 3600)
     decay = config.signals.hourly_decay if isinstance(config, HelixConfig) else 1.0
     return (f"{hours:,.0f} hours since it was last {then}", f"{decay:g}^{hours:,.0f} = {hit.signals['recency']:.3f}")
 

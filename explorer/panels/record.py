@@ -70,6 +70,7 @@ class Found:
     #: Chunks that are there but outside the reader's scope; only an admin is told of them as such.
     outside: Collection[ChunkId]
     tells_gone: bool
+    scope: AccessScope
 
     def presence(self, chunk_id: ChunkId, content_hash: str) -> Presence:
         """Return what became of a chunk. Who is no admin learns only whether they can see it."""
@@ -118,7 +119,7 @@ def find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -
         labels[chunk_id] = chunk_label(title, path, source=sources[connection_id])
         hashes[chunk_id] = content_hash
     others = here.exclude(connection_id__in=sources).values_list("document_id", "ordinal") if tells_gone else ()
-    return Found(labels, hashes, {ChunkId(*it) for it in others}, tells_gone)
+    return Found(labels, hashes, {ChunkId(*it) for it in others}, tells_gone, scope)
 
 
 def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> RecordPanels:
@@ -134,8 +135,8 @@ def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> R
         version=version_label(record.trace.get("version", 0)),
         is_draft=record.trace.get("is_draft", False),
         principal=principal_label(record),
-        funnel=_funnel(spans, found.labels, config),
-        trace=span_rows(spans),
+        funnel=_funnel(spans, found, config),
+        trace=span_rows(spans, found.scope),
         waterfall=waterfall(record.trace.get("spans", ()), deadline_ms=config.deadline_ms),
         hits=listed,
         hidden=len(hits) - len(listed),
@@ -183,19 +184,19 @@ def _figures(values: Mapping[str, float], label: Callable[[str], str]) -> Iterat
         yield Figure(label(name), f"{value:.4f}".rstrip("0").rstrip("."))
 
 
-def _funnel(spans: tuple[Span, ...], labels: ChunkLabels, config: PresetConfig) -> Funnel:
+def _funnel(spans: tuple[Span, ...], found: Found, config: PresetConfig) -> Funnel:
     leaves = list(leaf_spans(spans))
     slowest = max((span.seconds for span in leaves), default=0.0)
     top = {span.stage: span.seconds for span in spans if not span.parent}
     return Funnel(
-        cells=tuple(_cell(span, labels, slowest, config) for span in leaves),
+        cells=tuple(_cell(span, found, slowest, config) for span in leaves),
         clock=stacked(top, whole=config.deadline_ms / 1000),
         milliseconds=milliseconds(sum(top.values())),
         deadline_ms=config.deadline_ms,
     )
 
 
-def _cell(span: Span, labels: ChunkLabels, slowest: float, config: PresetConfig) -> FunnelCell:
+def _cell(span: Span, found: Found, slowest: float, config: PresetConfig) -> FunnelCell:
     is_counted = bool(span.hits_in or span.hits_out)
     return FunnelCell(
         stage=span.stage,
@@ -210,6 +211,6 @@ def _cell(span: Span, labels: ChunkLabels, slowest: float, config: PresetConfig)
         degraded=any(note.degraded for note in span.notes),
         notes=span.notes,
         settings=settings_of(span.stage, config),
-        drops=drop_list(span.drops, labels),
-        events=event_lines(span.events),
+        drops=drop_list(span.drops, found.labels),
+        events=event_lines(span.events, found.scope),
     )

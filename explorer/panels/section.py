@@ -72,8 +72,8 @@ def _facts(section: SectionState) -> Iterator[Fact]:
     )
     yield Fact("Keeps", f"{policy.keep:,}", "Chunks that are kept after reranking.")
     if section.grade is not None:
-        yield Fact("Grade", str(section.grade), "How good the pool is, from A to F, by the mean cosine of its core.")
-    floors = f"cosine {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
+        yield Fact("Grade", str(section.grade), "How good the pool is, from A to F, by how near its core is.")
+    floors = f"nearness {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
     yield Fact("Floors", floors, "A chunk below one of them is no evidence. A poor pool has a lower one.")
     if policy.required:
         yield Fact(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from corecube.scope import AccessScope
 from explorer import wording
 from explorer.panels.bars import percent
 from explorer.panels.events import EventLine, event_lines
@@ -33,13 +34,16 @@ class TraceRow:
 
 def trace_rows(outcome: SearchOutcome) -> tuple[TraceRow, ...]:
     """Return the spans as rows, each parent before its children."""
-    return span_rows(outcome.trace)
+    return span_rows(outcome.trace, outcome.state.scope)
 
 
-def span_rows(spans: Sequence[Span]) -> tuple[TraceRow, ...]:
-    """Return the rows of a search's spans, whether it was just run or is read from its record."""
+def span_rows(spans: Sequence[Span], scope: AccessScope) -> tuple[TraceRow, ...]:
+    """Return the rows of a search's spans, whether it was just run or is read from its record.
+
+    `scope` is what their reader may see.
+    """
     whole = sum(span.seconds for span in spans if not span.parent)
-    return tuple(_row(span, started, whole) for span, started in _timed(spans))
+    return tuple(_row(span, started, whole, scope) for span, started in _timed(spans))
 
 
 def _timed(trace: Sequence[Span]) -> Iterator[tuple[Span, float]]:
@@ -55,7 +59,7 @@ def _timed(trace: Sequence[Span]) -> Iterator[tuple[Span, float]]:
         clock += span.seconds
 
 
-def _row(span: Span, started: float, whole: float) -> TraceRow:
+def _row(span: Span, started: float, whole: float, scope: AccessScope) -> TraceRow:
     return TraceRow(
         stage=span.stage,
         purpose=wording.stage_purpose(span.stage),
@@ -68,5 +72,5 @@ def _row(span: Span, started: float, whole: float) -> TraceRow:
         width=round(percent(span.seconds, whole), 2),
         degraded=any(note.degraded for note in span.notes),
         notes=span.notes,
-        events=event_lines(span.events),
+        events=event_lines(span.events, scope),
     )

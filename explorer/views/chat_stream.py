@@ -140,7 +140,7 @@ def _passage(passage: Passage, writing: Writing) -> dict[str, Any]:
         "title": facts.title,
         "heading_path": list(facts.heading_path),
         "connection": connection.name,
-        "score": round(passage.hit.score, 4),
+        "score": None if passage.score is None else round(passage.score, 4),
         "panel": reverse("explorer:chat_passage", args=[message.conversation_id, message.pk, passage.number]),
     }
 

@@ -9,7 +9,8 @@ from retrieval.agents.schemas import ResultOut
 from retrieval.agents.snippets import result_out
 from retrieval.api.evidence import gather_counted
 from retrieval.api.shape import Absolute
-from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, Presence, SectionEvidence
+from retrieval.evidence.cells import Presence
+from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, SectionEvidence
 from retrieval.models import SearchRecord
 from retrieval.section_sets import DEFAULT_SECTION_SET
 
@@ -40,6 +41,8 @@ class SectionToolOut(BaseModel):
     title: str
     results: list[ResultOut]
     missing: list[str] = Field(description="Source types that the section needs and that are not there.")
+    thin: list[str] = Field(description="Source types of which it needs more than there is.")
+    not_looked_for: list[str] = Field(description="Source types that it needs and that could not be looked for.")
     problem: str = Field(description="Why nothing was searched; empty where something was.")
     trace_id: str | None
 
@@ -71,7 +74,13 @@ def _section(found: SectionEvidence, absolute: Absolute, most: int | None) -> Se
         section=found.section.name,
         title=found.section.title,
         results=[result_out(hit, outcome, absolute) for hit in outcome.hits[:most]] if outcome else [],
-        missing=[name for name, cell in found.cells.items() if cell.presence is Presence.MISSING],
+        missing=_types(found, Presence.MISSING),
+        thin=_types(found, Presence.THIN),
+        not_looked_for=_types(found, Presence.NOT_LOOKED_FOR),
         problem=found.problem,
         trace_id=str(outcome.id) if outcome else None,
     )
+
+
+def _types(found: SectionEvidence, presence: Presence) -> list[str]:
+    return [name for name, cell in found.cells.items() if cell.presence is presence]

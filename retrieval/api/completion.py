@@ -122,7 +122,7 @@ def _result(chat: Chat, passage: Passage, *, cited: bool) -> Json:
         "heading_path": list(facts.heading_path),
         "url": _url(chat, passage),
         "snippet": facts.text,
-        "score": passage.hit.score,
+        "score": passage.score,
         "source": source(connection).model_dump(),
         "date": (facts.modified_at or facts.synced_at).date().isoformat(),
         "cited": cited,

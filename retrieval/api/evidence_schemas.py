@@ -36,7 +36,8 @@ class EvidenceIn(BaseModel):
     documents: list[UUID] = Field(
         default=[],
         max_length=1000,
-        description="Only these documents, unless too little is found in them; what was found elsewhere is marked.",
+        description="Only these documents. A section that finds fewer than 3 chunks in them is searched for"
+        " beyond them too; what was found there is marked.",
     )
     budget_ms: int = Field(
         default=60_000,
@@ -52,7 +53,9 @@ class EvidenceIn(BaseModel):
 class EvidenceHitOut(HitOut):
     """A chunk that was found for a section."""
 
-    provider: str = Field(description='What scored it last: "cross_encoder" or "semantic_bm25"; empty for neither.')
+    provider: str = Field(
+        description='What scored it last: "cross_encoder" or "semantic_bm25"; empty where neither did.'
+    )
     recovered: bool = Field(description="Whether it was looked for because the pool lacked its source type.")
     beyond_filter: bool = Field(description="Whether it lies outside the documents that were asked for.")
 
@@ -61,7 +64,8 @@ class CellOut(BaseModel):
     """One source type in one section's evidence."""
 
     presence: str = Field(
-        description="found, recovered or missing for what the section requires; optional or none for the rest."
+        description="For what the section requires: found; recovered; thin, where there is less of it than the section"
+        " needs; missing; or not_looked_for, where the time was up before it was. Else optional or none."
     )
     count: int = Field(description="Hits of that type.")
     recovered: int = Field(description="How many of them were looked for because the pool lacked the type.")

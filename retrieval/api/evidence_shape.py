@@ -3,10 +3,12 @@
 from retrieval.api import evidence_schemas as schemas
 from retrieval.api import shape
 from retrieval.api.preset_schemas import TunableOut
+from retrieval.evidence.cells import Cell
 from retrieval.evidence.recovery import is_beyond_filter, is_recovered
+from retrieval.evidence.rerank_plan import Provider
 from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.sections import Section
-from retrieval.evidence_runs import Cell, Evidence, SectionEvidence
+from retrieval.evidence_runs import Evidence, SectionEvidence
 from retrieval.section_sets import fingerprint, is_edited, is_shipped
 from retrieval.services import SearchOutcome
 from retrieval.types import Hit
@@ -61,7 +63,7 @@ def _hit(
     plain = shape.hit_out(rank, hit, outcome, absolute, with_ledger=with_ledger)
     return schemas.EvidenceHitOut(
         **plain.model_dump(exclude_unset=True),
-        provider=hit.provider,
+        provider="" if hit.provider == Provider.NONE else hit.provider,
         recovered=is_recovered(hit),
         beyond_filter=is_beyond_filter(hit),
     )

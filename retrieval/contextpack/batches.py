@@ -13,20 +13,21 @@ _AROUND_TOKENS: Final = 16
 _SLACK: Final = 0.15
 
 
-def batches(sizes: Sequence[int], window: Window, *, around: int) -> tuple[range, ...]:
-    """Return runs of candidates, in order, as few as fit; empty where one candidate alone is too large.
+def batches(sizes: Sequence[int], window: Window, *, around: int) -> tuple[tuple[int, ...], ...]:
+    """Return runs of candidates, by their places and in order, as few as fit; one too large for any prompt is in none.
 
     `sizes` are the candidates' tokens, `around` those of the rest of a prompt.
     """
     room = int((window.context_tokens - window.answer_tokens) * (1 - _SLACK)) - around
     most = max(1, (window.answer_tokens - _AROUND_TOKENS) // _RESULT_TOKENS)
-    if max(sizes, default=0) > room:
-        return ()
-    fewest = list(_filled(sizes, room, most))
+    places = [place for place, size in enumerate(sizes) if size <= room]
+    fitting = [sizes[place] for place in places]
+    fewest = list(_filled(fitting, room, most))
     # Evened out by count where only the answer's length parted them: they are asked side by side.
-    even = -(-len(sizes) // max(1, len(fewest)))
-    evened = list(_filled(sizes, room, min(most, even)))
-    return tuple(evened if len(evened) == len(fewest) else fewest)
+    even = -(-len(fitting) // max(1, len(fewest)))
+    evened = list(_filled(fitting, room, min(most, even)))
+    runs = evened if len(evened) == len(fewest) else fewest
+    return tuple(tuple(places[it] for it in run) for run in runs)
 
 
 def _filled(sizes: Sequence[int], room: int, most: int) -> Iterator[range]:

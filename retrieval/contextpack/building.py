@@ -2,23 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 
-from retrieval.contextpack.citations import citation
+from retrieval.contextpack.citations import citations
 from retrieval.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
 from retrieval.contextpack.packing import counted, items
-from retrieval.contextpack.types import PRIMARY, Relation
-from retrieval.types import Passage, Ranking, ScoreType, SearchState
+from retrieval.contextpack.types import Relation
+from retrieval.types import PRIMARY, Passage, Ranking, ScoreType, SearchState
 
 _JUDGING = "judge_relevance"
 
 
 def context_pack_of(state: SearchState, *, top: int) -> ContextPack:
     """Return the pack of a finished search; `top` is how many primary hits its preset packs at the most."""
-    selected = tuple(map(_selected, state.passages))
+    lines = citations(tuple(it.hit for it in state.passages))
+    selected = tuple(map(_selected, state.passages, lines))
     hits = state.hits if state.access_checked else ()
     return ContextPack(
         query=state.query.text,
         selected_chunks=selected,
-        citations=tuple(it.citation for it in selected),
+        citations=lines,
         trace=PackTrace(
             candidates=tuple(_candidates(_before_judging(state))),
             rerank_results=tuple(_results(hits, state)),
@@ -34,15 +35,15 @@ def context_text(passages: tuple[Passage, ...]) -> str:
     return "\n\n".join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
 
 
-def _selected(passage: Passage) -> SelectedChunk:
+def _selected(passage: Passage, line: str) -> SelectedChunk:
     return SelectedChunk(
         number=passage.number,
         chunk_id=passage.hit.chunk_id,
         role=passage.role,
         facts=passage.hit.chunk,
         token_count=passage.token_count,
-        score=passage.hit.score if passage.role == PRIMARY else None,
-        citation=citation(passage.hit.chunk),
+        score=passage.score,
+        citation=line,
     )
 
 

@@ -1,10 +1,11 @@
 """Citation lines: where in which document a chunk stands. Pure."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
 from retrieval.rows import row_unit
-from retrieval.types import ChunkFacts
+from retrieval.types import ChunkFacts, Ranking
 
 _SEPARATOR: Final = " | "
 _NOTHING: Final = "n/a"
@@ -12,17 +13,32 @@ _NOTHING: Final = "n/a"
 _SPANS: Final = {"row": "Rows", "record": "Items", "line": "Lines"}
 
 
-def citation(chunk: ChunkFacts) -> str:
-    """Return "Doc: Travel policy | Page: 3-4 | Section: Rail > Seats | Rows: 12-40".
+def citations(hits: Ranking) -> tuple[str, ...]:
+    """Return a line for each hit; where documents among them share a title, with the document's id."""
+    documents = defaultdict(set)
+    for hit in hits:
+        documents[_plain(hit.chunk.title)].add(hit.chunk_id.document_id)
+    return tuple(
+        citation(
+            hit.chunk, document=f"{hit.chunk_id.document_id}" if len(documents[_plain(hit.chunk.title)]) > 1 else ""
+        )
+        for hit in hits
+    )
+
+
+def citation(chunk: ChunkFacts, *, document: str = "") -> str:
+    """Return "Doc: Travel policy | Page: 3-4 | Section: Rail > Seats | Rows: 12-40", with "Id: …" for `document`.
 
     Document, page and section always stand there, as "n/a" where there is none; rows, items or lines only where the
     source counts them.
     """
-    return _SEPARATOR.join(f"{name}: {value}" for name, value in _parts(chunk))
+    return _SEPARATOR.join(f"{name}: {value}" for name, value in _parts(chunk, document))
 
 
-def _parts(chunk: ChunkFacts) -> Iterator[tuple[str, str]]:
+def _parts(chunk: ChunkFacts, document: str) -> Iterator[tuple[str, str]]:
     yield "Doc", _plain(chunk.title) or _NOTHING
+    if document:
+        yield "Id", document
     yield "Page", _span(chunk.page_start, chunk.page_end) or _NOTHING
     yield "Section", " > ".join(map(_plain, chunk.heading_path)) or _NOTHING
     if rows := _span(chunk.row_start, chunk.row_end):

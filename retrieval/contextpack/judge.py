@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, islice
 from typing import Final, Protocol
 
 from retrieval.config import BlendConfig
@@ -53,14 +54,18 @@ class RelevanceJudge(Protocol):
         ...
 
 
-def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance]) -> Ranking:
+def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: BlendConfig) -> Ranking:
     """Return the hits by their score on the rubric, the better blended first among equals.
 
-    Those without a judgment keep the blend's score and order, behind all others. Raw values are kept among the signals.
+    Those without a judgment keep their order, behind all that are related at all and before those judged 0; their
+    scores are brought onto the same scale, none above a score before it. Raw values are kept among the signals.
     """
     scored = [_judged_hit(hit, judged[hit.chunk_id]) for hit in hits if hit.chunk_id in judged]
     ordered = sorted(scored, key=lambda hit: (-hit.score, -hit.signals["blend"], hit.chunk_id))
-    return (*ordered, *(hit for hit in hits if hit.chunk_id not in judged))
+    related = [hit for hit in ordered if hit.score > 0]
+    most = related[-1].score if related else _WHOLE
+    others = mapped_ranking(tuple(hit for hit in hits if hit.chunk_id not in judged), blend, most=most)
+    return (*related, *others, *ordered[len(related) :])
 
 
 def _judged_hit(hit: Hit, relevance: Relevance) -> Hit:
@@ -74,14 +79,17 @@ def _judged_hit(hit: Hit, relevance: Relevance) -> Hit:
     )
 
 
-def mapped_ranking(hits: Ranking, blend: BlendConfig) -> Ranking:
-    """Return ranked hits in the same order, their scores on the rubric's scale and marked as not judged by it."""
+def mapped_ranking(hits: Ranking, blend: BlendConfig, *, most: float = _WHOLE) -> Ranking:
+    """Return ranked hits in the same order, their scores on the rubric's scale and marked as not judged by it.
+
+    No score is above `most`, nor above one before it: hits of two kinds of scores may follow each other.
+    """
     whole = blend.dense + blend.fulltext + blend.freshness
-    return tuple(_mapped_hit(hit, whole) for hit in hits)
+    scores = accumulate((on_rubric_scale(hit, whole) for hit in hits), min, initial=most)
+    return tuple(_mapped_hit(hit, score) for hit, score in zip(hits, islice(scores, 1, None), strict=True))
 
 
-def _mapped_hit(hit: Hit, whole: float) -> Hit:
-    score = on_rubric_scale(hit, whole)
+def _mapped_hit(hit: Hit, score: float) -> Hit:
     signals = {"blend": hit.score, **hit.signals, MAPPED: score}
     return replace(hit, score=score, score_type=ScoreType.MAPPED, signals=signals, contributions={MAPPED: score})
 

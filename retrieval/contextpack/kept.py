@@ -15,7 +15,7 @@ Relevances = Mapping[ChunkId, Relevance]
 class KeptRelevance:
     """What was used latest, at most `entries` prompts' worth of it; safe to use from several threads."""
 
-    #: Some 5 KB each.
+    #: Up to some 31 KB each: 50 candidates, each with the longest evidence.
     entries: int
     _kept: OrderedDict[Hashable, Relevances] = field(default_factory=OrderedDict, init=False, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)

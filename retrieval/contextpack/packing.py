@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.contextpack.types import PRIMARY, Neighbour, Relation
-from retrieval.types import ChunkId, Hit, Ranking
+from retrieval.contextpack.types import Neighbour, Relation
+from retrieval.types import PRIMARY, ChunkId, Hit, Ranking
 
 _RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=1)}
 
@@ -86,14 +86,20 @@ def packed(
     budget_tokens: int,
     least_primary: int,
     header: Callable[[int, Hit], str],
-    count_tokens: Callable[[str], int],
+    count_tokens: Callable[[Sequence[str]], Sequence[int]],
 ) -> Packing:
     """Drop items from the end of `found` until the rest fits the budget; the first primary hits stay in any case.
 
     So cross-page neighbours go first, then siblings, parents and the primary hits behind the first `least_primary`. The
-    kept are numbered from 1 without gaps.
+    kept are numbered from 1 without gaps. Tokens are those of each header and text as they stand, counted together:
+    what ingestion stored was counted by the model of its time.
     """
-    numbered = [_numbered(number, item, header, count_tokens) for number, item in enumerate(found, start=1)]
+    lines = [header(number, item.hit) for number, item in enumerate(found, start=1)]
+    sizes = count_tokens([f"{line}\n{item.hit.chunk.text}" for line, item in zip(lines, found, strict=True)])
+    numbered = [
+        Numbered(number, item, line, tokens)
+        for number, (item, line, tokens) in enumerate(zip(found, lines, sizes, strict=True), start=1)
+    ]
     stays = min(least_primary, sum(item.role == PRIMARY for item in found))
     total = sum(it.tokens for it in numbered)
     dropped: list[Numbered] = []
@@ -101,13 +107,6 @@ def packed(
         dropped.append(numbered.pop())
         total -= dropped[-1].tokens
     return Packing(tuple(sorted(numbered, key=lambda it: _reading_order(it.item))), tuple(dropped))
-
-
-def _numbered(
-    number: int, item: Item, header: Callable[[int, Hit], str], count_tokens: Callable[[str], int]
-) -> Numbered:
-    line = header(number, item.hit)
-    return Numbered(number, item, line, count_tokens(line) + item.hit.chunk.token_count)
 
 
 def _reading_order(item: Item) -> tuple[int, int, int, ChunkId]:

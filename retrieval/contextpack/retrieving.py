@@ -42,10 +42,10 @@ def retrieve(
 ) -> ContextPack:
     """Return the context pack for a query, of what `principal` may see and the filters leave of it.
 
-    What `config` changes of the shipped defaults holds for this request; what costs time it can only lower. Raises what
-    `search` raises.
+    With `config` every number is as it says, for this request; what costs time it can only lower below what the live
+    version has. Raises what `search` raises.
     """
-    changes = diff(ContextPackConfig(), config) if config else ()
+    changes = diff(configuration_of(preset_named(PRESET)).config, config) if config else ()
     request = SearchRequest(
         text=query,
         narrowing=narrowing or ScopeRequest(),
@@ -57,9 +57,10 @@ def retrieve(
 
 def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None = None) -> Retrieved:
     """Return the pack for a request, whatever preset it names; without `top_k` of as many hits as the preset packs."""
-    most = _most_packed(request, principal)
-    outcome = search(replace(request, preset=PRESET, top_k=top_k or most), principal=principal)
-    return Retrieved(context_pack_of(outcome.state, top=most), outcome)
+    outcome = search(replace(request, preset=PRESET, top_k=top_k), principal=principal)
+    config = outcome.config
+    top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
+    return Retrieved(context_pack_of(outcome.state, top=top), outcome)
 
 
 def conditions_of(filters: Filters) -> Conditions | None:
@@ -72,11 +73,3 @@ def _condition(name: str, value: str | Sequence[str]) -> Condition:
     if isinstance(value, str):
         return Condition((storable(name),), "is", value)
     return Condition((storable(name),), "in", tuple(value))
-
-
-def _most_packed(request: SearchRequest, principal: Principal) -> int:
-    """Return how many hits the preset packs at the most, as it would run for a request."""
-    # Whoever may not search with a draft is refused by the search, and not told here whether there is one.
-    draft = request.draft and (principal.actor or principal).is_admin
-    found = configuration_of(preset_named(PRESET), overrides=request.overrides, draft=draft).config
-    return found.relevance.top if isinstance(found, ContextPackConfig) else request.top_k

@@ -4,6 +4,7 @@ Pure. As in every prompt, nothing of a document stands in the system message, an
 fence around it.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,10 +15,9 @@ from retrieval.generate.prompt import new_fence
 from retrieval.generate.types import Message
 from retrieval.types import Hit
 
-#: Changes with every word below, so that no judgment by another prompt is taken for one by this.
-PROMPT_VERSION: Final = 1
-
 _FENCE_LENGTH: Final = 16
+#: Characters of a title with its headings that are shown.
+_LONGEST_PLACE: Final = 300
 _SYSTEM: Final = """\
 You judge how well passages from an organisation's documents answer a question. The message gives you the question and \
 numbered passages.
@@ -36,6 +36,11 @@ Answer with one JSON object and nothing else: {{"results": [{{"id": 1, "relevanc
 "key_evidence": "..."}}]}}. Give exactly one result for each passage: `id` is the passage's number, `answerability` \
 whether this passage alone answers the question, `key_evidence` the few words of the passage that decided, at most 25, \
 copied as they stand; empty where nothing in it speaks for the question."""
+_ASKED: Final = "Question:\n{question}\n\nPassages:\n\n{passages}"
+_FENCED: Final = "<<<{fence}\n### [{number}] {place}\n{text}\n{fence}>>>"
+
+#: Changes with every word above, so that no judgment by another prompt is taken for one by this.
+PROMPT_VERSION: Final = hashlib.sha256(repr((_SYSTEM, _ASKED, _FENCED, _LONGEST_PLACE)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +52,8 @@ class Shown:
 
 
 def shown(hit: Hit, *, characters: int) -> Shown:
-    """Return a candidate's title with its headings, and the first characters of its text, defused."""
-    place = " > ".join((hit.chunk.title, *hit.chunk.heading_path))
+    """Return the beginnings of a candidate's title with its headings and of its text, defused."""
+    place = " > ".join((hit.chunk.title, *hit.chunk.heading_path))[:_LONGEST_PLACE]
     return Shown(" ".join(neutral(place).split()), neutral(hit.chunk.text[:characters]))
 
 
@@ -59,7 +64,7 @@ def messages(question: str, candidates: Sequence[Shown], *, fence: str = "") -> 
     """
     fence = fence or new_fence([question, *(text for it in candidates for text in (it.place, it.text))])
     passages = "\n\n".join(fenced(number, it, fence) for number, it in enumerate(candidates, start=1))
-    asked = f"Question:\n{plain(question)}\n\nPassages:\n\n{passages}"
+    asked = _ASKED.format(question=plain(question), passages=passages)
     return (
         {"role": "system", "content": _SYSTEM.format(fence=fence)},
         {"role": "user", "content": asked},
@@ -68,7 +73,7 @@ def messages(question: str, candidates: Sequence[Shown], *, fence: str = "") -> 
 
 def fenced(number: int, candidate: Shown, fence: str = "0" * _FENCE_LENGTH) -> str:
     """Return a candidate under its number between the fence's lines."""
-    return f"<<<{fence}\n### [{number}] {candidate.place}\n{candidate.text}\n{fence}>>>"
+    return _FENCED.format(fence=fence, number=number, place=candidate.place, text=candidate.text)
 
 
 def response_format() -> dict[str, Any]:

@@ -5,9 +5,6 @@ from enum import StrEnum
 
 from retrieval.types import ChunkId, Hit
 
-#: Why the hits themselves are packed.
-PRIMARY = "primary"
-
 
 class Relation(StrEnum):
     """What a chunk is to a primary hit; in the order in which they are kept."""

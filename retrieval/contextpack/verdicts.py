@@ -9,13 +9,23 @@ from typing import Any, Final
 from retrieval.contextpack.types import Relevance
 from retrieval.generate.neutral import plain
 
-_HIGHEST: Final = 100.0
 _LONGEST_EVIDENCE: Final = 300
 #: What some models set around an object in spite of what they are told.
 _CODE_BLOCK: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
-_FIELDS: Final = ("id", "relevance_score", "answerability", "key_evidence")
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "string": (str,),
+}
+_FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "id": {"type": "integer"},
+    "relevance_score": {"type": "number", "minimum": 0, "maximum": 100},
+    "answerability": {"type": "boolean"},
+    "key_evidence": {"type": "string"},
+}
 
-#: The JSON schema of an answer.
+#: The JSON schema of an answer, by which answers are asked for and read.
 ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "additionalProperties": False,
@@ -27,12 +37,7 @@ ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
                 "type": "object",
                 "additionalProperties": False,
                 "required": list(_FIELDS),
-                "properties": {
-                    "id": {"type": "integer"},
-                    "relevance_score": {"type": "number", "minimum": 0, "maximum": 100},
-                    "answerability": {"type": "boolean"},
-                    "key_evidence": {"type": "string"},
-                },
+                "properties": _FIELDS,
             },
         }
     },
@@ -79,7 +84,7 @@ def _results(answer: str) -> list[Any] | None:
         content = json.loads(block[1] if block else answer, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(content, dict) or content.keys() != {"results"}:
+    if not isinstance(content, dict) or content.keys() != ANSWER_SCHEMA["properties"].keys():
         return None
     results = content["results"]
     return results if isinstance(results, list) else None
@@ -91,15 +96,22 @@ def _no_number(name: str) -> float:
 
 def _result(result: object) -> tuple[int | None, Relevance | None]:
     """Return a result's number and judgment; None for what breaks the schema."""
-    if not isinstance(result, dict) or result.keys() != set(_FIELDS):
+    if not isinstance(result, dict) or result.keys() != _FIELDS.keys():
         return None, None
     number, score, answers, evidence = (result[name] for name in _FIELDS)
-    if not isinstance(number, int) or isinstance(number, bool):
+    if not _fits(number, _FIELDS["id"]):
         return None, None
-    is_score = isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= _HIGHEST
-    if not is_score or not isinstance(answers, bool) or not isinstance(evidence, str):
+    if not all(_fits(result[name], field) for name, field in _FIELDS.items()):
         return number, None
     return number, Relevance(float(score), answers, _one_line(evidence))
+
+
+def _fits(value: Any, field: Mapping[str, Any]) -> bool:  # noqa: ANN401 -- whatever the model wrote
+    """Return whether a value has a field's type, and stands within its range."""
+    if not isinstance(value, _TYPES[field["type"]]) or isinstance(value, bool) != (field["type"] == "boolean"):
+        return False
+    is_within: bool = field.get("minimum", value) <= value <= field.get("maximum", value)
+    return is_within
 
 
 def _one_line(evidence: str) -> str:

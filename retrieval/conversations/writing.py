@@ -93,7 +93,7 @@ def _stored(passage: Passage, *, cited: bool) -> dict[str, Any]:
         "ordinal": passage.hit.chunk_id.ordinal,
         "content_hash": facts.content_hash,
         "connection": facts.connection_id,
-        "score": passage.hit.score,
+        "score": passage.score,
         "cited": cited,
     }
 
@@ -147,7 +147,7 @@ def _begun(answer: Message) -> Writing:
     outcome = search(request, principal=principal)
     standalone = rewriting.searched if rewriting.is_rewritten else ""
     Message.objects.filter(pk=question.pk).update(standalone=standalone)
-    _held(answer).update(record=outcome.id)
+    _held(answer).update(record=outcome.record_id)
     return Writing(answer, prepare(outcome, principal, turns, question=question.text), rewriting)
 
 

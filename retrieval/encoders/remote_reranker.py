@@ -3,20 +3,19 @@
 import json
 import logging
 from collections.abc import Sequence
+from contextlib import nullcontext
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Final
 
 from corecube.errors import ConfigError
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, ServiceTimeoutError
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.rerank_services import SERVICE_KINDS, ServiceKind
+from retrieval.encoders.reranker import FAIR_SECONDS
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.types import ScoreType
 
 logger = logging.getLogger(__name__)
-
-#: A service that does not answer in less time than this has not failed.
-_FAIR_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class RemoteReranker:
 
     def __init__(self, service: RerankService, *, breaker: CircuitBreaker | None = None) -> None:
         self._service = service
-        self._breaker = breaker or CircuitBreaker()
+        self._breaker: CircuitBreaker | None = breaker or CircuitBreaker()
         headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
         self._client = BoundedClient(headers)
 
@@ -73,7 +72,14 @@ class RemoteReranker:
     @property
     def problem(self) -> str:
         """What stands against asking it right now."""
-        return "The reranking service failed several times in a row." if self._breaker.is_open else ""
+        is_open = self._breaker is not None and self._breaker.is_open
+        return "The reranking service failed several times in a row." if is_open else ""
+
+    def without_breaker(self) -> "RemoteReranker":
+        """Return one with the same connections and no breaker of its own, for callers that have one before it."""
+        bare = copy(self)
+        bare._breaker = None  # noqa: SLF001 -- of its own kind
+        return bare
 
     def score(self, query: str, texts: Sequence[str], *, timeout_seconds: float) -> list[float]:
         """Return the service's relevance of each text, -1 to 1 and mostly from 0, in input order.
@@ -82,11 +88,10 @@ class RemoteReranker:
         RerankError when it fails or answers nonsense.
         """
         body = json.dumps(self._service.shape.request(query, texts, model=self._service.model)).encode()
-        # A request may shorten its own deadline, and must not open the breaker for everybody by it.
-        excused = (RerankTimeoutError,) if timeout_seconds < _FAIR_SECONDS else ()
-        return self._breaker.call(
-            lambda: self._ask(body, count=len(texts), timeout_seconds=timeout_seconds), excused=excused
-        )
+        excused = (RerankTimeoutError,) if timeout_seconds < FAIR_SECONDS else ()
+        guarded = nullcontext() if self._breaker is None else self._breaker.guarding(excused=excused)
+        with guarded:
+            return self._ask(body, count=len(texts), timeout_seconds=timeout_seconds)
 
     def close(self) -> None:
         """End its connections."""

@@ -4,13 +4,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import NoReturn, Protocol, TypeVar, runtime_checkable
+from typing import Final, NoReturn, Protocol, TypeVar, runtime_checkable
 
 from corecube.scope import AccessScope
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.types import Ranking, ScoreType
 
 _T = TypeVar("_T")
+
+#: A reranker that does not answer in less time than this has not failed: a request may shorten its own deadline, and
+#: must not open a breaker for everybody by it.
+FAIR_SECONDS: Final = 1.0
 
 
 class Reranker(Protocol):
@@ -46,6 +50,19 @@ class HitReranker(Protocol):
 
     def score_hits(self, query: str, hits: Ranking, *, scope: AccessScope, timeout_seconds: float) -> list[float]:
         """Return one finite score per hit, in order, higher is better; raise RerankError as `Reranker.score` does."""
+
+
+@runtime_checkable
+class BreakingReranker(Protocol):
+    """A reranker that leaves what it asks alone by itself after failures."""
+
+    def without_breaker(self) -> Reranker:
+        """Return one that does not."""
+
+
+def without_breaker(reranker: Reranker) -> Reranker:
+    """Return a reranker that is asked whenever its caller asks: two breakers in a row would know different things."""
+    return reranker.without_breaker() if isinstance(reranker, BreakingReranker) else reranker
 
 
 @dataclass(frozen=True, slots=True)

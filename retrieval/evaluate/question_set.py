@@ -8,6 +8,7 @@ from corecube.access import Principal
 from retrieval.judging import grades_of, ranked_passages
 from retrieval.measures import Measures, mean, measure
 from retrieval.models import Case, SearchRecord
+from retrieval.resources import Resources
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.types import Verdict
 
@@ -60,14 +61,21 @@ class SetResult:
         return sum(case.is_refused for case in answerable), len(answerable)
 
 
-def measure_cases(cases: Sequence[Case], *, preset: str, principal: Principal) -> SetResult:
-    """Ask every case and return what it came to. The searches leave no record. Raises as `search` does."""
-    return SetResult(preset, tuple(_measured(cases, preset, principal)))
+def measure_cases(
+    cases: Sequence[Case], *, preset: str, principal: Principal, resources: Resources | None = None
+) -> SetResult:
+    """Ask every case and return what it came to; without `resources`, with the installation's own.
+
+    The searches leave no record. Raises as `search` does.
+    """
+    return SetResult(preset, tuple(_measured(cases, preset, principal, resources)))
 
 
-def _measured(cases: Sequence[Case], preset: str, principal: Principal) -> Iterator[CaseResult]:
+def _measured(
+    cases: Sequence[Case], preset: str, principal: Principal, resources: Resources | None
+) -> Iterator[CaseResult]:
     for case in cases:
-        outcome = search(SearchRequest(text=case.query, preset=preset), principal=principal)
+        outcome = search(SearchRequest(text=case.query, preset=preset), principal=principal, resources=resources)
         SearchRecord.objects.filter(pk=outcome.id).delete()
         yield _result(case, outcome, principal)
 

@@ -14,9 +14,9 @@ from typing import Final
 from django.conf import settings
 
 from corecube.connectors.folder import FolderConnector
+from corecube.errors import InvalidRequestError
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
-from retrieval.errors import EmptyQueryError
 from retrieval.evaluate.corpus import EVALUATION, document_names, evaluation_principal
 from retrieval.evaluate.datasets import JudgedQuery
 from retrieval.ingest.run import Source
@@ -58,7 +58,7 @@ def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connectio
 
 
 def known_items(connections: Sequence[Connection], *, name: str, most: int) -> KnownItems:
-    """Return at most so many questions, the same ones in every run; raise EmptyQueryError where nothing has headings.
+    """Return at most so many questions, the same ones in every run; raise InvalidRequestError without headings.
 
     Of one document there are a few at most, so that a long one does not ask all of them.
     """
@@ -81,6 +81,6 @@ def known_items(connections: Sequence[Connection], *, name: str, most: int) -> K
     ]
     chosen = sorted(draw.sample(found, min(len(found), most)))
     if not chosen:
-        raise EmptyQueryError("No file of these folders has a heading of its own to ask for.")
+        raise InvalidRequestError("No file of these folders has a heading of its own to ask for.")
     queries = tuple(JudgedQuery(str(number), heading) for number, (heading, _) in enumerate(chosen))
     return KnownItems(name, queries, {str(number): {document: 1} for number, (_, document) in enumerate(chosen)})

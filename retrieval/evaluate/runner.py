@@ -1,7 +1,8 @@
 """Running every judged query of a collection through the production path, and measuring."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final, Protocol
 
@@ -14,7 +15,10 @@ from retrieval import runtime
 from retrieval.evaluate.corpus import document_names, evaluation_principal, first_vectors, ingested
 from retrieval.evaluate.datasets import Dataset, JudgedQuery
 from retrieval.evaluate.latency import latency_ms
+from retrieval.evaluate.ordering import ordering
 from retrieval.evaluate.stress import Stress, misspelled, with_false_links
+from retrieval.evaluate.unjudged import without_judge
+from retrieval.generate.relevance import kept_relevance
 from retrieval.models import SearchRecord, Sync
 from retrieval.services import SearchRequest, search
 from retrieval.types import Ranking, Span
@@ -64,27 +68,42 @@ class Evaluation:
     #: Searches that fell back or were cut short, by a deadline that a busy machine missed for one: they say nothing of
     #: the preset.
     degraded: int = 0
+    #: What the final order rests on, by the number of searches that it ordered: "model", "reranker", "blend", "signals"
+    #: and the like. Searches without a hit are in none.
+    ordered_by: dict[str, int] = field(default_factory=dict)
 
 
 def evaluate(
-    dataset: Dataset, *, preset: str, progress: Callable[[Sync], None], stress: Stress | None = None
+    dataset: Dataset,
+    *,
+    preset: str,
+    progress: Callable[[Sync], None],
+    stress: Stress | None = None,
+    is_judged: bool = False,
 ) -> Evaluation:
     """Return the preset's figures on the collection, which is ingested first unless it is there already.
 
     With `stress` the collection is made harder first; one with links that mislead is ingested beside the plain one.
+    See `measured` for `is_judged`.
     """
     evaluation_principal()
     if stress is not None:
         dataset = _stressed(dataset, stress, progress)
-    return measured(dataset, [ingested(dataset, progress)], preset=preset)
+    return measured(dataset, [ingested(dataset, progress)], preset=preset, is_judged=is_judged)
 
 
 def measured(
-    questions: JudgedCollection, connections: Sequence[Connection], *, preset: str, depth: int = DEPTH
+    questions: JudgedCollection,
+    connections: Sequence[Connection],
+    *,
+    preset: str,
+    depth: int = DEPTH,
+    is_judged: bool = False,
 ) -> Evaluation:
     """Ask every question of these connections alone, `depth` hits each, and return the preset's figures.
 
-    Measures beyond the depth count what was not asked for as not found.
+    Measures beyond the depth count what was not asked for as not found. With `is_judged` the installation's language
+    model judges candidates where the preset has it do so, at its cost; without, none is asked.
     """
     principal = evaluation_principal()
     names = document_names(connections)
@@ -93,18 +112,24 @@ def measured(
     totals: list[float] = []
     traces: list[tuple[Span, ...]] = []
     tokens = degraded = 0
+    ordered_by: Counter[str] = Counter()
     warm_up = questions.queries[:_WARM_UP]
     for place, query in enumerate((*warm_up, *questions.queries)):
+        if place == len(warm_up):
+            # What was judged to warm up would be known when it is measured.
+            kept_relevance.cache_clear()
         started = perf_counter()
         request = SearchRequest(text=query.text, preset=preset, top_k=depth, narrowing=narrowing)
         # With a model handed in, no query's vector is kept from the warm-up.
-        outcome = search(request, principal=principal, resources=runtime.resources(runtime.encoder()))
+        tools = runtime.resources(runtime.encoder())
+        outcome = search(request, principal=principal, resources=tools if is_judged else without_judge(tools))
         milliseconds = (perf_counter() - started) * 1000
         if place >= len(warm_up):
             totals.append(milliseconds)
             traces.append(outcome.trace)
             tokens += sum(passage.token_count for passage in outcome.passages)
             degraded += bool(outcome.state.degraded)
+            ordered_by.update(ordering(hit) for hit in outcome.hits[:1])
             for name, ranking in {preset: outcome.hits, **outcome.state.rankings, **_fused(outcome.trace)}.items():
                 runs.setdefault(name, []).extend(_scored(query.id, document_ranking(ranking, names)))
     SearchRecord.objects.filter(user=principal.user).delete()
@@ -123,6 +148,7 @@ def measured(
         latency_ms=dict(latency_ms(totals, traces)),
         packed_tokens=tokens / len(questions.queries),
         degraded=degraded,
+        ordered_by=dict(ordered_by.most_common()),
     )
 
 

@@ -18,7 +18,18 @@ from retrieval.presets import PRESETS
 _DEPTH: Final = 10
 _MIXED: Final = "raw files"
 _MOST_KNOWN_ITEMS: Final = 200
-_COLUMNS: Final = ("collection", "questions", "preset", "nDCG@10", "R@5", "p50 ms", "p95 ms", "tokens", "fell back")
+_MEASURES: Final = ("nDCG@10", "R@5")
+_COLUMNS: Final = (
+    "collection",
+    "questions",
+    "preset",
+    "ordered by",
+    *_MEASURES,
+    "p50 ms",
+    "p95 ms",
+    "tokens",
+    "fell back",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +40,57 @@ class Collection:
     connections: tuple[Connection, ...]
 
 
-def collections(directory: Path, folders: Sequence[Path], *, progress: Callable[[Sync], None]) -> Iterator[Collection]:
-    """Yield the judged collections below a directory in the order of their names, then the folders as one; ingested.
+def collections(
+    directory: Path, folders: Sequence[Path], *, progress: Callable[[Sync], None]
+) -> tuple[Collection, ...]:
+    """Return the judged collections below a directory in the order of their names, then the folders as one.
 
-    Raises InvalidRequestError for a directory without any, and for what is wrong with one of them.
+    All are ingested, and their questions known. Raises InvalidRequestError for a directory without any, for what is
+    wrong with one of them, and for folders without a heading to ask for.
     """
     evaluation_principal()
     found = sorted(path.parent for path in directory.glob("*/qrels.tsv"))
     if not found:
         raise InvalidRequestError(f"{directory} has no folder in the BEIR layout.")
-    for dataset in [load_dataset(path) for path in found]:
-        yield Collection(dataset, (ingested(dataset, progress),))
-    if folders:
-        connections = tuple(ingested_folder(folder, progress) for folder in folders)
-        yield Collection(known_items(connections, name=_MIXED, most=_MOST_KNOWN_ITEMS), connections)
+    datasets = [load_dataset(path) for path in found]
+    mixed = [_raw_files(folders, progress)] if folders else []
+    return (*(Collection(dataset, (ingested(dataset, progress),)) for dataset in datasets), *mixed)
 
 
-def side_by_side(found: Collection) -> Iterator[Evaluation]:
-    """Yield each preset's figures on a collection."""
-    for preset in PRESETS:
-        yield measured(found.questions, found.connections, preset=preset, depth=_DEPTH)
+def _raw_files(folders: Sequence[Path], progress: Callable[[Sync], None]) -> Collection:
+    connections = tuple(ingested_folder(folder, progress) for folder in folders)
+    return Collection(known_items(connections, name=_MIXED, most=_MOST_KNOWN_ITEMS), connections)
 
 
-def table(evaluations: Sequence[Evaluation]) -> str:
-    """Return the figures as a table in Markdown, without an empty cell."""
-    lines = [_row(_COLUMNS), _row(["---"] * len(_COLUMNS))]
-    return "\n".join([*lines, *(_row(_cells(it)) for it in evaluations)])
+def side_by_side(found: Sequence[Collection], *, is_judged: bool) -> Iterator[Evaluation]:
+    """Yield each preset's figures on each collection; see `measured` for `is_judged`."""
+    for it in found:
+        for preset in PRESETS:
+            yield measured(it.questions, it.connections, preset=preset, depth=_DEPTH, is_judged=is_judged)
+
+
+def table_head() -> str:
+    """Return the first two lines of a table in Markdown."""
+    return f"{_row(_COLUMNS)}\n{_row(['---'] * len(_COLUMNS))}"
+
+
+def table_row(evaluation: Evaluation) -> str:
+    """Return the figures as a row of the table, without an empty cell."""
+    return _row(_cells(evaluation))
+
+
+def _ordered_by(it: Evaluation) -> str:
+    """Return what ordered the hits; with the numbers of searches where it was not the same for all."""
+    if len(it.ordered_by) <= 1:
+        return next(iter(it.ordered_by), "nothing found")
+    return ", ".join(f"{name} {searches}" for name, searches in it.ordered_by.items())
 
 
 def _cells(it: Evaluation) -> tuple[str, ...]:
     total = it.latency_ms["total"]
     return (
-        *(it.dataset, str(it.queries), f"`{it.preset}`"),
-        *(f"{it.measures[name]:.3f}" for name in ("nDCG@10", "R@5")),
+        *(it.dataset, str(it.queries), f"`{it.preset}`", _ordered_by(it)),
+        *(f"{it.measures[name]:.3f}" for name in _MEASURES),
         *(f"{total[name]:.0f}" for name in ("p50", "p95")),
         *(f"{it.packed_tokens:.0f}", str(it.degraded)),
     )

@@ -10,6 +10,7 @@ from typing import Final
 
 from corecube.errors import CoreCubeError
 from retrieval.evidence.config import CascadeConfig
+from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.types import Hit, Ranking
 
 EXHAUSTED: Final = "fallback_exhausted"
@@ -61,18 +62,22 @@ class QualityGate:
 
     least_quality: float
     #: A chunk whose cosine is not known, or that was looked for by words alone, need not reach it.
-    least_cosine: float
+    least_nearness: float
     least_tokens: int
+    scale: CosineScale = AS_IT_IS
 
     @classmethod
-    def of(cls, *, quality_floor: float, score_floor: float, config: CascadeConfig) -> "QualityGate":
+    def of(
+        cls, *, quality_floor: float, score_floor: float, config: CascadeConfig, scale: CosineScale = AS_IT_IS
+    ) -> "QualityGate":
         """Return the gate of a section with these floors."""
-        return cls(quality_floor, config.floor_share * score_floor, config.least_tokens)
+        return cls(quality_floor, config.floor_share * score_floor, config.least_tokens, scale)
 
     def passes(self, hit: Hit, *, by_words: bool = False) -> bool:
         """Return whether the hit is evidence; one that was looked for by words alone may lie far from the query."""
         is_text = hit.chunk.token_count >= self.least_tokens and bool(hit.chunk.text.strip())
-        is_near = by_words or hit.signals.get("cosine", self.least_cosine) >= self.least_cosine
+        nearness = self.scale.nearness_of(hit)
+        is_near = by_words or nearness is None or nearness >= self.least_nearness
         return is_text and is_near and hit.chunk.quality >= self.least_quality
 
 
@@ -131,7 +136,7 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class CascadeWorld:
     """What the cascade uses of the world."""
 
     clock: Callable[[], float]
@@ -139,8 +144,6 @@ class Surroundings:
     #: A number between 0 and 1, drawn anew each time.
     draw: Callable[[], float]
     remaining_seconds: Callable[[], float]
-    #: Called with each tier's event as it happens.
-    emit: Callable[[dict[str, object]], None] = lambda _: None
     #: Errors of a search that fail a tier and not the cascade.
     tolerated: tuple[type[Exception], ...] = (CoreCubeError,)
 
@@ -152,7 +155,7 @@ class Cascade:
     search: Callable[[Tier], Ranking]
     gate: QualityGate
     config: CascadeConfig
-    world: Surroundings
+    world: CascadeWorld
     has_documents: bool = False
     has_structure: bool = False
     _results: list[TierResult] = field(default_factory=list)
@@ -179,10 +182,7 @@ class Cascade:
 
     def _ended(self, *, is_cut_short: bool) -> Recovered:
         """Return what is left when no tier was accepted: the few hits that were set aside."""
-        recovered = Recovered(self._aside, Tier.STRUCTURE if self._aside else None, tuple(self._results), is_cut_short)
-        if not recovered.hits:
-            self.world.emit(recovered.events[-1])
-        return recovered
+        return Recovered(self._aside, Tier.STRUCTURE if self._aside else None, tuple(self._results), is_cut_short)
 
     def _tried(self, tier: Tier, attempt: int, waited: float) -> Ranking:
         """Return the hits of a tier that is accepted, nothing for one that failed."""
@@ -202,7 +202,6 @@ class Cascade:
             error=error,
         )
         self._results.append(result)
-        self.world.emit(result.event())
         if result.is_accepted:
             return self._with_aside(passing)
         self._aside = passing if tier is Tier.STRUCTURE else self._aside

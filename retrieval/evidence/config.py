@@ -67,17 +67,28 @@ class PrimaryConfig(Tunables):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeConfig(Tunables):
-    """How good a retrieval is, by the mean cosine of its core, and what a poor one may relax."""
+    """How good a retrieval is, by how near its core is, and what a poor one may relax."""
 
-    a_from: float = tunable(0.6, low=0.0, high=1.0, unit="cosine", help="From here on it is graded A.")
-    b_from: float = tunable(0.5, low=0.0, high=1.0, unit="cosine", help="The same for B.", at_most="a_from")
-    c_from: float = tunable(0.4, low=0.0, high=1.0, unit="cosine", help="The same for C.", at_most="b_from")
+    a_from: float = tunable(0.6, low=0.0, high=1.0, unit="nearness", help="From here on it is graded A.")
+    b_from: float = tunable(0.5, low=0.0, high=1.0, unit="nearness", help="The same for B.", at_most="a_from")
+    c_from: float = tunable(0.4, low=0.0, high=1.0, unit="nearness", help="The same for C.", at_most="b_from")
     d_from: float = tunable(
-        0.25, low=0.0, high=1.0, unit="cosine", help="The same for D; below it is F.", at_most="c_from"
+        0.25, low=0.0, high=1.0, unit="nearness", help="The same for D; below it is F.", at_most="c_from"
     )
     c_relief: float = tunable(0.9, low=0.0, high=1.0, unit="", help="What is left of the score floor at C.")
     d_relief: float = tunable(0.75, low=0.0, high=1.0, unit="", help="What is left of it at D.", at_most="c_relief")
     f_relief: float = tunable(0.5, low=0.0, high=1.0, unit="", help="What is left of it at F.", at_most="d_relief")
+    c_depth: float = tunable(
+        1.1,
+        low=1.0,
+        high=3.0,
+        unit="",
+        help="Times the depth that goes to the reranker at C, as far as it was read and the cap lets.",
+        costs=True,
+        at_most="d_depth",
+    )
+    d_depth: float = tunable(1.25, low=1.0, high=3.0, unit="", help="The same at D.", costs=True, at_most="f_depth")
+    f_depth: float = tunable(1.5, low=1.0, high=3.0, unit="", help="The same at F.", costs=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +99,7 @@ class DensityConfig(Tunables):
         0.85, low=0.1, high=1.0, unit="", help="A score below this share of the one before it is a cliff."
     )
     cliff_drop: float = tunable(
-        0.05, low=0.0, high=1.0, unit="cosine", help="Drop that a cliff must have besides; low scores have none."
+        0.05, low=0.0, high=1.0, unit="nearness", help="Drop that a cliff must have besides; low scores have none."
     )
     rate_from: float = tunable(
         0.02, low=0.0, high=1.0, unit="", help="Least share of a section's searches to be cut.", at_most="rate_to"
@@ -192,10 +203,20 @@ class RerankPlanConfig(Tunables):
         150, low=0, high=60_000, unit="ms", help="With less time left the cross-encoder is not asked at all."
     )
     chunk_ms: float = tunable(
-        25.0, low=0.1, high=5000.0, unit="ms", help="Time per chunk that is expected until it has been measured."
+        25.0,
+        low=0.1,
+        high=5000.0,
+        unit="ms",
+        help="Time per chunk that is expected until it has been measured.",
+        is_shared=True,
     )
     learning: float = tunable(
-        0.2, low=0.0, high=1.0, unit="", help="Weight of the last measurement in the time per chunk that is expected."
+        0.2,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Weight of the last measurement in the time per chunk that is expected.",
+        is_shared=True,
     )
     forgetting: float = tunable(
         0.05,
@@ -203,6 +224,7 @@ class RerankPlanConfig(Tunables):
         high=1.0,
         unit="",
         help="How far the expected time returns to the first one when there is a skip.",
+        is_shared=True,
     )
     split_above: int = tunable(80, low=1, high=1000, unit="chunks", help="A larger pool is sent in batches.")
     batch: int = tunable(
@@ -219,8 +241,17 @@ class RerankPlanConfig(Tunables):
 class BreakerConfig(Tunables):
     """When a failing cross-encoder is left alone."""
 
-    failures: int = tunable(3, low=1, high=100, unit="failures", help="Failures in a row that open the breaker.")
-    open_seconds: float = tunable(60.0, low=0.0, high=3600.0, unit="s", help="Time it stays open before a trial.")
+    failures: int = tunable(
+        3, low=1, high=100, unit="failures", help="Failures in a row that open the breaker.", is_shared=True
+    )
+    open_seconds: float = tunable(
+        60.0, low=0.0, high=3600.0, unit="s", help="Time it stays open before a trial.", is_shared=True
+    )
     successes: int = tunable(
-        2, low=1, high=100, unit="successes", help="Trials in a row that must succeed to close it again."
+        2,
+        low=1,
+        high=100,
+        unit="successes",
+        help="Trials in a row that must succeed to close it again.",
+        is_shared=True,
     )

@@ -1,8 +1,8 @@
 """The density-adaptive floor: a dense pool's tail is cut off at the first cliff in its scores, before reranking.
 
 A cross-encoder takes time for every chunk; those behind a cliff would end at the bottom anyway. The cut is decided
-from the raw cosines (`tighten_hint`), and looked at again when it is made (`tighten`), since the breaker may have
-opened between the two. Where a cliff lies is a matter of one query: nothing of it is kept.
+from the pool as it was found (`tighten_hint`), and looked at again when it is made (`tighten`), since the breaker may
+have opened between the two. Where a cliff lies is a matter of one query: nothing of it is kept.
 """
 
 from collections import Counter
@@ -14,8 +14,10 @@ from typing import Final
 
 from retrieval.encoders.breaker import BreakerState
 from retrieval.evidence.config import DensityConfig
+from retrieval.evidence.floors import above_score_floor
 from retrieval.evidence.grades import Grade
-from retrieval.types import Drop, DropReason, Hit, Ranking
+from retrieval.evidence.nearness import AS_IT_IS, CosineScale
+from retrieval.types import Drop, Hit, Ranking
 
 _NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
 
@@ -24,7 +26,7 @@ class TightenSkip(StrEnum):
     """Why a pool was not cut."""
 
     GRADE = "grade"
-    #: Cosines, floor or the number to keep were not at hand.
+    #: Cosines, grade, floor or the number to keep were not at hand.
     INPUTS = "inputs_missing"
     #: Without a cross-encoder the fallback scores, which wants more candidates and not fewer.
     NO_CROSS_ENCODER = "no_cross_encoder"
@@ -42,7 +44,7 @@ class TightenSkip(StrEnum):
 class TightenHint:
     """Where a pool may be cut, or why not."""
 
-    #: The least cosine that stays; None for no cut.
+    #: The least nearness that stays; None for no cut.
     floor: float | None = None
     #: How many of the scores stand before the cliff.
     cliff_position: int | None = None
@@ -77,7 +79,7 @@ class Tightened:
 
 
 def tighten_hint(
-    cosines: Sequence[float] | None,
+    nearness: Sequence[float] | None,
     *,
     grade: Grade | None,
     static_floor: float | None,
@@ -85,16 +87,16 @@ def tighten_hint(
     breaker: BreakerState | None,
     config: DensityConfig,
 ) -> TightenHint:
-    """Return where a pool may be cut by its raw cosines, in any order, taken before anything was cut off.
+    """Return where a pool may be cut by how near its hits are, in any order, taken before anything was cut off.
 
     Its best `keep` are never touched. The first cliff behind the last of them counts, no other. `breaker` is None where
     there is no cross-encoder.
     """
-    if cosines is None or grade is None or static_floor is None or keep is None:
+    if nearness is None or grade is None or static_floor is None or keep is None:
         return TightenHint(skip=TightenSkip.INPUTS)
-    if skip := _unfit(len(cosines) - keep, grade, breaker):
+    if skip := _unfit(len(nearness) - keep, grade, breaker):
         return TightenHint(skip=skip)
-    falling = sorted(cosines, reverse=True)
+    falling = sorted(nearness, reverse=True)
     position = first_cliff(falling, start=keep, config=config)
     if position is None:
         return TightenHint(skip=TightenSkip.NO_CLIFF)
@@ -127,7 +129,7 @@ def first_cliff(falling: Sequence[float], *, start: int, config: DensityConfig) 
     return None
 
 
-def tighten(
+def tighten(  # noqa: PLR0913 -- by keyword
     hits: Ranking,
     hint: TightenHint,
     *,
@@ -135,8 +137,9 @@ def tighten(
     breaker: BreakerState | None,
     type_of: Callable[[Hit], str],
     least_of: Mapping[str, int] = _NONE_MORE,
+    scale: CosineScale = AS_IT_IS,
 ) -> Tightened:
-    """Return the pool without hits whose cosine is below the hint's floor, or as it is where that must not be.
+    """Return the pool without hits whose nearness is below the hint's floor, or as it is where that must not be.
 
     It must not while the breaker is not closed, where fewer than `keep` hits would be left, and where the last hit of a
     source type would go, or of those that `least_of` names a hit of the last so many. A hit whose cosine is not known
@@ -144,13 +147,12 @@ def tighten(
     """
     if hint.floor is None:
         return Tightened(hits, None, hint.cliff_position, hint.skip)
-    kept = tuple(hit for hit in hits if hit.signals.get("cosine", hint.floor) >= hint.floor)
+    kept, drops = above_score_floor(hits, hint.floor, scale, why="behind a cliff at")
     skip = _unsafe(len(kept) - keep, breaker)
     if skip is None and _loses_type(Counter(map(type_of, hits)), Counter(map(type_of, kept)), least_of):
         skip = TightenSkip.SOURCE_DIVERSITY_LOSS
     if skip is not None:
         return Tightened(hits, hint.floor, hint.cliff_position, skip)
-    drops = tuple(_drop(hit, hint.floor) for hit in hits if hit.signals.get("cosine", hint.floor) < hint.floor)
     return Tightened(kept, hint.floor, hint.cliff_position, None, drops)
 
 
@@ -164,12 +166,6 @@ def _unsafe(room: int, breaker: BreakerState | None) -> TightenSkip | None:
 def _loses_type(before: Counter[str], after: Counter[str], least_of: Mapping[str, int]) -> bool:
     """Return whether a source type has fewer hits left than it must have, as far as it had so many."""
     return any(after[name] < min(count, max(1, least_of.get(name, 1))) for name, count in before.items())
-
-
-def _drop(hit: Hit, floor: float) -> Drop:
-    cosine = hit.signals["cosine"]
-    detail = f"cosine {cosine:.2f}, behind a cliff at {floor:.2f}"
-    return Drop(hit.chunk_id, DropReason.BELOW_FLOOR, detail, {"cosine": cosine, "floor": floor})
 
 
 def is_rate_in_band(outcomes: Counter[bool], config: DensityConfig) -> bool:

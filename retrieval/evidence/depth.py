@@ -49,19 +49,15 @@ def adaptive_top_k(
 
     The cap wins over the floor.
     """
-    wanted = _rounded_up(complexity * document_factor(documents, config) * health_factor(health, config))
+    wanted = rounded_up(complexity * document_factor(documents, config) * health_factor(health, config))
     return min(cap, max(config.least, wanted))
-
-
-def configured_top_k(complexity: int, *, cap: int, config: DepthConfig) -> int:
-    """Return what a section asks for from a middling number of documents in good health."""
-    return min(cap, max(config.least, _rounded_up(complexity * config.some_factor)))
 
 
 def over_fetched(top_k: int, *, cap: int, config: DepthConfig) -> int:
     """Return how many chunks to read so that `top_k` can be chosen from them: never fewer, never more than the cap."""
-    return max(top_k, min(cap, _rounded_up(top_k * config.over_fetch)))
+    return max(top_k, min(cap, rounded_up(top_k * config.over_fetch)))
 
 
-def _rounded_up(number: float) -> int:
+def rounded_up(number: float) -> int:
+    """Return the least whole number that is not below a product of numbers that people wrote."""
     return math.ceil(number - _HAIR)

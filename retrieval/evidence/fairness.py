@@ -37,6 +37,16 @@ def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], conf
     return (*placed, *waiting)
 
 
+def least_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> int:
+    """Return among how few places a hit would have one; `hits`, with it among them, come from `fair_order`."""
+    by_merit = tuple(sorted(hits, key=lambda it: it.signals[MERIT]))
+    for slots in range(1, len(hits)):
+        placed = fair_order(by_merit, slots, type_of=type_of, config=config)[:slots]
+        if any(it.chunk_id == hit.chunk_id for it in placed):
+            return slots
+    return len(hits)
+
+
 def _most(share: float, slots: int) -> int:
     """Return how many of the places a share is, at least one."""
     return max(1, math.ceil(share * slots - 1e-9))

@@ -1,30 +1,36 @@
 """The floors that chunks must clear before they are reranked."""
 
-from collections.abc import Callable
-
+from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.types import Drop, DropReason, Hit, Ranking
 
 
-def above_score_floor(hits: Ranking, floor: float) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Keep hits whose cosine reaches the floor, in order; one whose cosine is not known stays."""
-    return _above(hits, floor, DropReason.BELOW_FLOOR, "cosine", lambda hit: hit.signals.get("cosine"))
+def above_score_floor(
+    hits: Ranking, floor: float, scale: CosineScale = AS_IT_IS, *, why: str = "floor"
+) -> tuple[Ranking, tuple[Drop, ...]]:
+    """Keep hits whose nearness reaches the floor, in order; one whose cosine is not known stays.
+
+    `why` says in the drops what the floor is.
+    """
+    kept: list[Hit] = []
+    drops: list[Drop] = []
+    for hit in hits:
+        nearness = scale.nearness_of(hit)
+        if nearness is None or nearness >= floor:
+            kept.append(hit)
+        else:
+            numbers = {"nearness": nearness, "cosine": hit.signals["cosine"], "floor": floor}
+            detail = f"nearness {nearness:.2f} (cosine {hit.signals['cosine']:.2f}), {why} {floor:.2f}"
+            drops.append(Drop(hit.chunk_id, DropReason.BELOW_FLOOR, detail, numbers))
+    return tuple(kept), tuple(drops)
 
 
 def above_quality_floor(hits: Ranking, floor: float) -> tuple[Ranking, tuple[Drop, ...]]:
     """Keep hits whose quality reaches the floor, in order."""
-    return _above(hits, floor, DropReason.QUALITY, "quality", lambda hit: hit.chunk.quality)
+    drops = tuple(_too_poor(hit, floor) for hit in hits if hit.chunk.quality < floor)
+    return tuple(hit for hit in hits if hit.chunk.quality >= floor), drops
 
 
-def _above(
-    hits: Ranking, floor: float, reason: DropReason, what: str, value_of: Callable[[Hit], float | None]
-) -> tuple[Ranking, tuple[Drop, ...]]:
-    kept: list[Hit] = []
-    drops: list[Drop] = []
-    for hit in hits:
-        value = value_of(hit)
-        if value is None or value >= floor:
-            kept.append(hit)
-        else:
-            detail = f"{what} {value:.2f}, floor {floor:.2f}"
-            drops.append(Drop(hit.chunk_id, reason, detail, {what: value, "floor": floor}))
-    return tuple(kept), tuple(drops)
+def _too_poor(hit: Hit, floor: float) -> Drop:
+    quality = hit.chunk.quality
+    detail = f"quality {quality:.2f}, floor {floor:.2f}"
+    return Drop(hit.chunk_id, DropReason.QUALITY, detail, {"quality": quality, "floor": floor})

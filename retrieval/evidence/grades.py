@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from retrieval.evidence.config import GradeConfig
+from retrieval.evidence.depth import rounded_up
 
 
 class Grade(StrEnum):
@@ -22,9 +23,9 @@ class Grade(StrEnum):
         return self in {Grade.A, Grade.B}
 
 
-def grade_of(cosines: Sequence[float], *, keep: int, config: GradeConfig) -> Grade:
-    """Return the grade of a pool by the sum of its `keep` best cosines over `keep`: places left empty count 0."""
-    best = sorted(cosines, reverse=True)[:keep]
+def grade_of(nearness: Sequence[float], *, keep: int, config: GradeConfig) -> Grade:
+    """Return the grade of a pool by the sum of its `keep` best nearnesses over `keep`: places left empty count 0."""
+    best = sorted(nearness, reverse=True)[:keep]
     mean = math.fsum(best) / keep
     bounds = ((Grade.A, config.a_from), (Grade.B, config.b_from), (Grade.C, config.c_from), (Grade.D, config.d_from))
     return next((grade for grade, least in bounds if mean >= least), Grade.F)
@@ -34,3 +35,13 @@ def relaxed_floor(floor: float, grade: Grade, config: GradeConfig) -> float:
     """Return what a score floor is for a retrieval of that grade: lower for C, D and F, never higher."""
     relief = {Grade.C: config.c_relief, Grade.D: config.d_relief, Grade.F: config.f_relief}
     return floor * relief.get(grade, 1.0)
+
+
+def relaxed_top_k(top_k: int, grade: Grade | None, *, cap: int, config: GradeConfig) -> int:
+    """Return how many chunks of a retrieval of that grade are reranked: more for C, D and F, never fewer.
+
+    Rounded up, and no more than the cap for what is added. A pool without a grade keeps its depth.
+    """
+    depths = {Grade.C: config.c_depth, Grade.D: config.d_depth, Grade.F: config.f_depth}
+    factor = depths.get(grade, 1.0) if grade else 1.0
+    return max(top_k, min(cap, rounded_up(top_k * factor)))

@@ -1,4 +1,4 @@
-"""The orchestrator: phases in order, with a look at the deadline and at the soft-cancel flag between them.
+"""The orchestrator: phases in order, with a look at the deadline and at its soft end between them.
 
 It sequences and decides nothing else. What ends a run early ends it at a phase's border, and the closing phases, which
 only pack what there is, still run while there is time.
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from retrieval.errors import SearchTimeoutError
-from retrieval.evidence.timing import EarlyEnd, SoftCancel, early_end
+from retrieval.evidence.timing import EarlyEnd, early_end
 from retrieval.pipeline import Pipeline, Stage, marked, narrowed, run_stage
 from retrieval.types import SearchState
 
@@ -56,12 +56,11 @@ class PhasedPipeline(Pipeline):
         longer than there is time ends with what it had, and so does the run. What it ends with before its access was
         checked again is left out.
         """
-        soft_cancel = SoftCancel(state.deadline)
         ended = False
         for phase in self.phases:
             if ended and not phase.is_closing:
                 continue
-            end = early_end(phase.name, deadline=state.deadline, soft_cancel=soft_cancel)
+            end = early_end(phase.name, state.deadline)
             if end is not None and (not phase.is_closing or state.deadline.is_over):
                 state, ended = _told(state, end), True
                 continue

@@ -1,4 +1,4 @@
-"""What the reranker's cut must leave: recovered chunks, and enough of the types that a section cannot do without."""
+"""The cut to what a section keeps: it leaves recovered chunks, and enough of the types that are required."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,32 +13,32 @@ PROTECTED: Final = "protected"
 
 
 def cut_with_protection(
-    reranked: Ranking,
+    hits: Ranking,
     *,
     keep: int,
     most_protected: int,
     survivor_floors: Mapping[str, int],
     type_of: Callable[[Hit], str],
 ) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Return the best `keep` hits and, in their order, those that are let back in behind them.
+    """Return the first `keep` hits and, in their order, those that are let back in behind them.
 
-    Those are the best `most_protected` recovered hits that the cut took; then, of each type that is still under its
-    survivor floor, the best ones up to the floor, as far as there are any. They have the rank that they came with, from
-    1, among their signals, "protected". Expects hits best first, all of them.
+    Those are the first `most_protected` recovered hits that the cut took; then, of each type that is still under its
+    survivor floor, the first ones up to the floor, as far as there are any. They have the rank that they came with,
+    from 1, among their signals, "protected". Expects all hits, in the order that decides who is kept.
     """
-    cut = range(min(keep, len(reranked)), len(reranked))
-    kept = {*range(min(keep, len(reranked)))}
-    kept.update(islice((place for place in cut if is_recovered(reranked[place])), most_protected))
+    cut = range(min(keep, len(hits)), len(hits))
+    kept = {*range(min(keep, len(hits)))}
+    kept.update(islice((place for place in cut if is_recovered(hits[place])), most_protected))
     for source_type, floor in survivor_floors.items():
-        own = [place for place, hit in enumerate(reranked) if type_of(hit) == source_type]
+        own = [place for place, hit in enumerate(hits) if type_of(hit) == source_type]
         lacking = floor - sum(place in kept for place in own)
         kept.update(islice((place for place in own if place not in kept), max(0, lacking)))
     drops = tuple(
         Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {place + 1}, kept {keep}", {"rank": place + 1, "window": keep})
-        for place, hit in enumerate(reranked)
+        for place, hit in enumerate(hits)
         if place not in kept
     )
-    return tuple(_kept(reranked[place], place, keep) for place in sorted(kept)), drops
+    return tuple(_kept(hits[place], place, keep) for place in sorted(kept)), drops
 
 
 def _kept(hit: Hit, place: int, keep: int) -> Hit:

@@ -43,7 +43,7 @@ def wanted(missing: Missing, section: Section, *, most: int) -> int:
 
     Twice as many as its quantity floor lacks, and no fewer than its survivor floor needs beside those of the pool.
     """
-    survivors = section.survivor_floors.get(missing.source_type, 0) - missing.found
+    survivors = section.survivor_floor(missing.source_type) - missing.found
     return min(most, max(_CHOICE * (missing.floor - missing.found), survivors))
 
 
@@ -78,7 +78,8 @@ class SourceResult:
     """What looking for one source type in one compartment came to."""
 
     source_type: str
-    compartment: str
+    #: The compartment's connections that were looked in. Its name is not told, since an event outlasts a grant.
+    connections: tuple[int, ...]
     #: Chunks of it that the compartment gave, those of the pool among them.
     found: int
     diagnosis: Diagnosis
@@ -91,7 +92,7 @@ class SourceResult:
         return {
             "event": SOURCE_RESULT,
             "source_type": self.source_type,
-            "compartment": self.compartment,
+            "connections": list(self.connections),
             "found": self.found,
             "diagnosis": str(self.diagnosis),
             "level": "warning" if self.diagnosis in {Diagnosis.FAILED, Diagnosis.STILL_LOOKING} else "info",

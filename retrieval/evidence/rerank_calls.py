@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from typing import Final
 
 from corecube.scope import AccessScope
 from retrieval.context_line import in_context
@@ -14,9 +15,11 @@ from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
 
+#: Batches of one search that are asked side by side; of more, each thread asks several after each other.
+MOST_AT_ONCE: Final = 4
 #: (first, after last) of a batch's places in the pool.
 Batch = tuple[int, int]
-Outcome = tuple[Batch, Sequence[float] | Exception]
+Outcome = Sequence[float] | Exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +31,37 @@ class RerankCall:
     scope: AccessScope
     deadline: Deadline
 
-    def outcomes(self, hits: Ranking, batches: Sequence[Batch], executor: Executor) -> list[Outcome]:
+    def outcomes(self, hits: Ranking, batches: Sequence[Batch], executor: Executor) -> list[tuple[Batch, Outcome]]:
         """Return each batch with its scores, or with the RerankError that it ended in.
 
         None is waited for much longer than the time that it was given, whatever the cross-encoder does; an executor
         that works in the caller's thread cannot promise that.
         """
-        futures = [executor.submit(self._scores, hits[start:end]) for start, end in batches]
-        return [(batch, self._outcome(future)) for batch, future in zip(batches, futures, strict=True)]
+        lanes = [batches[lane::MOST_AT_ONCE] for lane in range(min(MOST_AT_ONCE, len(batches)))]
+        futures = [executor.submit(self._lane, hits, lane) for lane in lanes]
+        found: dict[Batch, Outcome] = {}
+        for lane, future in zip(lanes, futures, strict=True):
+            found |= zip(lane, self._outcomes(future, lane), strict=True)
+        return [(batch, found[batch]) for batch in batches]
 
-    def _outcome(self, future: Future[list[float]]) -> Sequence[float] | Exception:
+    def _outcomes(self, future: Future[list[Outcome]], lane: Sequence[Batch]) -> list[Outcome]:
         # Past the time that it was given, for an answer that comes in its last moment.
         patience = (self.deadline.leg_seconds + self.deadline.remaining_seconds) / 2
         try:
             return future.result(timeout=patience)
         except TimeoutError:
             future.cancel()
-            return RerankTimeoutError()
+            return [RerankTimeoutError() for _ in lane]
+        except RerankError as error:
+            return [error for _ in lane]
+
+    def _lane(self, hits: Ranking, lane: Sequence[Batch]) -> list[Outcome]:
+        """Return what becomes of batches, asked one after the other."""
+        return [self._tried(hits[start:end]) for start, end in lane]
+
+    def _tried(self, hits: Ranking) -> Outcome:
+        try:
+            return self._scores(hits)
         except RerankError as error:
             return error
 

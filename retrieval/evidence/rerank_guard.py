@@ -1,6 +1,5 @@
 """What a process has learned of its cross-encoders: whether they may be asked, and how long they take for a chunk."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -13,16 +12,14 @@ from retrieval.evidence.config import BreakerConfig, RerankPlanConfig
 from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_plan import ChunkTime
 
-#: Requests may bring numbers of their own, and each would leave a guard behind.
-_MOST_GUARDS: Final = 32
 _FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CLOSED)
 
-_Key = tuple[str, str, BreakerConfig, RerankPlanConfig]
+_Numbers = tuple[BreakerConfig, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class RerankGuard:
-    """Stands before one cross-encoder, for every search of the process with the same numbers."""
+    """Stands before one cross-encoder, for every search of the process."""
 
     breaker: CircuitBreaker
     chunk_time: ChunkTime
@@ -41,39 +38,44 @@ class RerankGuard:
 
 
 class RerankGuards:
-    """The guards of a process, one for each cross-encoder and its numbers, with what is counted of all of them.
+    """The guards of a process, one for each cross-encoder, with what is counted of all of them.
 
-    A cross-encoder is known by its kind and name, as some are made anew for each search. The guards that were asked for
-    last are kept. Safe to share between threads.
+    A cross-encoder is known by its kind and name, as some are made anew for each search. Safe to share between threads.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.figures = RerankFigures()
         self._clock = clock
         self._lock = Lock()
-        self._guards: OrderedDict[_Key, RerankGuard] = OrderedDict()
+        #: Each guard with the numbers that it was made with.
+        self._guards: dict[tuple[str, str], tuple[_Numbers, RerankGuard]] = {}
 
     def guard(self, reranker: Reranker, breaker: BreakerConfig, plan: RerankPlanConfig) -> RerankGuard:
-        """Return the guard of a cross-encoder for these numbers, made when it is asked for first."""
-        key = (type(reranker).__qualname__, reranker.name, breaker, plan)
+        """Return the guard of a cross-encoder, made when it is asked for first; other numbers make it begin anew.
+
+        They are those of the live preset, which a request cannot change.
+        """
+        key, numbers = (type(reranker).__qualname__, reranker.name), _numbers(breaker, plan)
         with self._lock:
-            if key not in self._guards:
-                self._guards[key] = RerankGuard.of(breaker, plan, clock=self._clock)
-            self._guards.move_to_end(key)
-            while len(self._guards) > _MOST_GUARDS:
-                self._guards.popitem(last=False)
-            return self._guards[key]
+            if key not in self._guards or self._guards[key][0] != numbers:
+                self._guards[key] = numbers, RerankGuard.of(breaker, plan, clock=self._clock)
+            return self._guards[key][1]
 
     @property
     def states(self) -> Mapping[str, BreakerState]:
-        """Return each cross-encoder's breaker by its name: the worst state of those with different numbers."""
+        """Return each cross-encoder's breaker by its name: the worst state of those with one name."""
         with self._lock:
-            guards = [(name, guard.breaker.state) for (_, name, _, _), guard in self._guards.items()]
+            guards = [(name, guard.breaker.state) for (_, name), (_, guard) in self._guards.items()]
         found = {name: {state for other, state in guards if other == name} for name, _ in guards}
         return {name: next(state for state in _FROM_WORST if state in states) for name, states in found.items()}
 
     @property
     def chunk_ms(self) -> Mapping[str, float]:
-        """Return the time per chunk that is expected now, in ms, by cross-encoder: of the guard asked for last."""
+        """Return the time per chunk that is expected now, in ms, by cross-encoder."""
         with self._lock:
-            return {name: guard.chunk_time.ms for (_, name, _, _), guard in self._guards.items()}
+            return {name: guard.chunk_time.ms for (_, name), (_, guard) in self._guards.items()}
+
+
+def _numbers(breaker: BreakerConfig, plan: RerankPlanConfig) -> _Numbers:
+    """Return what a guard goes by; the plan's other numbers are each search's own."""
+    return breaker, plan.chunk_ms, plan.learning, plan.forgetting

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from retrieval.evidence.density import TightenHint
+from retrieval.evidence.density import TightenHint, TightenSkip
 from retrieval.evidence.depth import Health
 from retrieval.evidence.grades import Grade
 from retrieval.evidence.recovery import Diagnoses
@@ -14,6 +14,8 @@ from retrieval.types import Hit, RequestFilter
 
 #: The name of the set whose only section is a plain question's policy.
 PLAIN: Final = "question"
+#: The hint of a pool that no floors saw, such as one that recovery found.
+UNDECIDED: Final = TightenHint(skip=TightenSkip.INPUTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +75,8 @@ class SectionState:
     fetched: int = 0
     #: Where structural routing expects the answer, by document; empty where it did not run or found nothing.
     headings: tuple[RoutedRange, ...] = ()
-    #: Cosines of the pool before anything was cut off it; None where none were known.
-    cosines: tuple[float, ...] | None = None
     grade: Grade | None = None
     #: The score floor in force, relaxed by the grade.
     score_floor: float = 0.0
-    #: Where the pool may be cut before reranking.
-    hint: TightenHint = field(default_factory=TightenHint)
+    #: Where the pool may be cut before reranking, decided by the primary pool as it was found.
+    hint: TightenHint = UNDECIDED

@@ -34,7 +34,9 @@ class Section(Tunables):
     )
     cap: int = tunable(100, low=8, high=200, unit="chunks", help="Chunks it never asks for more than.", costs=True)
     keep: int = tunable(8, low=1, high=100, unit="chunks", help="Chunks that are kept after reranking.", at_most="cap")
-    score_floor: float = tunable(0.0, low=0.0, high=1.0, unit="cosine", help="Least relevance of a chunk.")
+    score_floor: float = tunable(
+        0.0, low=0.0, high=1.0, unit="nearness", help="Least nearness of a chunk to the query."
+    )
     quality_floor: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least quality of a chunk.")
     #: The kind of content that its chunks must hold; empty for any.
     hint: str = ""
@@ -43,7 +45,7 @@ class Section(Tunables):
     never_recovered: tuple[str, ...] = ()
     #: Chunks of a required type that a pool must have; 1 where nothing is said.
     quantity_floors: Mapping[str, int] = field(default_factory=dict)
-    #: Chunks of a required type that the reranker's cut must leave.
+    #: Chunks of a required type that the cut after reranking must leave; 1 where nothing is said.
     survivor_floors: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,6 +67,10 @@ class Section(Tunables):
     def quantity_floor(self, source_type: str) -> int:
         """Return how many chunks of a type its pool must have; 0 for a type that it does not require."""
         return self.quantity_floors.get(source_type, 1) if source_type in self.required else 0
+
+    def survivor_floor(self, source_type: str) -> int:
+        """Return how many chunks of a type the cut after reranking must leave; 0 for one that it does not require."""
+        return self.survivor_floors.get(source_type, 1) if source_type in self.required else 0
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield the fields whose values fit no section or each other, with what is wrong."""

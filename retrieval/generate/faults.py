@@ -13,6 +13,7 @@ from retrieval.errors import (
     AnswerGarbageError,
     AnswerRateLimitedError,
     AnswerRefusedError,
+    AnswerRejectedError,
     AnswerTimeoutError,
     AnswerUnavailableError,
 )
@@ -29,6 +30,8 @@ _REASONS: Final = {
     422: "It refused the request.",
 }
 _PASSING: Final = frozenset({408, 409, 425})
+#: What a service says to a prompt that it filters, or that is too long; another one may pass.
+_OF_THE_PROMPT: Final = frozenset({400, 413, 422})
 
 
 def answer_error(name: str, error: Exception) -> AnswerError:
@@ -57,4 +60,5 @@ def status_error(name: str, status: int) -> AnswerError:
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
         return AnswerRefusedError(f"{name} sends to another address, which is not followed (status {status}).")
     reason = _REASONS.get(status, "It refused the request.")
-    return AnswerRefusedError(f"{name} cannot be used (status {status}). {reason}")
+    kind = AnswerRejectedError if status in _OF_THE_PROMPT else AnswerRefusedError
+    return kind(f"{name} cannot be used (status {status}). {reason}")

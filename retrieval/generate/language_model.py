@@ -17,6 +17,7 @@ from retrieval.errors import (
     AnswerGarbageError,
     AnswerRateLimitedError,
     AnswerRefusedError,
+    AnswerRejectedError,
     AnswerUnavailableError,
 )
 from retrieval.generate.background import BackgroundLoop
@@ -207,7 +208,7 @@ class _Reading:
     def require_whole(self) -> None:
         """Raise AnswerError unless something was said and its end was reached."""
         if self.cut is Cut.CONTENT_FILTER and not self.has_text:
-            raise AnswerRefusedError(f"{self.name}'s content filter kept its answer back.")
+            raise AnswerRejectedError(f"{self.name}'s content filter kept its answer back.")
         if not self.has_text:
             raise self._garbage("it holds no text")
         if not self.finish:

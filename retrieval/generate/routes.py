@@ -49,9 +49,17 @@ def route(principal: Principal, passages: Iterable[Passage], *, quoting: Provide
 
 
 def route_over(
-    principal: Principal, connections: Iterable[int], *, quoting: Provider, record: uuid.UUID | None
+    principal: Principal,
+    connections: Iterable[int],
+    *,
+    quoting: Provider,
+    record: uuid.UUID | None,
+    noted: list[int] | None = None,
 ) -> Route:
-    """Return who may read what comes from these connections, in order; as `route` does."""
+    """Return who may read what comes from these connections, in order; as `route` does.
+
+    The keys of the usage that is stored are added to `noted`.
+    """
     models = {model.pk: model for model in stored_models()}
     forget_others(models)
     if not models:
@@ -59,7 +67,8 @@ def route_over(
     rules = _rules(principal)
     clients = {pk: client for pk, model in models.items() if (client := usable_client(model)) is not None}
     planned = _planned(models, set(clients), rules, connections)
-    account = Account(principal.user.pk, principal.key.pk if principal.key else None, record)
+    key = principal.key.pk if principal.key else None
+    account = Account(principal.user.pk, key, record, [] if noted is None else noted)
     count = runtime.encoder().count_tokens
     asked = tuple(
         ModelProvider(

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
@@ -28,6 +28,8 @@ class Account:
     user_id: int
     key_id: uuid.UUID | None = None
     record_id: uuid.UUID | None = None
+    #: Keys of what was stored, for whoever has to say later what for; of nobody else's interest.
+    noted: list[int] = field(default_factory=list, compare=False)
 
     def with_model(self, model: LanguageModel) -> Spend:
         """Return what notes the answers of a model on this account."""
@@ -50,7 +52,7 @@ class Account:
 
     def write(self, model: LanguageModel, usage: TokenUsage, seconds: float) -> Usage:
         """Store what an answer took and return it; raise DatabaseError."""
-        return Usage.objects.create(
+        used = Usage.objects.create(
             user_id=self.user_id,
             key_id=self.key_id,
             record_id=self.record_id,
@@ -62,6 +64,8 @@ class Account:
             cost=cost_of(model, usage),
             seconds=seconds,
         )
+        self.noted.append(used.pk)
+        return used
 
 
 def cost_of(model: LanguageModel, usage: TokenUsage) -> Decimal:

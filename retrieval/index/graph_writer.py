@@ -26,9 +26,6 @@ _DELETE_TRIPLES: Final = (
 _TEXTS: Final = statement("graph_texts")
 _WITHOUT: Final = statement("without_mentions")
 _STATUS: Final = statement("graph_status")
-_COUNT_COMMON: Final = statement("count_common_mentions")
-#: Chunks of a connection from which on a key is counted as common: below it the sum over a scope rarely matters.
-_FEWEST_COMMON: Final = 200
 _BATCH_DOCUMENTS: Final = 200
 _FIRST: Final = UUID(int=0)
 #: Where a file or its author says by what else it is known.
@@ -125,22 +122,15 @@ def rewrite_triples(
 def fill_graph(connection_id: int) -> int:
     """Read every document of a connection that was not read for names yet, and return how many there were.
 
-    Syncs write the graph with the documents; this is for those that were stored before there was one.
+    Syncs write the graph with the documents; this is for those that were stored before there was one. Common keys are
+    to be counted behind it.
     """
     filled, after = 0, _FIRST
     while batch := _next(connection_id, after):
         _rewrite(batch)
         filled += len(batch)
         after = batch[-1]
-    if filled:
-        count_common(connection_id)
     return filled
-
-
-def count_common(connection_id: int) -> None:
-    """Count anew in how many chunks of a connection those keys stand that stand in many."""
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNT_COMMON, {"connection": connection_id, "fewest": _FEWEST_COMMON})
 
 
 def forget_graph(connection_id: int) -> None:

@@ -1,16 +1,23 @@
-"""Running one SELECT of a search: its time limit, its settings, and what a failure means."""
+"""Running a search's statements: their time limit, their settings, and what a failure means."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 from django.db import connection, transaction
-from django.db.utils import OperationalError
+from django.db.utils import InterfaceError, OperationalError
 from psycopg.errors import QueryCanceled
 
 from corecube.errors import DatabaseUnavailableError
+from retrieval.deadline import Deadline
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import statements
+
+#: What a statement without a limit of its own may take at the least: one that waits for nobody ends sooner.
+_LEAST_SECONDS: Final = 0.5
+_LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true);\n"
+
+_Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
 
 
 def read(
@@ -28,7 +35,7 @@ def read(
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
     given = {"setting_names": list(local), "setting_values": list(local.values())}
-    with _translated(), _savepoint(), connection.cursor() as cursor:
+    with translated(), _savepoint(), connection.cursor() as cursor:
         cursor.execute(f"{statements.SETTINGS};\n{sql}", {**parameters, **given})
         cursor.nextset()
         names = [column.name for column in cursor.description or ()]
@@ -44,11 +51,33 @@ def _savepoint() -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def bounded(deadline: Deadline) -> Iterator[None]:
+    """Break off each of this thread's statements at a deadline, but none before half a second.
+
+    A SELECT of `read` keeps the limit that it was given. Inside a transaction nothing is bounded: the limit would hold
+    for what follows. Within, and for leaving it, raises SearchTimeoutError and DatabaseUnavailableError.
+    """
+
+    def execute(run: _Execute, sql: str, parameters: object, many: bool, context: dict[str, Any]) -> object:  # noqa: FBT001
+        if many or connection.in_atomic_block or sql.startswith(statements.SETTINGS):
+            return run(sql, parameters, many, context)
+        milliseconds = int(max(_LEAST_SECONDS, deadline.remaining_seconds) * 1000)
+        with translated():
+            run(_LIMIT.format(milliseconds=milliseconds) + sql, parameters, many, context)
+            return context["cursor"].nextset()
+
+    with translated(), connection.execute_wrapper(execute):
+        yield
+
+
+@contextmanager
+def translated() -> Iterator[None]:
     """Raise SearchTimeoutError for a statement that ran too long, DatabaseUnavailableError for a lost database."""
     try:
         yield
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
             raise SearchTimeoutError from error
+        raise DatabaseUnavailableError from error
+    except InterfaceError as error:
         raise DatabaseUnavailableError from error

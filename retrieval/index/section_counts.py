@@ -18,7 +18,7 @@ _DOCUMENTS: Final = statement("scope_documents")
 _CHUNKS: Final = statement("scope_chunks")
 _NAMED: Final = statement("named_documents")
 _LAST: Final = statement("last_searches")
-#: How far back searches tell how a compartment fares, and how many are looked at.
+#: How far back searches tell how a compartment fares, and how many of each are looked at.
 _PERIOD: Final = timedelta(minutes=10)
 _MOST_SEARCHES: Final = 100
 #: Searches of a compartment from which on a share means something, and the share of them that makes it a failing one.
@@ -72,16 +72,18 @@ def named_documents(documents: Collection[UUID], *, scope: AccessScope, timeout_
 def failing_compartments(scope: AccessScope, *, now: datetime, timeout_seconds: float) -> frozenset[str]:
     """Return the compartments in scope whose last searches ran out of time or found nothing; raise SearchTimeoutError.
 
-    Whoever made them: how a compartment fares is the same for everybody.
+    Whoever made them: how a compartment fares is the same for everybody. Those with numbers or less time of the
+    request's own are left out, so that nobody makes a compartment a failing one by asking for too much too soon.
     """
-    rows = read(_LAST, {"since": now - _PERIOD, "most": _MOST_SEARCHES}, timeout_seconds=timeout_seconds)
-    searches = [(set(_list(row["connection_ids"])), has_failed(_list(row["degraded"]))) for row in rows]
     own: dict[str, set[int]] = {}
     for inclusion in scope.included:
         own.setdefault(inclusion.connection.compartment, set()).add(inclusion.connection.id)
-    return frozenset(
-        name for name, ids in own.items() if is_failing([failed for searched, failed in searches if searched & ids])
-    )
+    compartments = json.dumps([sorted(ids) for ids in own.values()])
+    parameters = {"compartments": compartments, "since": now - _PERIOD, "most": _MOST_SEARCHES}
+    failed: list[list[bool]] = [[] for _ in own]
+    for row in read(_LAST, parameters, timeout_seconds=timeout_seconds):
+        failed[row["place"] - 1].append(has_failed(_list(row["degraded"])))
+    return frozenset(name for name, outcomes in zip(own, failed, strict=True) if is_failing(outcomes))
 
 
 def has_failed(degraded: Iterable[str]) -> bool:

@@ -22,7 +22,12 @@ DENSE_EXACT: Final = statement("dense_exact")
 ALL_CHUNKS: Final = (
     "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
 )
-COMPLETE: Final = statement("complete")
+_COMPLETE: Final = statement("complete")
+COMPLETE: Final = _COMPLETE.replace("{vectors}", statement("complete_vectors").rstrip()).replace(
+    "{cosine}", "1 - (embedding.vector <=> %(vector)s::halfvec)"
+)
+#: The same for when the vectors cannot be had in time: it does not name their table, which may be locked.
+COMPLETE_WITHOUT_VECTORS: Final = _COMPLETE.replace("{vectors}\n", "").replace("{cosine}", "NULL::float8")
 _FULLTEXT: Final = statement("fulltext")
 _FULLTEXT_CAPPED: Final = statement("fulltext_capped")
 _SCORE: Final = statement("score")

@@ -194,7 +194,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     hits: Ranking,
     *,
     vector: Vector | None,
-    index: VectorIndex,
+    index: VectorIndex | None,
     terms: Sequence[Term],
     scope: AccessScope,
     search: TextSearch,
@@ -203,21 +203,22 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
 ) -> Ranking:
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
 
-    Without a vector no hit has a cosine. A hit that is gone from the store, out of scope or not kept by the filter is
-    left out: a stale index can lose a hit, never show one.
+    Without a vector no hit has a cosine, and without an index the table of vectors is not read. A hit that is gone from
+    the store, out of scope or not kept by the filter is left out: a stale index can lose a hit, never show one.
     """
     parameters = {
         "documents": [hit.chunk_id.document_id for hit in hits],
         "ordinals": [hit.chunk_id.ordinal for hit in hits],
         "vector": None if vector is None else vector_text(vector),
-        "index": index.id,
+        "index": index.id if index else None,
         "scope": scope.connection_ids,
         "terms": [quoted(term.lexeme) for term in terms],
         "idfs": [term.idf for term in terms],
         "weights": list(search.weights),
         "saturation": search.saturation,
     }
-    sql, parameters = filtered(statements.COMPLETE, parameters, kept, document="wanted.document_id")
+    sql = statements.COMPLETE if index else statements.COMPLETE_WITHOUT_VECTORS
+    sql, parameters = filtered(sql, parameters, kept, document="wanted.document_id")
     rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
     return tuple(_completed(hit, found[hit.chunk_id], terms) for hit in hits if hit.chunk_id in found)

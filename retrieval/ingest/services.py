@@ -12,7 +12,7 @@ from corecube.changing import changing
 from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
-from retrieval.index.graph_writer import count_common
+from retrieval.index.common_mentions import count_common
 from retrieval.index.writer import delete_documents, fold_term_counts
 from retrieval.ingest.sync import OPEN, require_enabled
 from retrieval.models import Document, Sync, SyncItem, TermFrequency

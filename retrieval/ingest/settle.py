@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from corecube.models import Connection
 from retrieval.bm25.follower import keep_up
-from retrieval.index.graph_writer import count_common, fill_graph
+from retrieval.index.common_mentions import count_common, count_common_when_due, note_changes
+from retrieval.index.graph_writer import fill_graph
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest.encodings import fill_encodings_or_say
@@ -82,13 +83,16 @@ def tidy(connection: Connection) -> None:
     # Every addition has a row for the empty lexeme, so more than one of them means that nobody summed them.
     additions = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count()
     if additions > 1:
+        note_changes(connection.pk)
         fold_term_counts(connection.pk)
-        count_common(connection.pk)
     if additions >= _MANY_CHUNKS:
         refresh_statistics()
     mark_repeated(connection.pk)
     fill_salience(connection.pk)
-    fill_graph(connection.pk)
+    if fill_graph(connection.pk):
+        count_common(connection.pk)
+    else:
+        count_common_when_due(connection.pk)
     fill_encodings_or_say(connection.pk)
     keep_up()
 

@@ -23,7 +23,8 @@ def _signals(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of s
 
 
 def _fused(hit: Hit, config: PresetConfig) -> str:
-    return f"RRF {hit.score:.5f}, pool {config.fusion.pool:,}"
+    pool = "" if "fusion.pool" in config.unused else f", pool {config.fusion.pool:,}"
+    return f"RRF {hit.score:.5f}{pool}"
 
 
 def _fresh(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of several

@@ -7,11 +7,19 @@ from typing import Final
 
 from corecube.scope import AccessScope
 from retrieval.config import PresetConfig
+from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.evidence.fairness import least_slots
+from retrieval.evidence.quota import cut_with_quota
+from retrieval.evidence.recovery import is_recovered
+from retrieval.evidence.section_state import SectionAsk
+from retrieval.lifeline.depth import deeper
 from retrieval.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 from retrieval.types import ChunkId, Drop, DropReason, Hit, Ranking, SearchState, Span
 
 #: The tunable that sets a window, by the stage that has it.
 _WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool", "judge_relevance": "relevance.top"}
+#: The stages whose windows a section's depth sets.
+_BY_DEPTH: Final = frozenset({"fuse", "quota"})
 #: The tunable that says how many hits are packed, where that is not `pack.most_passages`.
 _MOST_PACKED: Final[Mapping[str, str]] = {"pack_context": "relevance.top"}
 _HUNDREDTHS: Final = 100
@@ -52,20 +60,42 @@ def explained(loss: Loss) -> tuple[str, str]:
 def _outside_window(loss: Loss) -> tuple[str, str]:
     name = _WINDOWS.get(loss.span.stage, "")
     rank = int(loss.drop.numbers["rank"])
-    if loss.span.stage == "quota":
-        return loss.drop.detail, f"Asking for {rank:,} chunks would have let it in."
+    if loss.state.section is not None and loss.span.stage in _BY_DEPTH:
+        is_cut = loss.span.stage == "quota"
+        wanted = _depth_of_cut(loss, loss.state.section.ask) if is_cut else rank
+        return loss.drop.detail, deeper(loss.state, loss.config, wanted, is_cut=is_cut)
     return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in") if name else ""
+
+
+def _depth_of_cut(loss: Loss, ask: SectionAsk) -> int:
+    """Return how deep the cut would have had to be to leave a chunk, with the seats of source types."""
+    window, found = int(loss.drop.numbers["window"]), tuple(hit for hit in loss.before if not is_recovered(hit))
+    if not isinstance(loss.config, ConsolidatedConfig):
+        return window + 1
+    for depth in range(window + 1, len(found)):
+        kept, _ = cut_with_quota(found, depth, type_of=ask.type_of, config=loss.config.quota)
+        if any(hit.chunk_id == loss.drop.chunk_id for hit in kept):
+            return depth
+    return len(found)
 
 
 def _rerank_cut(loss: Loss) -> tuple[str, str]:
     rank = int(loss.drop.numbers["rank"])
     section = loss.state.section
-    if loss.span.stage == "protect" and section is not None and section.ask.is_plain:
-        return loss.drop.detail, f"Asking for {rank:,} hits would have kept it."
-    if loss.span.stage == "protect":
-        return loss.drop.detail, policy_at_least(loss.state, "keep", rank, "would have kept it")
+    if section is not None and loss.span.stage == "protect":
+        most = _places(loss, section.ask)
+        if section.ask.is_plain:
+            return loss.drop.detail, f"Asking for {most:,} hits would have kept it."
+        return loss.drop.detail, policy_at_least(loss.state, "keep", most, "would have kept it")
     name = _WINDOWS.get(loss.span.stage, "rerank.candidates")
     return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in")
+
+
+def _places(loss: Loss, ask: SectionAsk) -> int:
+    """Return how many places a chunk would have needed to have one, as they are shared."""
+    if loss.hit is None or not isinstance(loss.config, ConsolidatedConfig):
+        return int(loss.drop.numbers["rank"])
+    return least_slots(loss.hit, loss.before, type_of=ask.type_of, config=loss.config.fairness)
 
 
 def _quality(loss: Loss) -> tuple[str, str]:
@@ -77,7 +107,7 @@ def _quality(loss: Loss) -> tuple[str, str]:
 
 
 def _below_floor(loss: Loss) -> tuple[str, str]:
-    if "cosine" in loss.drop.numbers:
+    if "nearness" in loss.drop.numbers:
         return loss.drop.detail, _lower_policy(loss)
     if loss.hit is None:
         return loss.drop.detail, ""
@@ -90,10 +120,10 @@ def _lower_policy(loss: Loss) -> str:
 
     Behind a cliff there is none: where it lies is a matter of the pool.
     """
-    section, cosine, floor = loss.state.section, loss.drop.numbers["cosine"], loss.drop.numbers["floor"]
+    section, nearness, floor = loss.state.section, loss.drop.numbers["nearness"], loss.drop.numbers["floor"]
     if section is None or loss.span.stage != "floors" or floor <= 0:
         return ""
-    least = _rounded_down(section.ask.section.score_floor * cosine / floor, _THOUSANDTHS)
+    least = _rounded_down(section.ask.section.score_floor * nearness / floor, _THOUSANDTHS)
     return policy_at_most(loss.state, loss.config, "score_floor", max(0.0, least), "would have kept it")
 
 

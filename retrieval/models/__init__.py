@@ -12,6 +12,7 @@ from retrieval.models.graph import (
     CommonMention,
     DocumentAccess,
     DocumentName,
+    MentionCount,
     ReadModel,
     RouteExample,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Judgment",
     "LanguageModel",
     "Memory",
+    "MentionCount",
     "Message",
     "OutboxEntry",
     "PresetVersion",

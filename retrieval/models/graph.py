@@ -6,6 +6,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
+from corecube.models import Connection
+
 
 class DocumentName(models.Model):
     """A name by which texts speak of a document, or an address by which links mean it."""
@@ -52,7 +54,7 @@ class ChunkMentions(models.Model):
 
 
 class CommonMention(models.Model):
-    """In how many chunks of a connection a key stands that stands in many, as counted when it was last tidied.
+    """In how many chunks of a connection a key stands that stands in many, as counted when that was last due.
 
     Kept per connection and summed over a scope's: what a reader finds may not depend on what others hold.
     """
@@ -64,6 +66,19 @@ class CommonMention(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.chunks} chunks"
+
+
+class MentionCount(models.Model):
+    """How far a connection's common mentions are behind its chunks."""
+
+    connection = models.OneToOneField(Connection, on_delete=models.CASCADE, primary_key=True)
+    #: Chunks of the connection when that was last due.
+    chunks = models.IntegerField(default=0)
+    #: Chunks that came or went since its common mentions were counted.
+    changed = models.IntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.changed} of {self.chunks} chunks"
 
 
 class ChunkLink(models.Model):
@@ -95,6 +110,8 @@ class DocumentAccess(models.Model):
     document_id = models.UUIDField(primary_key=True)
     connection_id = models.BigIntegerField(db_index=True)
     accessed_at = models.DateTimeField()
+    #: When it was last read before the day (UTC) of `accessed_at`: until that day is over, who is no admin learns this.
+    accessed_before = models.DateTimeField(null=True)
     times = models.BigIntegerField(default=1)
 
     class Meta:

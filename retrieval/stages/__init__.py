@@ -7,7 +7,7 @@ from retrieval.stages.assemble import Assemble
 from retrieval.stages.balance_sources import BalanceSources
 from retrieval.stages.blend import Blend
 from retrieval.stages.bm25 import Bm25
-from retrieval.stages.complete import Complete
+from retrieval.stages.complete import Complete, CompleteInTime
 from retrieval.stages.cut_with_quota import CutWithQuota
 from retrieval.stages.dedupe import Dedupe
 from retrieval.stages.dense import Dense
@@ -52,6 +52,7 @@ __all__ = [
     "BreakTies",
     "CheckAccess",
     "Complete",
+    "CompleteInTime",
     "CutWithQuota",
     "Dedupe",
     "Dense",

@@ -9,7 +9,6 @@ from retrieval.bm25.reader import Reader
 from retrieval.errors import Bm25UnavailableError
 from retrieval.helix_config import Bm25Config
 from retrieval.query import clauses_of
-from retrieval.signals import in_two_digits
 from retrieval.types import ChunkId, Hit, Note, Ranking, ScoreType, SearchState
 
 
@@ -19,8 +18,8 @@ class Bm25:
 
     Plain words are alternatives. A phrase in quotes must be there, what a minus stands before must not, and of words
     joined by OR one must. Where plain words stand beside a phrase, chunks without it come after those that hold it.
-    A chunk's score rests on what is in scope, but for the fields' average lengths, which are the whole index's: who is
-    no admin gets it in two digits for that. The order is that of the exact scores.
+    A chunk's score rests on what is in scope, but for the fields' average lengths, which are the whole index's: it is
+    exact here, for the ranking, and told as `retrieval.told_scores` says.
     """
 
     config: Bm25Config
@@ -60,8 +59,7 @@ class Bm25:
         if composer.relaxed is not None and len(found) < self.config.depth:
             note = Note("bm25_relaxed", f"{len(found)} chunks hold what was demanded; others come after them.")
             found += [it for it in view.best(composer.relaxed, self.config.depth) if it not in found]
-        told = _exactly if state.is_admin else in_two_digits
-        return tuple(_hit(chunk_id, told(score)) for chunk_id, score in found[: self.config.depth]), note
+        return tuple(_hit(chunk_id, score) for chunk_id, score in found[: self.config.depth]), note
 
     def _question(self, state: SearchState) -> Question:
         connections = [inclusion.connection for inclusion in state.scope.included]
@@ -86,10 +84,6 @@ class Bm25:
             schema.PLAIN: config.weight_text,
             schema.EXACT: config.weight_exact,
         }
-
-
-def _exactly(score: float) -> float:
-    return score
 
 
 def _hit(chunk_id: ChunkId, score: float) -> Hit:

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from retrieval.config import FulltextConfig
 from retrieval.index import store
+from retrieval.stages.dense import DENSE_TIMEOUT
 from retrieval.types import ChunkId, Hit, Note, Ranking, SearchState
 
 #: The signals that completing gives.
@@ -49,13 +50,27 @@ class Complete:
         return store.complete(
             unread,
             vector=state.vector,
-            index=self.index,
+            index=self.index_for(state),
             terms=state.terms.terms,
             scope=state.scope,
             search=store.TextSearch(tuple(self.config.weights), self.config.saturation),
             timeout_seconds=state.deadline.read_seconds,
             kept=state.filter,
         )
+
+    def index_for(self, state: SearchState) -> store.VectorIndex | None:
+        """Return whose vectors are read; None for none."""
+        del state
+        return self.index
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteInTime(Complete):
+    """The same, but without cosines where the vectors were not had in time: they would take the rest of it too."""
+
+    def index_for(self, state: SearchState) -> store.VectorIndex | None:
+        """Return None where the leg of vectors ran out of time."""
+        return None if DENSE_TIMEOUT in state.degraded else self.index
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.evidence.config import QuotaConfig
+from retrieval.evidence.config import GradeConfig, QuotaConfig
+from retrieval.evidence.grades import relaxed_top_k
 from retrieval.evidence.quota import cut_with_quota
 from retrieval.evidence.recovery import is_recovered
 from retrieval.types import Note, SearchState
@@ -11,9 +12,10 @@ from retrieval.types import Note, SearchState
 
 @dataclass(frozen=True, slots=True)
 class CutWithQuota:
-    """Cut the over-fetched pool to the section's depth, with minority source types kept."""
+    """Cut the over-fetched pool to the section's depth, more of a poor one, with minority source types kept."""
 
     config: QuotaConfig
+    grades: GradeConfig
 
     name: ClassVar[str] = "quota"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
@@ -24,14 +26,16 @@ class CutWithQuota:
         """Return the state with as many hits as go to the reranker; recovered ones are never cut, and come on top."""
         if state.section is None:
             return state
-        top_k, type_of = state.section.top_k, state.section.ask.type_of
+        ask, grade = state.section.ask, state.section.grade
+        top_k = relaxed_top_k(state.section.top_k, grade, cap=ask.section.cap, config=self.grades)
         found = tuple(hit for hit in state.hits if not is_recovered(hit))
-        kept, drops = cut_with_quota(found, top_k, type_of=type_of, config=self.config)
+        kept, drops = cut_with_quota(found, top_k, type_of=ask.type_of, config=self.config)
         if not drops:
             return state
         gone = {drop.chunk_id for drop in drops}
         seated = sum(found.index(hit) >= top_k for hit in kept)
-        text = f"Cut {len(found)} chunks to {len(kept)}; {seated} of them were kept for their source type."
+        wider = f", more than {state.section.top_k} for the grade {grade}" if top_k > state.section.top_k else ""
+        text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them were kept for their source type."
         return replace(
             state,
             hits=tuple(hit for hit in state.hits if hit.chunk_id not in gone),

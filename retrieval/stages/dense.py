@@ -8,6 +8,8 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.types import Note, Ranking, SearchState, Vector
 
+#: The code of a leg that ran out of time.
+DENSE_TIMEOUT: Final = "dense_timeout"
 #: Chunks of so many documents, and more, are compared sooner than the index has met enough of them.
 _FEW_DOCUMENTS: Final = 500
 
@@ -18,6 +20,8 @@ class Dense:
 
     config: DenseConfig
     index: store.VectorIndex
+    #: Share of a leg's time that each of its statements may take, so that what the words found can still be read.
+    share: float = 1.0
 
     name: ClassVar[str] = "dense"
     needs: ClassVar[frozenset[str]] = frozenset({"vector", "terms", "scope"})
@@ -34,7 +38,7 @@ class Dense:
         try:
             ranking, note = self._search(state.vector, state)
         except SearchTimeoutError:
-            ranking, note = (), Note("dense_timeout", "The vector leg ran out of time.", degraded=True)
+            ranking, note = (), Note(DENSE_TIMEOUT, "The vector leg ran out of time.", degraded=True)
         return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
@@ -51,7 +55,7 @@ class Dense:
             depth=self.config.depth,
             oversample=self.config.oversample,
             ef_search=self.config.ef_search,
-            timeout_seconds=state.deadline.leg_seconds,
+            timeout_seconds=self.share * state.deadline.leg_seconds,
             kept=state.filter,
         )
         if len(ranking) >= min(self.config.depth, size):
@@ -66,7 +70,7 @@ class Dense:
             scope=state.scope,
             index=self.index,
             depth=self.config.depth,
-            timeout_seconds=state.deadline.leg_seconds,
+            timeout_seconds=self.share * state.deadline.leg_seconds,
             kept=state.filter,
         )
 

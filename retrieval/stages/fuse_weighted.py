@@ -25,7 +25,7 @@ class FuseWeighted:
         """Return the state with the pool as hits; other ways to put the question weigh as the question itself."""
         weights = ranking_weights(state.rankings, self.weights.sparse_weight)
         fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
-        most = state.section.fetched if state.section else self.fusion.pool
+        most = state.section.fetched if state.section else len(fused)
         drops = tuple(
             Drop(
                 hit.chunk_id,

@@ -25,8 +25,8 @@ _RERANK_RESERVE_MS: Final = 100
 class JudgeRelevance:
     """Order the best of the blend by a language model's judgment, 0 to 100 by a rubric.
 
-    Where none judges, the reranker's score, else the blend's, is brought onto the same scale and marked so. Whatever
-    fails, the search goes on.
+    Where none judges, the reranker's score, else the blend's, is brought onto the same scale and marked so; the same
+    goes for a hit that a model leaves out, or is not shown. Whatever fails, the search goes on.
     """
 
     config: RelevanceConfig
@@ -47,12 +47,10 @@ class JudgeRelevance:
         try:
             judged = self._judged(seen, state)
         except JudgingError as error:
-            ordered = self._without(error, replace(state, hits=seen))
-        else:
-            hits = judged_ranking(seen, judged.by_chunk)
-            notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, _event(judged))
-            ordered = replace(state, hits=hits, relevance=dict(judged.by_chunk), notes=notes, events=events)
-        return self._cut(replace(ordered, hits=(*ordered.hits, *unseen)))
+            return self._cut(self._without(error, replace(state, hits=seen), unseen))
+        hits = judged_ranking(state.hits, judged.by_chunk, self.blend)
+        notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, _event(judged))
+        return self._cut(replace(state, hits=hits, relevance=dict(judged.by_chunk), notes=notes, events=events))
 
     def _judged(self, hits: Ranking, state: SearchState) -> Judged:
         """Return what a language model judges; raise JudgingError."""
@@ -72,19 +70,18 @@ class JudgeRelevance:
             logger.error("relevance.broken error=%s", type(error).__name__)  # noqa: TRY400
             raise JudgingError("The language model failed unexpectedly.") from error
 
-    def _without(self, error: JudgingError, state: SearchState) -> SearchState:
+    def _without(self, error: JudgingError, state: SearchState, unseen: Ranking) -> SearchState:
         """Return the state with its hits in the reranker's order, else the blend's, on the rubric's scale."""
-        note = Note(error.code, f"{error} {self._stand_in}", degraded=not isinstance(error, NoJudgeError))
-        state = replace(state, notes=(*state.notes, note))
+        stand_in = "The blend's score"
         if self.reranker is not None and not state.deadline.is_soft:
             config = RerankConfig(candidates=min(len(state.hits), 200), reserve_ms=_RERANK_RESERVE_MS)
             state = Rerank(config, self.reranker)(state)
-        return replace(state, hits=mapped_ranking(state.hits, self.blend))
-
-    @property
-    def _stand_in(self) -> str:
-        scale = "is shown on the rubric's scale"
-        return f"The score of {self.reranker.name} {scale}." if self.reranker else f"The blend's score {scale}."
+            if any("rerank" in hit.signals for hit in state.hits):
+                stand_in = f"The score of {self.reranker.name}"
+        text = f"{error} {stand_in} is shown on the rubric's scale."
+        note = Note(error.code, text, degraded=not isinstance(error, NoJudgeError))
+        hits = mapped_ranking((*state.hits, *unseen), self.blend)
+        return replace(state, hits=hits, notes=(*state.notes, note))
 
     def _cut(self, state: SearchState) -> SearchState:
         window = max(self.config.top, state.top_k)
@@ -101,7 +98,9 @@ def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:
     found = Note("relevance_judged", f"{told}{known}.")
     if len(judged.by_chunk) == candidates:
         return (found,)
-    text = f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they stand behind the others."
+    text = (
+        f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they stand before what is unrelated."
+    )
     return (found, Note("relevance_incomplete", text, degraded=True))
 
 

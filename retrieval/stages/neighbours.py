@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from corecube.errors import CoreCubeError
 from retrieval.contextpack.types import Relation
 from retrieval.contextpack_config import NeighboursConfig
 from retrieval.errors import SearchTimeoutError
@@ -26,7 +27,7 @@ class Neighbours:
     optional: ClassVar[bool] = True
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the neighbours; without any, and with a note, when the time was up."""
+        """Return the state with the neighbours; without any, and with a note, where reading them failed."""
         primaries = state.hits[: min(self.top, state.top_k)]
         if not primaries:
             return state
@@ -40,6 +41,9 @@ class Neighbours:
             )
         except SearchTimeoutError:
             note = Note("neighbours_timeout", "No time was left to read what stands around the hits.", degraded=True)
+            return replace(state, notes=(*state.notes, note))
+        except CoreCubeError:
+            note = Note("neighbours_failed", "What stands around the hits could not be read.", degraded=True)
             return replace(state, notes=(*state.notes, note))
         # The scope is part of the statement; as for hits, it is looked at once more.
         allowed = tuple(it for it in found if state.scope.allows(it.hit.chunk.connection_id))

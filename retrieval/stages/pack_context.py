@@ -1,14 +1,13 @@
 """Making the numbered context of hits and of what stands around them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.contextpack.packing import Numbered, Packing, items, packed
-from retrieval.contextpack.types import PRIMARY
 from retrieval.contextpack_config import ContextConfig
 from retrieval.stages.assemble import beyond_wanted, header
-from retrieval.types import ChunkId, Drop, DropReason, Note, Passage, SearchState
+from retrieval.types import PRIMARY, ChunkId, Drop, DropReason, Note, Passage, SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +20,8 @@ class PackContext:
     config: ContextConfig
     #: Primary hits at the most.
     top: int
-    count_tokens: Callable[[str], int]
+    #: Counts several texts at once.
+    count_tokens: Callable[[Sequence[str]], Sequence[int]]
 
     name: ClassVar[str] = "pack_context"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})

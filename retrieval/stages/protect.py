@@ -1,4 +1,4 @@
-"""What the reranker's cut must leave."""
+"""The cut to what a section keeps, and what it must leave."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from retrieval.types import Note, Ranking, SearchState
 
 @dataclass(frozen=True, slots=True)
 class Protect:
-    """Keep the best of the section, recovered chunks and the types that it cannot do without."""
+    """Keep the first hits, as many as the section keeps, recovered chunks and the types that it cannot do without."""
 
     config: SourceRecoveryConfig
 
@@ -30,7 +30,7 @@ class Protect:
             state.hits,
             keep=ask.section.keep,
             most_protected=self.config.most_protected,
-            survivor_floors=ask.section.survivor_floors,
+            survivor_floors={name: ask.section.survivor_floor(name) for name in ask.section.required},
             type_of=ask.type_of,
         )
         protected = tuple(hit for hit in kept if PROTECTED in hit.signals)

@@ -4,18 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import random
 from time import sleep
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from retrieval.admission import Admission
-from retrieval.evidence.cascade import Cascade, QualityGate, Recovered, Surroundings, Tier
+from retrieval.evidence.cascade import EXHAUSTED, Cascade, CascadeWorld, QualityGate, Recovered, Tier
 from retrieval.evidence.config import CascadeConfig
 from retrieval.evidence.ladder import Purpose
+from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_state import SectionState
-from retrieval.evidence.timing import SoftCancel
 from retrieval.pipeline import Stage
 from retrieval.stages.recovery_tiers import RecoveryTiers, filter_of, told_beyond
 from retrieval.types import Note, Ranking, SearchState
+
+_EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing to look for again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Recover:
     cut: Stage
     #: Recovery has slots of its own there: searches that wait do not hold it up.
     admission: Admission
+    scale: CosineScale = AS_IT_IS
     wait: Callable[[float], None] = sleep
     draw: Callable[[], float] = random
 
@@ -43,11 +46,13 @@ class Recover:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with what the first tier found that passes the gate, and the filter that it was found by.
 
-        With hits it is left as it is. Where nothing is in scope nothing is tried.
+        With hits it is left as it is. Where nothing is in scope nothing is tried, and that is said.
         """
         section = state.section
-        if state.hits or section is None or not state.terms.corpus_size:
+        if state.hits or section is None:
             return state
+        if not state.terms.corpus_size:
+            return replace(state, notes=(*state.notes, _EMPTY), events=(*state.events, *Recovered().events))
         if _was_broken_off(state) and self.admission.skips_recovery():
             text = "Nothing was found in time, and too many connections are at work to look again."
             return replace(state, notes=(*state.notes, Note("recovery_skipped", text, degraded=True)))
@@ -60,21 +65,26 @@ class Recover:
         return self.cut(replace(found, filter=filter_of(recovered.tier, section)))
 
     def _cascade(self, state: SearchState, section: SectionState) -> Cascade:
-        policy, soft_cancel = section.ask.section, SoftCancel(state.deadline)
+        policy, deadline = section.ask.section, state.deadline
 
         def search(tier: Tier) -> Ranking:
-            with self.admission.query(Purpose.RECOVERY, budget_seconds=soft_cancel.seconds_until_up):
+            with self.admission.query(Purpose.RECOVERY, budget_seconds=deadline.leg_seconds):
                 return self.tiers.found(tier, state, section)
 
         return Cascade(
             search=search,
-            gate=QualityGate.of(quality_floor=policy.quality_floor, score_floor=policy.score_floor, config=self.config),
+            gate=QualityGate.of(
+                quality_floor=policy.quality_floor,
+                score_floor=policy.score_floor,
+                config=self.config,
+                scale=self.scale,
+            ),
             config=self.config,
-            world=Surroundings(
-                clock=state.deadline.clock,
+            world=CascadeWorld(
+                clock=deadline.clock,
                 sleep=self.wait,
                 draw=self.draw,
-                remaining_seconds=lambda: soft_cancel.seconds_until_up,
+                remaining_seconds=lambda: deadline.leg_seconds,
             ),
             has_documents=bool(section.asked_filter.documents),
             has_structure=bool(section.headings),
@@ -100,4 +110,4 @@ def _nothing(recovered: Recovered) -> Note:
     if recovered.is_cut_short:
         return Note("recovery_out_of_time", f"The time was up after {tried} ways to look again.", degraded=True)
     failed = any(it.error for it in recovered.results)
-    return Note("fallback_exhausted", f"There is no evidence in scope: {tried} ways to look again found none.", failed)
+    return Note(EXHAUSTED, f"There is no evidence in scope: {tried} ways to look again found none.", failed)

@@ -102,7 +102,7 @@ class RecoverSources:
             error = type(problem).__name__
         result = SourceResult(
             source_type=missing.source_type,
-            compartment=compartment,
+            connections=tuple(sorted(scope.connection_ids)),
             found=len(hits),
             diagnosis=diagnosis,
             seconds=clock() - started,

@@ -7,6 +7,7 @@ from typing import Final
 from retrieval.config import DenseConfig, FulltextConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.cascade import Tier
+from retrieval.evidence.nearness import NOISE
 from retrieval.evidence.phases import run_again
 from retrieval.evidence.recovery import marked_beyond
 from retrieval.evidence.section_state import SectionState
@@ -30,6 +31,8 @@ class AskedIndex:
 
     index: VectorIndex
     vector: Vector
+    #: What unrelated texts have in it on average; None for the searched index.
+    noise: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,10 @@ class RecoveryTiers:
     def _nearest(self, asked: AskedIndex, state: SearchState) -> Ranking:
         state = replace(state, vector=asked.vector, rankings={})
         after = _in_time(Dense(self.dense, asked.index)(state), state)
-        return self._completed(after.rankings[Dense.name], state, asked.index)
+        found = self._completed(after.rankings[Dense.name], state, asked.index)
+        if asked.noise is None:
+            return found
+        return tuple(replace(hit, signals={**hit.signals, NOISE: asked.noise}) for hit in found)
 
     def _by_words(self, state: SearchState) -> Ranking:
         for leg in self.words:

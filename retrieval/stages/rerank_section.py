@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.encoders.reranker import Reranker
+from retrieval.encoders.reranker import FAIR_SECONDS, Reranker
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.evidence.config import RerankPlanConfig, SemanticBm25Config
 from retrieval.evidence.rerank_calls import RerankCall
@@ -15,8 +15,6 @@ from retrieval.evidence.rerank_plan import Provider, RerankPlan, RerankSkip, mer
 from retrieval.evidence.semantic_bm25 import lexical_signal, semantic_bm25
 from retrieval.types import Note, SearchState
 
-#: A cross-encoder that does not answer in less time than this has not failed.
-_FAIR_SECONDS: Final = 1.0
 _FALLBACK: Final = "Meaning and words scored the pool."
 _SKIP_NOTES: Final[Mapping[RerankSkip, tuple[str, str]]] = {
     RerankSkip.CIRCUIT_BREAKER: ("rerank_breaker_open", "The cross-encoder failed several times and is left alone."),
@@ -169,7 +167,7 @@ def _asked(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _Score
 
     # A request may shorten its own deadline, and must not open the breaker for everybody by it. Another breaker's
     # refusal says nothing new.
-    excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < _FAIR_SECONDS else ()))
+    excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < FAIR_SECONDS else ()))
     try:
         scored = cross.guard.breaker.call(work, excused=excused)
     except RerankTimeoutError:

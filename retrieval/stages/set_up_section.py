@@ -57,8 +57,8 @@ class SetUpSection:
             section=section,
             filter=narrowed_by(ask.section, state.filter),
             top_k=ask.section.keep,
-            notes=(*state.notes, *notes, self._note(section)),
-            events=(*state.events, _event(section)),
+            notes=(*state.notes, *notes, self._note(section, is_admin=state.is_admin)),
+            events=(*state.events, _event(section, is_admin=state.is_admin)),
         )
 
     def _counted(self, state: SearchState, asked: RequestFilter) -> tuple[ScopeCounts, Health]:
@@ -94,10 +94,11 @@ class SetUpSection:
             score_floor=section.score_floor,
         )
 
-    def _note(self, section: SectionState) -> Note:
+    def _note(self, section: SectionState, *, is_admin: bool) -> Note:
         """Return the numbers, as "Asks for 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
 
-        From more documents than make a difference on, their number is not told.
+        From more documents than make a difference on, their number is not told. That searches of a compartment fail,
+        only an admin is told: they are other people's.
         """
         policy, depth, documents = section.ask.section, self.config.depth, section.documents
         most = depth.some_documents
@@ -105,7 +106,7 @@ class SetUpSection:
         parts = (
             f"base {policy.complexity}",
             f"{told} documents x {document_factor(documents, depth):g}",
-            f"{section.health} x {health_factor(section.health, depth):g}",
+            *([f"{section.health} x {health_factor(section.health, depth):g}"] if _is_told(section, is_admin) else []),
             f"cap {policy.cap}",
         )
         return Note("setup", f"Asks for {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
@@ -146,13 +147,18 @@ def scope_health(counts: ScopeCounts, failing: frozenset[str], config: DepthConf
     return Health.SPARSE if healths == {Health.SPARSE} else Health.GOOD
 
 
-def _event(section: SectionState) -> dict[str, object]:
+def _is_told(section: SectionState, is_admin: bool) -> bool:  # noqa: FBT001
+    """Return whether a reader of the trace may know how the scope fares."""
+    return is_admin or section.health is not Health.DEGRADED
+
+
+def _event(section: SectionState, *, is_admin: bool) -> dict[str, object]:
     return {
         "event": "section_setup",
         "section": section.ask.name,
         "documents": section.documents,
         "chunks": section.chunks,
-        "health": str(section.health),
+        "health": str(section.health) if _is_told(section, is_admin) else "",
         "top_k": section.top_k,
         "fetched": section.fetched,
         "keep": section.ask.section.keep,

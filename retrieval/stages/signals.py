@@ -86,7 +86,7 @@ class RankSignals:
         return {name: value for name, value in found.items() if value is not None}
 
     def _recency(self, chunk: ChunkFacts, state: SearchState) -> float:
-        last = last_touched(chunk, to_the_day=not state.is_admin)
+        last = last_touched(chunk, state.now, to_the_day=not state.is_admin)
         return recency(last, state.now, hourly_decay=self.config.hourly_decay)
 
     def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:

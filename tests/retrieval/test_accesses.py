@@ -1,6 +1,7 @@
 """When documents were last read: noted in memory, written together, gone with the document."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from datetime import timezone as fixed_timezone
 
 import pytest
 from django.utils import timezone
@@ -116,6 +117,30 @@ def test_what_was_read_lately_ranks_as_recent(world, queues):
     assert recency() == pytest.approx(0.995**2400, rel=0.1)
     write_accesses({queues.pk: Access(timezone.now() - timedelta(hours=10), 1)})
     assert recency() == pytest.approx(0.995**10, rel=0.01)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0), (2, 0, 1)])
+def test_the_last_reading_before_the_day_of_the_last_is_kept(queues, order):
+    # In UTC the last two are of one day.
+    moments = [datetime(2026, 5, 1, 9, tzinfo=UTC), datetime(2026, 5, 3, 0, 10, tzinfo=UTC)]
+    moments.append(datetime(2026, 5, 4, 1, 30, tzinfo=fixed_timezone(timedelta(hours=2))))
+    for place in order:
+        write_accesses({queues.pk: Access(moments[place], 1)})
+    kept = DocumentAccess.objects.get()
+    assert (kept.accessed_at, kept.accessed_before, kept.times) == (moments[2], moments[0], 3)
+
+
+def test_nobody_sees_a_document_being_opened_by_asking_again(world, queues):
+    def recency(name):
+        outcome = search(SearchRequest(text="draining the queue", preset="helix"), principal=world.principal(name))
+        hit = next(hit for hit in outcome.hits if hit.chunk_id.document_id == queues.pk)
+        return hit.signals["recency"]
+
+    write_accesses({queues.pk: Access(timezone.now() - timedelta(days=2), 1)})
+    before = {name: recency(name) for name in ("alice", "bob")}
+    write_accesses({queues.pk: Access(timezone.now(), 1)})
+    assert recency("bob") == pytest.approx(before["bob"], rel=1e-3)
+    assert recency("alice") == pytest.approx(1.0, rel=1e-3)
 
 
 def test_who_is_no_admin_learns_only_the_day_of_a_reading(world, queues):

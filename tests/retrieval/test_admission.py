@@ -80,6 +80,59 @@ def test_a_search_that_cannot_have_its_turn_again_goes_on_without():
     assert admission.load().held == 0
 
 
+def test_what_the_service_took_is_not_waited_again():
+    world = World()
+    admission = Admission(turns=1, world=world.surroundings())
+    with ExitStack() as others, admission.query(budget_seconds=1.0):
+        with admission.left(wait_seconds=30.0):
+            others.enter_context(ran_elsewhere(admission))
+            world.clock.now += 30.0
+        # With 30 s of its own behind the service this thread would wait for the other one's turn for as long.
+        assert admission.load().held == 2
+
+
+def test_searches_that_are_away_do_not_make_the_others_look_slow():
+    world = World()
+    admission = Admission(turns=1, world=world.surroundings())
+    for _ in range(8):
+        with admission.query(budget_seconds=1.0):
+            world.clock.now += 0.1
+    away, back = threading.Barrier(4), threading.Event()
+
+    def asks_a_service():
+        with admission.query(budget_seconds=1.0), admission.left(wait_seconds=60.0):
+            away.wait(10)
+            back.wait(10)
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(3):
+            threads.submit(asks_a_service)
+            until(lambda: admission.load().held == 0)
+        away.wait(10)
+        world.clock.now += 20.0
+        with admission.query(budget_seconds=1.0):
+            # One turn of 0.1 s is expected, not three searches of 20 s.
+            assert threads.submit(refused, admission, budget_seconds=0.2).result(10) == Refusal.BUDGET_OVER
+        back.set()
+    with admission.query(budget_seconds=1.0):
+        world.clock.now += 0.1
+    assert (admission.load().held, admission.wanted) == (0, 0)
+
+
+def test_the_time_away_is_no_time_of_a_search():
+    world = World()
+    admission = Admission(turns=1, world=world.surroundings())
+    for _ in range(8):
+        with admission.query(budget_seconds=1.0):
+            world.clock.now += 0.5
+            with admission.left(wait_seconds=60.0):
+                world.clock.now += 20.0
+            world.clock.now += 0.5
+    with admission.query(budget_seconds=1.0):
+        assert refused(admission, budget_seconds=0.9) == Refusal.QUEUE
+        assert refused(admission, budget_seconds=1.1) == Refusal.BUDGET_OVER
+
+
 def test_outside_a_search_nothing_is_given_back():
     admission = Admission(turns=1)
     with ran_elsewhere(admission), admission.left(wait_seconds=0.01):

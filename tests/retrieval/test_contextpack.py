@@ -5,14 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from corecube.errors import InvalidRequestError
+from corecube.errors import DatabaseUnavailableError, InvalidRequestError
 from corecube.models import ApiKey
 from retrieval import runtime
 from retrieval.contextpack.retrieving import retrieve
 from retrieval.contextpack_config import ContextPackConfig, NeighboursConfig, RelevanceConfig
-from retrieval.errors import OverridesError, SearchTimeoutError
+from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
 from retrieval.ingest.sync import sync_connection
+from retrieval.kept_outcome import kept_outcome
 from retrieval.models import Chunk, SearchRecord
+from retrieval.preset_versions import promote, save_draft
+from retrieval.presets import preset_named
 from retrieval.reopening import reopened
 from retrieval.services import SearchRequest, search
 from retrieval.types import ScoreType
@@ -136,6 +139,16 @@ def test_what_is_around_can_be_late(world, guide, monkeypatch):
     assert outcome.state.degraded == ("neighbours_timeout",)
 
 
+def test_what_is_around_can_fail_to_be_read(world, guide, monkeypatch):
+    def is_down(*_, **__):
+        raise DatabaseUnavailableError
+
+    monkeypatch.setattr("retrieval.stages.neighbours.neighbours_of", is_down)
+    outcome = find(world, text="cold store hatch", top_k=1)
+    assert [it.role for it in outcome.passages] == ["primary"]
+    assert outcome.state.degraded == ("neighbours_failed",)
+
+
 class Reranker:
     name = "local"
     score_type = ScoreType.LOGIT
@@ -158,12 +171,41 @@ def test_without_a_language_model_the_reranker_orders(world):
     assert "The score of local is shown on the rubric's scale." in notes["relevance_none"]
 
 
-def test_what_was_packed_is_there_again_when_a_search_is_reopened(world, guide):
-    outcome = find(world, text="cold store hatch", top_k=1)
-    again = reopened(SearchRecord.objects.get(), world.principal("bob"), text="cold store hatch")
-    assert {(it.number, it.hit.chunk_id) for it in again.passages} == {
-        (it.number, it.hit.chunk_id) for it in outcome.passages
-    }
+def test_the_blends_score_stands_in_where_the_reranker_fails_and_the_note_says_so(world):
+    class Failing(Reranker):
+        def score(self, *_, **__):
+            raise RerankError("It failed.")
+
+    tools = replace(runtime.resources(), reranker=Failing())
+    request = SearchRequest(text="rollback", preset="contextpack")
+    outcome = search(request, principal=world.principal("bob"), resources=tools)
+    notes = {note.code: note.text for span in outcome.trace for note in span.notes}
+    assert notes["relevance_none"].endswith("The blend's score is shown on the rubric's scale.")
+
+
+@pytest.mark.usefixtures("guide")
+def test_what_was_packed_is_there_again_when_a_search_is_reopened(world):
+    outcome = find(world, text="cold store hatch", top_k=3)
+    record, bob = SearchRecord.objects.get(), world.principal("bob")
+    packed = [(it.number, it.hit.chunk_id, it.role, it.score) for it in outcome.passages]
+    assert {it.role for it in outcome.passages} > {"primary"}
+    assert [number for number, *_ in packed] != sorted(number for number, *_ in packed)
+    for again in (reopened(record, bob, text="cold store hatch"), kept_outcome(record, bob)):
+        assert [(it.number, it.hit.chunk_id, it.role, it.score) for it in again.passages] == packed
+    hits = reopened(record, bob, text="cold store hatch").state.hits
+    assert [it.chunk_id for it in hits] == [it.hit.chunk_id for it in outcome.passages if it.role == "primary"]
+
+
+@pytest.mark.usefixtures("guide")
+def test_what_stands_around_a_hit_has_no_score_in_a_chat(world, client):
+    headers = {"Authorization": f"Bearer {world.key('bob')}"}
+    asked = {"model": "contextpack", "messages": [{"role": "user", "content": "cold store hatch"}]}
+    told = client.post(
+        "/v1/chat/completions", asked | {"corecube": {"top_k": 1}}, content_type="application/json", headers=headers
+    ).json()
+    first, *others = told["search_results"]
+    assert first["score"] > 0
+    assert [it["score"] for it in others] == [None] * len(others) != []
 
 
 @pytest.mark.usefixtures("guide")
@@ -217,6 +259,29 @@ class TestPack:
         dear = ContextPackConfig(relevance=RelevanceConfig(candidates=100))
         with pytest.raises(OverridesError):
             retrieve("cold store", config=dear, principal=world.principal("bob"))
+
+    def test_a_config_holds_also_where_it_says_what_is_shipped(self, world):
+        preset = preset_named("contextpack")
+        draft = save_draft(preset=preset, values={"relevance.top": 20}, note="", actor=world.alice)
+        promote(preset=preset, number=draft.number, actor=world.alice)
+        bob = world.principal("bob")
+        retrieve("cold store hatch", principal=bob)
+        retrieve("cold store hatch", config=ContextPackConfig(), principal=bob)
+        assert list(SearchRecord.objects.order_by("at").values_list("top_k", flat=True)) == [20, 15]
+
+    def test_tokens_are_counted_as_they_are_now(self, world):
+        Chunk.objects.update(token_count=1)
+        pack = retrieve("cold store hatch", principal=world.principal("bob"))
+        assert runtime.resources().count_tokens(pack.context_pack) <= pack.trace.final_token_count
+
+    def test_documents_with_one_title_are_told_apart(self, world):
+        for name in ("one", "two"):
+            text = f"# Weekly report\n\nThe hatch of plant {name} is open."
+            (world.root / "runbooks" / f"{name}.md").write_text(text)
+        sync_connection(world.runbooks)
+        pack = retrieve("weekly report hatch plant", principal=world.principal("bob"))
+        lines = [it for it in pack.citations if it.startswith("Doc: Weekly report")]
+        assert len(set(lines)) == len(lines) == 2
 
     def test_nobody_gets_anything_without_a_grant(self, world):
         pack = retrieve("cold store hatch", principal=world.principal("charlie"))

@@ -4,24 +4,30 @@ import uuid
 from dataclasses import replace
 
 import pytest
+from django.db import OperationalError
 
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import InvalidRequestError, NotPermittedError, UnknownConnectionError
 from corecube.models import ApiKey, Compartment
+from retrieval import services
 from retrieval.compartment_narrowing import UnknownCompartmentError, within_compartments
 from retrieval.errors import (
     EmptyQueryError,
     OverridesError,
+    SearchTimeoutError,
     UnknownSectionError,
     UnknownSectionSetError,
     UnknownVersionError,
 )
+from retrieval.evidence.cells import Cell, Presence, cells_of, looked_for
 from retrieval.evidence.recovery import merged
 from retrieval.evidence.section_reading import read_section_set
-from retrieval.evidence_runs import NO_TIME, Cell, EvidenceRequest, Presence, cells_of, gather, lines_of
+from retrieval.evidence_runs import NO_TIME, EvidenceRequest, gather, lines_of
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.section_sets import save_section_set
+from retrieval.stages import RecoverSources
+from retrieval.types import Note, Span
 from tests.retrieval.conftest import hit
 
 #: Sections without floors, which the encoder of tests gives no use for.
@@ -100,7 +106,7 @@ def test_cells_count_by_canonical_type_and_mark_what_was_recovered():
 
     pool = (typed(1, "markdown"), typed(2, "csv"), typed(3, "text"))
     section = AUDIT.section("costs")
-    found = cells_of(section, AUDIT, pool)
+    found = cells_of(section, AUDIT, pool, ())
     assert found == {
         "excel": Cell(Presence.FOUND, 1),
         "pdf": Cell(Presence.NONE),
@@ -108,9 +114,61 @@ def test_cells_count_by_canonical_type_and_mark_what_was_recovered():
         "text": Cell(Presence.OPTIONAL, 1),
     }
     assert list(found) == ["excel", "pdf", "markdown", "text"]
-    with_more = cells_of(section, AUDIT, merged(pool, (typed(4, "excel"),)))
+    with_more = cells_of(section, AUDIT, merged(pool, (typed(4, "excel"),)), ())
     assert with_more["excel"] == Cell(Presence.RECOVERED, 2, 1)
-    assert cells_of(section, AUDIT, ())["excel"] == Cell(Presence.MISSING)
+    assert cells_of(section, AUDIT, (), {"excel"})["excel"] == Cell(Presence.MISSING)
+    assert cells_of(section, AUDIT, (), ())["excel"] == Cell(Presence.NOT_LOOKED_FOR)
+
+
+def test_less_than_the_quantity_floor_is_too_little_and_no_more_is_asked_for_than_is_kept():
+    def csv(*found):
+        return tuple(replace(hit(it), facts=replace(hit(it).facts, source_type="csv")) for it in found)
+
+    section = replace(AUDIT.section("costs"), quantity_floors={"excel": 4})
+    presences = [cells_of(section, AUDIT, csv(*range(count)), ())["excel"].presence for count in (1, 3, 4)]
+    assert presences == [Presence.THIN, Presence.THIN, Presence.FOUND]
+    assert cells_of(section, AUDIT, merged(csv(1), csv(2)), ())["excel"] == Cell(Presence.THIN, 2, 1)
+    assert cells_of(replace(section, keep=2), AUDIT, csv(1, 2), ())["excel"].presence is Presence.FOUND
+
+
+PROBED = {"event": "source_recovery_result", "source_type": "excel"}
+EXHAUSTED = {"event": "fallback_exhausted", "tiers": 3}
+
+
+@pytest.mark.parametrize(
+    ("spans", "events", "is_known"),
+    [
+        ([("sources", 5)], [{**PROBED, "diagnosis": "absent"}, {**PROBED, "diagnosis": "known_absent"}], True),
+        ([("sources", 5)], [{**PROBED, "diagnosis": "absent"}, {**PROBED, "diagnosis": "failed"}], False),
+        ([("sources", 5)], [{**PROBED, "diagnosis": "still_looking"}], False),
+        # Found, and not read in time.
+        ([("sources", 5)], [{**PROBED, "diagnosis": "recovered"}], False),
+        ([("sources", 5)], [{**PROBED, "source_type": "pdf", "diagnosis": "failed"}], True),
+        ([("sources", 5, "timed_out_in_sources")], [], False),
+        ([("rerank", 5)], [], False),
+        # An empty pool is the cascade's.
+        ([("sources", 0)], [EXHAUSTED], True),
+        ([("sources", 0)], [{"event": "recovery_tier_result", "error": "SearchTimeoutError"}, EXHAUSTED], False),
+        ([("sources", 0)], [{"event": "out_of_time", "tiers": 1}], False),
+        ([], [], False),
+    ],
+)
+def test_a_type_is_known_not_to_be_there_where_everybody_who_looked_could_look(spans, events, is_known):
+    trace = [
+        Span(stage, 0.0, hits_in, hits_in, notes=tuple(Note(code, "", degraded=True) for code in codes))
+        for stage, hits_in, *codes in spans
+    ]
+    assert looked_for(AUDIT.section("costs"), trace, events) == (frozenset({"excel"}) if is_known else frozenset())
+
+
+def test_a_section_that_ran_out_of_time_says_that_nobody_looked(costs, monkeypatch):
+    def too_slow(self, state):
+        raise SearchTimeoutError
+
+    monkeypatch.setattr(RecoverSources, "__call__", too_slow)
+    (found,) = ask(costs, "bob", section="costs", subject="March").sections
+    assert found.outcome.hits
+    assert found.cells["excel"] == Cell(Presence.NOT_LOOKED_FOR)
 
 
 def test_a_section_that_fails_leaves_the_others(costs):
@@ -121,6 +179,25 @@ def test_a_section_that_fails_leaves_the_others(costs):
     assert [it.code for it in evidence.sections[:2]] == ["", ""]
     assert [row for _, row in lines_of(evidence)][2] == (Cell(Presence.NONE),) * len(evidence.source_types)
     assert SearchRecord.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(OperationalError("no connection"), "database_unavailable"), (RuntimeError("secret"), "internal_error")],
+)
+def test_an_error_that_nobody_raised_on_purpose_leaves_the_other_sections(costs, monkeypatch, error, code):
+    whole, calls = services.scope_for, []
+
+    def second_fails(*args, **more):
+        calls.append(args)
+        if len(calls) == 2:
+            raise error
+        return whole(*args, **more)
+
+    monkeypatch.setattr(services, "scope_for", second_fails)
+    sections = ask(costs, subject="March").sections
+    assert [it.code for it in sections] == ["", code, ""]
+    assert "secret" not in sections[1].problem
 
 
 def test_where_every_section_fails_the_error_is_raised(costs):

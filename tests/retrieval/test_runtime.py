@@ -5,9 +5,10 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from retrieval import route_examples, runtime
+from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.kept_briefly import KeptBriefly
 from retrieval.models import RouteExample
-from retrieval.runtime import DatabaseThreads, InlineExecutor
+from retrieval.runtime import DatabaseThreads, InlineExecutor, RerankThreads
 
 _READ = ("retrieval_embeddingindex", "retrieval_routeexample", "retrieval_calibration")
 
@@ -30,6 +31,18 @@ def test_while_all_threads_are_busy_a_call_runs_in_the_callers_thread(threads):
     leave.set()
     assert [future.result() for future in busy] == [True, True]
     assert threads.submit(threading.current_thread).result() is not threading.current_thread()
+
+
+def test_while_calls_of_rerankers_hold_all_threads_the_next_is_refused_at_once():
+    leave = threading.Event()
+    with RerankThreads(1, thread_name_prefix="rerank") as threads:
+        stuck = threads.submit(leave.wait, 30)
+        with pytest.raises(RerankError) as refused:
+            threads.submit(threading.current_thread).result(timeout=0)
+        assert not isinstance(refused.value, RerankTimeoutError)
+        leave.set()
+        assert stuck.result()
+        assert threads.submit(threading.current_thread).result(timeout=30) is not threading.current_thread()
 
 
 @pytest.mark.parametrize("make", [InlineExecutor, lambda: DatabaseThreads(1, thread_name_prefix="leg")])

@@ -12,6 +12,7 @@ from retrieval.signals import (
     SIGNALS,
     confidence,
     in_two_digits,
+    last_read,
     last_touched,
     min_max_known,
     rank_by_signals,
@@ -36,17 +37,31 @@ def test_of_a_reading_only_the_day_may_be_known():
     read = touched(
         accessed_at=datetime(2026, 5, 3, 15, 20, tzinfo=UTC), modified_at=datetime(2026, 5, 3, 15, tzinfo=UTC)
     )
-    assert last_touched(read, to_the_day=False) == read.accessed_at
-    assert last_touched(read, to_the_day=True) == datetime(2026, 5, 4, tzinfo=UTC)
+    assert last_touched(read, NOW, to_the_day=False) == read.accessed_at
+    assert last_touched(read, NOW, to_the_day=True) == datetime(2026, 5, 4, tzinfo=UTC)
     abroad = touched(accessed_at=datetime(2026, 5, 4, 1, 30, tzinfo=timezone(timedelta(hours=2))))
-    assert last_touched(abroad, to_the_day=True) == datetime(2026, 5, 4, tzinfo=UTC)
+    assert last_touched(abroad, NOW, to_the_day=True) == datetime(2026, 5, 4, tzinfo=UTC)
+
+
+def test_a_reading_of_today_is_not_known_before_the_day_is_over():
+    changed, before = datetime(2026, 4, 1, 9, tzinfo=UTC), datetime(2026, 5, 1, 8, tzinfo=UTC)
+    today = datetime(2026, 5, 3, 15, 20, tzinfo=UTC)
+    first, again = (
+        touched(accessed_at=today, accessed_before=earlier, modified_at=changed) for earlier in (None, before)
+    )
+    evening, midnight = datetime(2026, 5, 3, 23, 59, tzinfo=UTC), datetime(2026, 5, 4, tzinfo=UTC)
+    assert last_read(first, evening, to_the_day=True) is None
+    assert last_touched(first, evening, to_the_day=True) == changed
+    assert last_touched(again, evening, to_the_day=True) == datetime(2026, 5, 2, tzinfo=UTC)
+    assert {last_touched(it, midnight, to_the_day=True) for it in (first, again)} == {midnight}
+    assert last_touched(again, evening, to_the_day=False) == today
 
 
 @pytest.mark.parametrize("to_the_day", [True, False])
 def test_a_change_is_told_as_it_is(to_the_day):
     changed = touched(modified_at=datetime(2026, 5, 3, 15, 20, tzinfo=UTC))
-    assert last_touched(changed, to_the_day=to_the_day) == changed.modified_at
-    assert last_touched(replace(changed, modified_at=None), to_the_day=to_the_day) == changed.synced_at
+    assert last_touched(changed, NOW, to_the_day=to_the_day) == changed.modified_at
+    assert last_touched(replace(changed, modified_at=None), NOW, to_the_day=to_the_day) == changed.synced_at
 
 
 @pytest.mark.parametrize(("value", "told"), [(12.64, 13), (0.1251, 0.13), (1.0, 1.0), (0.0, 0.0), (987.0, 990)])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.config import CorecubeConfig
+from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.errors import OverridesError, TunablesError
 from retrieval.tunables import Change, Tunables, diff, tunable
 
@@ -222,3 +223,13 @@ def test_a_diff_names_what_changed_in_order():
         Change("limit", 5, 1),
         Change("levels.upper", 0.6, 0.9),
     )
+
+
+def test_what_a_preset_inherits_and_does_not_use_can_neither_be_seen_nor_set():
+    names = {facts.name for facts in ConsolidatedConfig.declared_below()}
+    assert ConsolidatedConfig.unused == {"fusion.pool", "quality.least"}
+    assert ConsolidatedConfig.unused.isdisjoint(names)
+    assert "fusion.rank_constant" in names
+    assert "quality" not in {section.name for section in ConsolidatedConfig.sections()}
+    assert ConsolidatedConfig().problems({"fusion.pool": 50}) == {"fusion.pool": "is no tunable"}
+    assert {facts.name for facts in CorecubeConfig.declared_below()} >= ConsolidatedConfig.unused

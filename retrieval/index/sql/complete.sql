@@ -42,7 +42,8 @@ SELECT
         )
     ) AS is_confirmed,
     access.accessed_at,
-    1 - (embedding.vector <=> %(vector)s::halfvec) AS cosine,
+    access.accessed_before,
+    {cosine} AS cosine,
     (
         SELECT json_agg(json_build_array(
             terms.place,
@@ -60,9 +61,6 @@ SELECT
 FROM wanted
 JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
 JOIN retrieval_document AS document ON document.id = wanted.document_id
-LEFT JOIN retrieval_embedding AS embedding
-    ON embedding.document_id = wanted.document_id
-    AND embedding.ordinal = wanted.ordinal
-    AND embedding.index_id = %(index)s
+{vectors}
 LEFT JOIN retrieval_documentaccess AS access ON access.document_id = wanted.document_id
 WHERE chunk.connection_id = ANY(%(scope)s) AND document.connection_id = ANY(%(scope)s)

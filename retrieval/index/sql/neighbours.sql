@@ -17,6 +17,7 @@ around AS MATERIALIZED (
             %(parents)s
             AND chunk.connection_id = ANY(%(scope)s)
             AND chunk.document_id = hits.document_id
+            AND chunk.quality >= %(least_quality)s
             AND chunk.ordinal BETWEEN hits.section_start AND hits.section_end
         UNION ALL
         SELECT 'sibling', chunk.ordinal
@@ -24,6 +25,7 @@ around AS MATERIALIZED (
         WHERE
             chunk.connection_id = ANY(%(scope)s)
             AND chunk.document_id = hits.document_id
+            AND chunk.quality >= %(least_quality)s
             AND chunk.ordinal BETWEEN hits.ordinal - %(same_page)s AND hits.ordinal + %(same_page)s
             AND (
                 (chunk.page_start <= hits.page_end AND chunk.page_end >= hits.page_start)
@@ -40,6 +42,7 @@ around AS MATERIALIZED (
                         hits.page_start IS NOT NULL
                         AND chunk.connection_id = ANY(%(scope)s)
                         AND chunk.document_id = hits.document_id
+                        AND chunk.quality >= %(least_quality)s
                         AND chunk.ordinal < hits.ordinal
                         AND chunk.page_end < hits.page_start
                     ORDER BY chunk.ordinal DESC
@@ -53,6 +56,7 @@ around AS MATERIALIZED (
                         hits.page_end IS NOT NULL
                         AND chunk.connection_id = ANY(%(scope)s)
                         AND chunk.document_id = hits.document_id
+                        AND chunk.quality >= %(least_quality)s
                         AND chunk.ordinal > hits.ordinal
                         AND chunk.page_start > hits.page_end
                     ORDER BY chunk.ordinal
@@ -93,5 +97,4 @@ JOIN retrieval_document AS document ON document.id = around.document_id
 WHERE
     chunk.connection_id = ANY(%(scope)s)
     AND document.connection_id = ANY(%(scope)s)
-    AND chunk.quality >= %(least_quality)s
 ORDER BY around.place, around.relation, chunk.ordinal

@@ -12,11 +12,13 @@ from tqdm import tqdm
 from corecube.access import Principal, user_named
 from corecube.errors import CoreCubeError
 from corecube.models import User
+from retrieval import runtime
 from retrieval.evaluate.datasets import load_dataset
 from retrieval.evaluate.question_set import SetResult, measure_cases
 from retrieval.evaluate.runner import Evaluation, evaluate
-from retrieval.evaluate.side_by_side import collections, side_by_side, table
+from retrieval.evaluate.side_by_side import collections, side_by_side, table_head, table_row
 from retrieval.evaluate.stress import Stress
+from retrieval.evaluate.unjudged import without_judge
 from retrieval.ingest.run import Progress
 from retrieval.models import QuestionSet, Sync
 from retrieval.presets import DEFAULT_PRESET, preset_named
@@ -53,7 +55,14 @@ class Command(BaseCommand):
             help="with a directory: typos puts one wrong letter into every name in a question, links puts 20 sentences "
             "into every document that name documents like it",
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--judge",
+            action="store_true",
+            help="let the installation's language model judge candidates where a preset has it do so, at its cost",
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON object; with --all one a line, as they come"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
@@ -75,21 +84,25 @@ class Command(BaseCommand):
                     self._side_by_side(options, progress)
                     return
                 dataset = load_dataset(options["directory"])
-                evaluation = evaluate(dataset, preset=options["preset"], progress=progress, stress=options["stress"])
+                evaluation = evaluate(
+                    dataset,
+                    preset=options["preset"],
+                    progress=progress,
+                    stress=options["stress"],
+                    is_judged=options["judge"],
+                )
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else _table(evaluation))
 
     def _side_by_side(self, options: dict[str, Any], progress: Progress) -> None:
-        """Measure every preset on every collection, telling of each as it comes, and print the whole table."""
-        evaluations = []
-        for collection in collections(options["all"], options["files"], progress=progress):
-            for evaluation in side_by_side(collection):
-                evaluations.append(evaluation)
-                told = f"{evaluation.dataset}, {evaluation.preset}: nDCG@10 {evaluation.measures['nDCG@10']:.3f}"
-                self.stderr.write(told)
-        rows = [asdict(it) for it in evaluations]
-        self.stdout.write(json.dumps(rows) if options["json"] else table(evaluations))
+        """Measure every preset on every collection and print each row of the table as it comes."""
+        found = collections(options["all"], options["files"], progress=progress)
+        if not options["json"]:
+            self.stdout.write(table_head())
+        for evaluation in side_by_side(found, is_judged=options["judge"]):
+            self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else table_row(evaluation))
+            self.stdout.flush()
 
 
 def _measured_set(options: dict[str, Any]) -> SetResult:
@@ -100,7 +113,9 @@ def _measured_set(options: dict[str, Any]) -> SetResult:
     user = user_named(name) if name else User.objects.filter(is_active=True, is_staff=True).order_by("pk").first()
     if user is None:
         raise CommandError("There is no admin; say with --as who asks.")
-    return measure_cases(list(question_set.cases.all()), preset=options["preset"], principal=Principal(user))
+    cases, asker = list(question_set.cases.all()), Principal(user)
+    tools = None if options["judge"] else without_judge(runtime.resources())
+    return measure_cases(cases, preset=options["preset"], principal=asker, resources=tools)
 
 
 def _set_json(result: SetResult) -> dict[str, Any]:

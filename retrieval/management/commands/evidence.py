@@ -7,14 +7,17 @@ from django.core.management.base import BaseCommand, CommandError
 
 from corecube.access import Principal, user_named
 from corecube.errors import CoreCubeError
-from retrieval.evidence_runs import Cell, Evidence, EvidenceRequest, Presence, SectionEvidence, gather, lines_of
+from retrieval.evidence.cells import Cell, Presence
+from retrieval.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
 from retrieval.section_sets import DEFAULT_SECTION_SET
 
 _BEST_HITS: Final = 3
 _MARKS: Final = {
     Presence.FOUND: "{count}",
     Presence.RECOVERED: "{count} (recovered {recovered})",
+    Presence.THIN: "{count} (too few)",
     Presence.MISSING: "missing",
+    Presence.NOT_LOOKED_FOR: "not looked for",
     Presence.OPTIONAL: "({count})",
     Presence.NONE: "",
 }

@@ -6,6 +6,7 @@ from django.core.management import BaseCommand, CommandError
 from django.core.management.base import CommandParser
 
 from corecube.models import Connection
+from retrieval.index.common_mentions import count_common
 from retrieval.index.graph_writer import fill_graph, forget_graph, graph_status
 
 
@@ -34,7 +35,9 @@ class Command(BaseCommand):
     def _build(self, connection: Connection, *, anew: bool) -> None:
         if anew:
             forget_graph(connection.pk)
-        self.stdout.write(f"{connection.slug}: {fill_graph(connection.pk)} documents read.")
+        filled = fill_graph(connection.pk)
+        count_common(connection.pk)
+        self.stdout.write(f"{connection.slug}: {filled} documents read.")
 
     def _show(self, connection: Connection) -> None:
         status = graph_status(connection.pk)

@@ -1,5 +1,7 @@
 """What happened inside of stages, in words."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,10 +15,14 @@ from retrieval.evidence.recovery import Diagnosis, SourceResult
 from retrieval.evidence.rerank_plan import Provider, RerankSkip
 from retrieval.types import Drop, DropReason
 from tests.explorer.conftest import chunk_id
+from tests.retrieval.conftest import connection, scope
+
+#: The reader may see connection 1, of the compartment Finance.
+SCOPE = scope(replace(connection(1), compartment="Finance"))
 
 
-def line(event):
-    return event_lines([event])[0]
+def line(event, reader=SCOPE):
+    return event_lines([event], reader)[0]
 
 
 def tier(**changes):
@@ -57,31 +63,43 @@ def test_a_tier_says_what_it_found_and_whether_it_was_accepted():
 def test_an_end_without_evidence_is_named():
     results = (tier(is_accepted=False), tier(is_accepted=False, attempt=3))
     exhausted, cut = Recovered(results=results), Recovered(results=results[:1], is_cut_short=True)
-    assert event_lines(exhausted.events)[-1] == EventLine(
+    assert event_lines(exhausted.events, SCOPE)[-1] == EventLine(
         "Nothing passed in 2 tiers, and there is no other.", "exhausted", "bad"
     )
-    assert event_lines(cut.events)[-1] == EventLine("The time was up after 1 tier.", "ended", "bad")
+    assert event_lines(cut.events, SCOPE)[-1] == EventLine("The time was up after 1 tier.", "ended", "bad")
+
+
+def probe(*connections):
+    return SourceResult(
+        source_type="excel", connections=connections, found=3, diagnosis=Diagnosis.RECOVERED, seconds=0.012
+    ).event()
 
 
 def test_a_probe_says_where_it_looked():
-    found = SourceResult(
-        source_type="excel", compartment="Finance", found=3, diagnosis=Diagnosis.RECOVERED, seconds=0.012
-    )
-    assert line(found.event()) == EventLine("excel in Finance: 3 found, 12 ms", "recovered", "good")
+    assert line(probe(1, 2)) == EventLine("excel in Finance: 3 found, 12 ms", "recovered", "good")
+
+
+def test_a_compartment_that_its_reader_may_not_see_is_not_named():
+    elsewhere = EventLine("excel: 3 found, 12 ms", "recovered", "good")
+    assert line(probe(2)) == line(probe(1), scope()) == elsewhere
+    assert "Finance" not in str(probe(1))
+    older = {**probe(), "compartment": "Finance"}
+    assert line(older) == elsewhere
+    assert "Finance" not in line({**older, "event": "an_older_name"}).text
 
 
 def test_the_density_floor_tells_its_cut_or_why_there_is_none():
     drops = tuple(Drop(chunk_id(number), DropReason.BELOW_FLOOR) for number in range(5))
     cut = Tightened((), 0.42, 11, None, drops)
     assert line({"event": "tighten", **cut.telemetry}) == EventLine(
-        "5 chunks behind a cliff, under cosine 0.42 from place 12 on.", "cut"
+        "5 chunks behind a cliff, under nearness 0.42 from place 12 on.", "cut"
     )
     kept = Tightened((), None, None, TightenSkip.NO_CLIFF)
-    assert line({"event": "tighten", **kept.telemetry}).text == "Not cut: its cosines fall without a cliff."
+    assert line({"event": "tighten", **kept.telemetry}).text == "Not cut: its nearness falls without a cliff."
 
 
 def test_what_a_note_says_anyway_has_no_line():
-    assert event_lines([{"event": "section_setup", "top_k": 8}, {"event": "quota_cut"}]) == ()
+    assert event_lines([{"event": "section_setup", "top_k": 8}, {"event": "quota_cut"}], SCOPE) == ()
 
 
 def test_what_is_kept_beside_the_best_and_what_is_moved():
@@ -108,7 +126,18 @@ def test_an_event_that_is_not_known_is_told_by_its_names_and_numbers():
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["event", "tier", "found", "ms", "tiers", "reason", "diagnosis", "tighten_applied", "provider"]
+            [
+                "event",
+                "tier",
+                "found",
+                "ms",
+                "tiers",
+                "reason",
+                "diagnosis",
+                "tighten_applied",
+                "provider",
+                "connections",
+            ]
         ),
         st.one_of(
             st.none(),

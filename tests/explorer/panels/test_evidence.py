@@ -7,8 +7,9 @@ import pytest
 
 from explorer.panels.evidence import MOST_HITS, evidence_panel
 from explorer.stems import stem_in
+from retrieval.evidence.cells import Cell, Presence
 from retrieval.evidence.section_reading import shipped
-from retrieval.evidence_runs import Cell, Evidence, Presence, SectionEvidence
+from retrieval.evidence_runs import Evidence, SectionEvidence
 from tests.explorer.conftest import FIRST
 
 REPORT = shipped("report")
@@ -36,7 +37,8 @@ def test_a_row_for_each_section_and_a_column_for_each_source_type(evidence):
     assert panel.columns == (*REPORT.precedence, "wiki")
     assert [row.title for row in panel.rows] == ["Facts and figures", "How it works", "Risks"]
     assert [len(row.cells) for row in panel.rows] == [len(panel.columns), len(panel.columns), 0]
-    assert panel.counts == {"found": 0, "recovered": 1, "missing": 1, "optional": 2, "none": 18}
+    counts = {"found": 0, "recovered": 1, "thin": 0, "missing": 1, "not_looked_for": 0, "optional": 2, "none": 18}
+    assert panel.counts == counts
 
 
 def test_a_cell_says_by_words_what_its_colour_says(evidence):
@@ -50,6 +52,18 @@ def test_a_cell_says_by_words_what_its_colour_says(evidence):
     assert (pdf.word, pdf.detail) == ("optional", "pdf is not required; 1 chunk found.")
     missing = panel.rows[1].cells[REPORT.precedence.index("markdown")]
     assert (missing.presence, missing.word) == ("missing", "missing")
+
+
+def test_too_little_and_what_nobody_could_look_for_are_told_apart_from_what_is_missing(evidence):
+    cells = {"excel": Cell(Presence.THIN, 1), "pdf": Cell(Presence.NOT_LOOKED_FOR)}
+    first = replace(evidence.sections[0], cells=cells)
+    panel = evidence_panel(replace(evidence, sections=(first,)), stem_in=stem_in)
+    thin, unknown = panel.rows[0].cells[:2]
+    assert (thin.word, thin.detail) == ("too few", "excel is required; 1 chunk found, 3 needed.")
+    assert (unknown.word, unknown.detail) == ("not looked for", "pdf is required, and it could not be looked for.")
+    assert panel.announcement == (
+        "1 section: 0 source types missing, 0 recovered. 1 with too few chunks. 1 not looked for."
+    )
 
 
 def test_a_section_that_was_not_searched_says_why(evidence):

@@ -111,6 +111,13 @@ def test_the_boost_and_the_move_are_told(finished, rows):
     assert (found["fairness"].value, found["fairness"].facts) == ("up by 1", ("rank 2 by score and precedence",))
 
 
+def test_what_was_let_back_in_moved_no_further_than_the_places_were_shared(finished, rows):
+    first, second = finished.hits[:2]
+    back = scored(second, 0.1, source_type="xlsx", precedence=0.0, merit_rank=20, protected=22)
+    found = rows(back, scored(first, 0.9, merit_rank=1))
+    assert (found["fairness"].value, found["protect"].facts[0]) == ("back by 2", "rank 22, behind the 2 that are kept")
+
+
 def sentence(hit, following):
     return evidence_beats_next(hit, following, rank=3, ask=ASK)
 

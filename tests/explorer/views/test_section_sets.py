@@ -104,7 +104,7 @@ def test_a_sections_numbers_have_their_bounds_and_help(alice):
     for facts in Section.declared():
         assert f'name="{facts.name}"' in text
         assert facts.help in text
-    assert "default 40, 8 to 200; more takes longer" in text
+    assert "default 80, 8 to 200; more takes longer" in text
 
 
 def test_saving_what_was_not_changed_leaves_it_as_it_came(alice):
@@ -139,7 +139,7 @@ def test_a_section_is_saved_and_audited(alice):
         ({"hint": "nope"}, "hint"),
         ({"quantity_floors.pdf": "2"}, "quantity_floors.pdf"),
         ({"survivor_floors.excel": "17"}, "survivor_floors.excel"),
-        ({"quantity_floors.excel": "41"}, "quantity_floors.excel"),
+        ({"quantity_floors.excel": "81"}, "quantity_floors.excel"),
         ({"role.excel": "nope"}, "role.excel"),
     ],
 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.contextpack.citations import citation
+from retrieval.contextpack.citations import citation, citations
 from tests.passages import made
 
 FACTS = made(1, "text", "Travel policy", ("Rail", "Seats")).hit.chunk
@@ -35,3 +35,14 @@ FACTS = made(1, "text", "Travel policy", ("Rail", "Seats")).hit.chunk
 )
 def test_a_line_says_where_a_chunk_stands(changes, line):
     assert citation(replace(FACTS, **changes)) == line
+
+
+def test_documents_that_share_a_title_are_told_apart_by_their_ids():
+    one, other, alone = (made(number, "text", title).hit for number, title in enumerate(["Report"] * 2 + ["Plan"], 1))
+    assert citations((one, other, alone, one)) == (
+        f"Doc: Report | Id: {one.chunk_id.document_id} | Page: n/a | Section: n/a",
+        f"Doc: Report | Id: {other.chunk_id.document_id} | Page: n/a | Section: n/a",
+        "Doc: Plan | Page: n/a | Section: n/a",
+        f"Doc: Report | Id: {one.chunk_id.document_id} | Page: n/a | Section: n/a",
+    )
+    assert citations((one, one)) == ("Doc: Report | Page: n/a | Section: n/a",) * 2

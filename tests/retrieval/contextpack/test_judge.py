@@ -22,16 +22,38 @@ def test_the_rubric_orders_and_the_blend_decides_among_equals():
         chunk_id(2): Relevance(100, is_answering=True, evidence="because"),
         chunk_id(4): Relevance(70, is_answering=False),
     }
-    found = judged_ranking(hits, judged)
+    found = judged_ranking(hits, judged, BLEND)
     assert [(it.chunk_id, it.score, it.score_type) for it in found] == [
         (chunk_id(2), 100, ScoreType.RUBRIC),
         (chunk_id(1), 70, ScoreType.RUBRIC),
         (chunk_id(4), 70, ScoreType.RUBRIC),
-        # The model left it out: it keeps the blend's score, behind all others.
-        (chunk_id(3), 0.7, ScoreType.BLEND),
+        # The model left it out: of 100 the blend gives it 70, not more than what stands before it.
+        (chunk_id(3), 70, ScoreType.MAPPED),
     ]
     assert found[0].signals == {"blend": 0.8, "rubric": 100, "answers": 1.0}
     assert found[0].contributions == {"rubric": 100}
+
+
+def test_what_is_left_out_stands_before_what_is_unrelated_and_above_nothing_before_it():
+    hits = tuple(replace(hit(number, 0.9 - number / 10), score_type=ScoreType.BLEND) for number in range(1, 6))
+    judged = {
+        chunk_id(1): Relevance(0, is_answering=False),
+        chunk_id(5): Relevance(40, is_answering=False),
+    }
+    # 0.7, 0.6 and 0.5 of the blend would be 70, 60 and 50.
+    assert [(it.chunk_id, it.score, it.score_type) for it in judged_ranking(hits, judged, BLEND)] == [
+        (chunk_id(5), 40, ScoreType.RUBRIC),
+        *[(chunk_id(number), 40, ScoreType.MAPPED) for number in (2, 3, 4)],
+        (chunk_id(1), 0, ScoreType.RUBRIC),
+    ]
+    alone = judged_ranking(hits, {chunk_id(1): Relevance(0, is_answering=False)}, BLEND)
+    assert [it.score for it in alone] == pytest.approx([70, 60, 50, 40, 0])
+
+
+def test_two_kinds_of_scores_that_follow_each_other_fall():
+    kinds = (ScoreType.LOGIT, ScoreType.BLEND, ScoreType.BLEND)
+    hits = [replace(hit(1, score), score_type=kind) for score, kind in zip((0.0, 0.8, 0.3), kinds, strict=True)]
+    assert [it.score for it in mapped_ranking(tuple(hits), BLEND)] == pytest.approx([50, 50, 30])
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.contextpack.packing import counted, items, packed
-from retrieval.contextpack.types import PRIMARY, Neighbour, Relation
-from retrieval.types import ChunkId
+from retrieval.contextpack.types import Neighbour, Relation
+from retrieval.types import PRIMARY, ChunkId
 from tests.passages import made
 
 PRIORITY = [PRIMARY, Relation.PARENT, Relation.SIBLING, Relation.CROSS_PAGE]
@@ -27,12 +27,14 @@ def beside(primary, ordinal, relation, **more):
 
 
 def pack(found, budget, least=3):
+    """Pack with a token for each header, and as many for a text as its chunk was made with."""
+    sizes = {it.hit.chunk.text: it.hit.chunk.token_count for it in found}
     return packed(
         found,
         budget_tokens=budget,
         least_primary=least,
         header=lambda number, _: f"[{number}]",
-        count_tokens=lambda _: 1,
+        count_tokens=lambda texts: [1 + sizes[text.split("\n", 1)[1]] for text in texts],
     )
 
 
@@ -81,6 +83,21 @@ def test_what_goes_first_by_hand():
         (2, "primary", "2:5"),
     ]
     assert pack(found, 40, least=2).tokens == 33
+
+
+def test_tokens_are_counted_anew_and_all_at_once():
+    asked = []
+
+    def count(texts):
+        asked.append(texts)
+        return [100 * len(text.split()) for text in texts]
+
+    # Ingestion counted ten tokens each.
+    found = packed(
+        items((FIRST, SECOND), ()), budget_tokens=1000, least_primary=1, header=lambda *_: "a b", count_tokens=count
+    )
+    assert asked == [["a b\n1:5", "a b\n2:5"]]
+    assert [it.tokens for it in found.kept] == [300, 300]
 
 
 def test_the_least_primary_hits_stay_though_they_exceed_the_budget():

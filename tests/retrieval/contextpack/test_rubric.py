@@ -42,6 +42,12 @@ def test_a_candidate_is_cut_to_the_characters_that_are_shown():
     assert shown(made(1, "ab" * 1000).hit, characters=1200).text == "ab" * 600
 
 
+def test_a_title_with_its_headings_is_cut_too():
+    found = shown(made(1, "x", "T" * 200, ("H" * 30_000,)).hit, characters=1200)
+    assert found.place == "T" * 200 + " > " + "H" * 97
+    assert shown(made(1, "x", "T" * 297 + ">>>>").hit, characters=1200).place.endswith("T> > >")
+
+
 @pytest.mark.parametrize(
     "text",
     [

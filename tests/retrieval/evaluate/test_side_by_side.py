@@ -1,12 +1,22 @@
 import json
+from dataclasses import replace
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from corecube.errors import NotPermittedError
 from corecube.models import Connection
+from retrieval.evaluate import side_by_side
 from retrieval.evaluate.corpus import document_names
+from retrieval.evaluate.ordering import ordering
 from retrieval.evaluate.raw_files import ingested_folder, known_items
+from retrieval.evaluate.runner import measured
+from retrieval.generate.relevance import kept_relevance
 from retrieval.presets import PRESETS
+from retrieval.types import ScoreType
+from tests.fake_llm import FakeLLM
+from tests.retrieval.conftest import hit
+from tests.retrieval.generate.test_relevance import judging, stored
 
 #: Long enough for a chunk of its own.
 CLOTH, GLOVES, DIAL, SEAL, OIL = (
@@ -34,6 +44,14 @@ def judged(tmp_path):
 
 
 @pytest.fixture
+def fake():
+    kept_relevance.cache_clear()
+    with FakeLLM() as running:
+        running.says(judging)
+        yield running
+
+
+@pytest.fixture
 def files(tmp_path):
     folder = tmp_path / "files"
     folder.mkdir()
@@ -44,7 +62,7 @@ def files(tmp_path):
 
 def test_every_preset_is_measured_on_every_collection(db, judged, files, capsys):
     call_command("evaluate", "--all", str(judged), "--files", str(files), "--json")
-    rows = json.loads(capsys.readouterr().out)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     found = [(row["dataset"], row["preset"]) for row in rows]
     assert found == [(name, preset) for name in ("first", "second", "raw files") for preset in PRESETS]
     for row in rows:
@@ -63,6 +81,66 @@ def test_the_table_has_no_empty_cell(db, judged, capsys):
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         assert row.count("|") == columns
         assert all(cells)
+
+
+def test_the_table_says_what_ordered_the_hits(db, judged, capsys):
+    call_command("evaluate", "--all", str(judged))
+    head, _, *rows = (
+        [cell.strip() for cell in row.strip("|").split("|")] for row in capsys.readouterr().out.split("\n") if row
+    )
+    place = head.index("ordered by")
+    assert {row[2].strip("`"): row[place] for row in rows} == {
+        "corecube": "blend",
+        "helix": "signals",
+        "consolidated": "blend",
+        "contextpack": "blend",
+    }
+
+
+def test_no_language_model_is_asked_without_being_told(db, judged, fake, capsys):
+    stored("m", fake, is_default=True)
+    call_command("evaluate", "--all", str(judged))
+    assert fake.requests == []
+    assert "model" not in capsys.readouterr().out
+
+
+def test_a_language_model_that_judges_is_asked_each_time_it_is_measured(db, judged, fake, capsys):
+    stored("m", fake, is_default=True)
+    call_command("evaluate", str(judged / "first"), "--preset", "contextpack", "--judge", "--json")
+    # Once to warm up, and once more.
+    assert len(fake.requests) == 2
+    assert json.loads(capsys.readouterr().out)["ordered_by"] == {"model": 1}
+
+
+def test_what_ordered_a_hit_is_told_in_a_word():
+    def mapped(**signals):
+        return replace(hit(1), score_type=ScoreType.MAPPED, signals=signals)
+
+    kinds = [ScoreType.RUBRIC, ScoreType.LOGIT, ScoreType.RELEVANCE, ScoreType.BLEND, ScoreType.SIGNALS]
+    words = [ordering(replace(hit(1), score_type=kind)) for kind in kinds]
+    assert words == ["model", "reranker", "reranker", "blend", "signals"]
+    assert [ordering(mapped(blend=0.4)), ordering(mapped(blend=0.4, rerank=2.0))] == ["blend", "reranker"]
+
+
+def test_files_without_headings_are_refused_before_anything_is_measured(db, judged, tmp_path, capsys):
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "a.txt").write_text("plain words only")
+    with pytest.raises(CommandError, match="has a heading of its own"):
+        call_command("evaluate", "--all", str(judged), "--files", str(plain))
+    assert capsys.readouterr().out == ""
+
+
+def test_rows_are_printed_as_they_come(db, judged, capsys, monkeypatch):
+    def fails(questions, *given, preset, **more):
+        if questions.name == "second":
+            raise NotPermittedError
+        return measured(questions, *given, preset=preset, **more)
+
+    monkeypatch.setattr(side_by_side, "measured", fails)
+    with pytest.raises(CommandError):
+        call_command("evaluate", "--all", str(judged))
+    assert len(capsys.readouterr().out.splitlines()) == 2 + len(PRESETS)
 
 
 def test_headings_of_one_document_ask_for_it(db, files):

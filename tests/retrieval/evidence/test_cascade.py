@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from corecube.errors import CoreCubeError
 from retrieval.errors import SearchTimeoutError
-from retrieval.evidence.cascade import Cascade, QualityGate, Surroundings, Tier, backoff_seconds, tiers_for
+from retrieval.evidence.cascade import Cascade, CascadeWorld, QualityGate, Tier, backoff_seconds, tiers_for
 from retrieval.evidence.config import CascadeConfig
 from tests.retrieval.evidence.conftest import numbers, typed
 
@@ -14,10 +14,10 @@ GOOD = (typed(1, cosine=0.5),)
 
 
 class World:
-    """Time that passes only by waiting, and what was heard of the tiers."""
+    """Time that passes only by waiting."""
 
     def __init__(self, seconds=60.0):
-        self.now, self.end, self.slept, self.heard = 0.0, seconds, [], []
+        self.now, self.end, self.slept = 0.0, seconds, []
 
     def sleep(self, seconds):
         self.slept.append(seconds)
@@ -34,12 +34,11 @@ class World:
                 raise answer
             return answer
 
-        world = Surroundings(
+        world = CascadeWorld(
             clock=lambda: self.now,
             sleep=self.sleep,
             draw=lambda: 0.5,
             remaining_seconds=lambda: self.end - self.now,
-            emit=self.heard.append,
         )
         return Cascade(search=search, gate=GATE, config=CONFIG, world=world, **facts).run()
 
@@ -72,7 +71,6 @@ def test_the_first_tier_that_finds_evidence_ends_it():
         ("recovery_tier_result", "document_filter_relaxation", False, "warning"),
         ("recovery_tier_result", "compartment_sweep", True, "info"),
     ]
-    assert world.heard == list(found.events)
 
 
 def test_nothing_anywhere_ends_with_the_terminal_event():
@@ -82,7 +80,6 @@ def test_nothing_anywhere_ends_with_the_terminal_event():
     assert world.asked == list(Tier)
     assert world.slept == [0.5, 1.0, 2.0, 4.0]
     assert found.events[-1] == {"event": "fallback_exhausted", "tiers": 5, "level": "warning"}
-    assert world.heard == list(found.events)
 
 
 def test_a_sweep_is_expected_where_no_documents_were_named():
@@ -137,7 +134,7 @@ def test_no_wait_is_begun_that_would_outlast_the_time():
     assert world.asked == [Tier.COMPARTMENT, Tier.INDEXES]
     assert world.now == 0.5
     assert (found.hits, found.is_cut_short) == ((), True)
-    assert world.heard[-1]["event"] == "out_of_time"
+    assert found.events[-1]["event"] == "out_of_time"
 
 
 @given(st.dictionaries(st.sampled_from(Tier), st.integers(0, 4)), st.booleans(), st.booleans(), st.floats(0, 10))
@@ -147,7 +144,6 @@ def test_every_run_ends_in_time_with_an_event_for_each_tier(found, has_documents
     done = world.run(answers, has_documents=has_documents, has_structure=has_structure)
     assert world.now <= seconds
     assert len(done.results) == len(world.asked)
-    assert world.heard == list(done.events) or done.tier is Tier.STRUCTURE
     order = list(tiers_for(has_documents=has_documents, has_structure=has_structure))
     assert world.asked == order[: len(world.asked)]
     if not done.hits and not done.is_cut_short:

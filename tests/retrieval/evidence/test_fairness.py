@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.evidence.config import FairnessConfig
-from retrieval.evidence.fairness import fair_order
+from retrieval.evidence.fairness import fair_order, least_slots
 from tests.retrieval.evidence.conftest import pools, type_of, typed
 
 CONFIG = FairnessConfig()
@@ -49,3 +49,25 @@ def test_nothing_is_lost_and_a_share_is_only_exceeded_where_nothing_else_is_left
     for name in over:
         # Every hit of another document that has not had its share stands among the places already.
         assert all(shown[it.chunk_id.document_id] >= most or it.chunk_id.document_id == name for it in done[slots:])
+
+
+def test_how_many_places_a_hit_needs():
+    """The document's second chunk needs three places, half of which are rounded up; its third needs five."""
+    rows = [(1, "pdf")] * 4 + [(number, "excel") for number in range(2, 8)]
+    hits = fair_order(
+        tuple(typed(number, kind, document=document) for number, (document, kind) in enumerate(rows)),
+        4,
+        type_of=type_of,
+        config=CONFIG,
+    )
+    needed = {it.chunk_id.ordinal: least_slots(it, hits, type_of=type_of, config=CONFIG) for it in hits}
+    assert [needed[ordinal] for ordinal in range(5)] == [1, 3, 5, 7, 2]
+
+
+@given(pools(max_size=12), st.integers(1, 8))
+def test_with_the_places_that_it_needs_a_hit_has_one_and_with_fewer_it_has_none(pool, slots):
+    hits = fair_order(pool, slots, type_of=type_of, config=CONFIG)
+    for it in hits:
+        least = least_slots(it, hits, type_of=type_of, config=CONFIG)
+        shown = [fair_order(pool, count, type_of=type_of, config=CONFIG)[:count] for count in range(1, least + 1)]
+        assert [it.chunk_id in {one.chunk_id for one in placed} for placed in shown] == [False] * (least - 1) + [True]

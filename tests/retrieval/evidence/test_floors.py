@@ -11,7 +11,7 @@ def test_what_reaches_the_score_floor_stays_and_what_was_not_measured_too():
     kept, drops = above_score_floor(hits, 0.18)
     assert numbers(kept) == [1, 3, 4]
     assert [(drop.reason, drop.numbers) for drop in drops] == [
-        (DropReason.BELOW_FLOOR, {"cosine": 0.179, "floor": 0.18})
+        (DropReason.BELOW_FLOOR, {"nearness": 0.179, "cosine": 0.179, "floor": 0.18})
     ]
 
 

@@ -166,11 +166,11 @@ def test_hits_beyond_the_request_are_marked_and_the_others_left_alone():
     ("diagnosis", "level"), [(Diagnosis.RECOVERED, "info"), (Diagnosis.ABSENT, "info"), (Diagnosis.FAILED, "warning")]
 )
 def test_a_look_is_told_as_an_event(diagnosis, level):
-    result = SourceResult(source_type="excel", compartment="Deal", found=2, diagnosis=diagnosis, seconds=0.0123)
+    result = SourceResult(source_type="excel", connections=(4,), found=2, diagnosis=diagnosis, seconds=0.0123)
     assert result.event() == {
         "event": "source_recovery_result",
         "source_type": "excel",
-        "compartment": "Deal",
+        "connections": [4],
         "found": 2,
         "diagnosis": str(diagnosis),
         "level": level,

@@ -4,9 +4,9 @@ import pytest
 
 from retrieval.deadline import SOFT_SHARE
 from retrieval.evidence import config as configs
-from retrieval.evidence.depth import configured_top_k
+from retrieval.evidence.depth import adaptive_top_k, over_fetched
 from retrieval.evidence.ladder import LadderConfig, PoolConfig
-from retrieval.evidence.section_reading import shipped
+from retrieval.evidence.section_reading import SHIPPED, shipped
 
 MEMO = shipped("property_memo")
 COMPLEXITY = {"financial_analysis": 28, "risk_market": 11, "market_comparables": 30}
@@ -80,7 +80,7 @@ def test_every_section_that_requires_spreadsheets_has_a_floor_of_survivors():
 
 
 def test_the_complexity_table_and_the_configured_top_k_are_aligned():
-    asked = {it.name: configured_top_k(it.complexity, cap=it.cap, config=DEPTH) for it in MEMO.sections}
+    asked = {it.name: adaptive_top_k(it.complexity, cap=it.cap, documents=5, config=DEPTH) for it in MEMO.sections}
     assert {name: asked[name] for name in TOP_K} == TOP_K
     assert (min(asked.values()), max(asked.values())) == (8, 30)
     assert asked == {it.name: it.complexity for it in MEMO.sections}
@@ -88,9 +88,21 @@ def test_the_complexity_table_and_the_configured_top_k_are_aligned():
     assert {name for name, top_k in asked.items() if top_k == 30} == set(TOP_K) - {"risk_dimension"}
 
 
-def test_no_cap_goes_beyond_that_of_the_comparables():
-    assert max(it.cap for it in MEMO.sections) == 50
+def test_the_comparables_have_the_measured_cap():
     assert {it.name for it in MEMO.sections if it.cap == 50} == {*CAPS, "comparables_analysis"}
+
+
+@pytest.mark.parametrize("documents", [2, 5, 20])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_cap_of_our_own_leaves_room_for_every_factor_and_for_over_fetching(name, documents):
+    """So Stage C has something to choose from: 28 x 1.75 = 49, and 49 x 1.5 = 73.5."""
+    for section in shipped(name).sections:
+        if section.cap != CAPS["market_comparables"]:
+            top_k = adaptive_top_k(section.complexity, cap=section.cap, documents=documents, config=DEPTH)
+            assert top_k == adaptive_top_k(section.complexity, cap=200, documents=documents, config=DEPTH)
+            fetched = over_fetched(top_k, cap=section.cap, config=DEPTH)
+            assert fetched >= 1.5 * top_k, section.name
+            assert over_fetched(top_k, cap=200, config=DEPTH) == fetched
 
 
 TABLE = [

@@ -28,32 +28,37 @@ def test_a_reranker_made_anew_for_each_search_has_the_same_guard():
     assert guards.guard(reranker(), BREAKER, PLAN) is guards.guard(reranker(), BREAKER, PLAN)
 
 
-def test_another_reranker_or_other_numbers_have_another():
+def test_another_reranker_has_another_and_what_is_one_searchs_own_makes_none():
     guards = RerankGuards()
-    found = {
-        id(guards.guard(reranker(), BREAKER, PLAN)),
-        id(guards.guard(reranker("two"), BREAKER, PLAN)),
-        id(guards.guard(reranker(), BreakerConfig(failures=1), PLAN)),
-        id(guards.guard(reranker(), BREAKER, RerankPlanConfig(chunk_ms=1.0))),
-    }
-    assert len(found) == 4
+    own = guards.guard(reranker(), BREAKER, PLAN)
+    assert guards.guard(reranker("two"), BREAKER, PLAN) is not own
+    fail(own, 3)
+    assert guards.guard(reranker(), BREAKER, RerankPlanConfig(least_budget_ms=1, split_above=7, batch=7)) is own
+    assert guards.guard(reranker(), BREAKER, PLAN).breaker.state is BreakerState.OPEN
 
 
-def test_numbers_of_requests_do_not_pile_up_and_the_one_in_use_stays():
+@pytest.mark.parametrize(
+    ("breaker", "plan"),
+    [
+        (BreakerConfig(failures=9), PLAN),
+        (BREAKER, RerankPlanConfig(chunk_ms=1.0)),
+        (BREAKER, RerankPlanConfig(learning=1.0)),
+        (BREAKER, RerankPlanConfig(forgetting=1.0)),
+    ],
+)
+def test_numbers_that_went_live_begin_anew_in_the_place_of_the_others(breaker, plan):
     guards = RerankGuards()
-    kept = guards.guard(reranker(), BREAKER, PLAN)
-    for number in range(1, 200):
-        guards.guard(reranker(f"other {number}"), BREAKER, RerankPlanConfig(chunk_ms=float(number)))
-        assert guards.guard(reranker(), BREAKER, PLAN) is kept
-    assert len(guards.states) == 32
+    fail(guards.guard(reranker(), BREAKER, PLAN), 3)
+    anew = guards.guard(reranker(), breaker, plan)
+    assert guards.states == {"one": BreakerState.CLOSED}
+    assert guards.guard(reranker(), breaker, plan) is anew
 
 
-def test_the_worst_state_of_a_reranker_is_told(clock):
+def test_the_state_of_each_reranker_is_told(clock):
     guards = RerankGuards(clock)
     assert guards.states == {}
     guards.guard(reranker("two"), BREAKER, PLAN)
     fail(guards.guard(reranker(), BREAKER, PLAN), 3)
-    guards.guard(reranker(), BreakerConfig(failures=9), PLAN)
     assert guards.states == {"one": BreakerState.OPEN, "two": BreakerState.CLOSED}
     clock.now = 60
     assert guards.states["one"] is BreakerState.HALF_OPEN

@@ -14,6 +14,7 @@ from retrieval.errors import (
     AnswerGarbageError,
     AnswerRateLimitedError,
     AnswerRefusedError,
+    AnswerRejectedError,
     AnswerTimeoutError,
     AnswerUnavailableError,
 )
@@ -157,7 +158,7 @@ FAULTS = [
     (Fault.RATE_LIMITED, AnswerRateLimitedError, "429"),
     (Fault.UNAUTHORIZED, AnswerRefusedError, "API key"),
     (Fault.NO_MODEL, AnswerRefusedError, "no such model"),
-    (Fault.BAD_REQUEST, AnswerRefusedError, "400"),
+    (Fault.BAD_REQUEST, AnswerRejectedError, "400"),
     (Fault.CUT, AnswerUnavailableError, "broke off"),
     (Fault.CUT_QUIETLY, AnswerUnavailableError, "broke off"),
     (Fault.ERROR_EVENT, AnswerUnavailableError, "failed while"),
@@ -169,7 +170,7 @@ FAULTS = [
     (Fault.EMPTY_CHOICES, AnswerGarbageError, "holds no text"),
     (Fault.SILENT, AnswerGarbageError, "holds no text"),
     (Fault.REASONS_ONLY, AnswerGarbageError, "holds no text"),
-    (Fault.FILTERED, AnswerRefusedError, "content filter"),
+    (Fault.FILTERED, AnswerRejectedError, "content filter"),
     (Fault.REDIRECT, AnswerRefusedError, "not followed"),
     (Fault.ENDLESS, AnswerGarbageError, "more than"),
 ]

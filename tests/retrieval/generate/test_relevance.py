@@ -6,6 +6,8 @@ import re
 import pytest
 
 from corecube.access import ScopeRequest
+from retrieval.contextpack.retrieving import retrieve
+from retrieval.contextpack_config import ContextPackConfig, RelevanceConfig
 from retrieval.generate.relevance import kept_relevance
 from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, SearchRecord, Usage
 from retrieval.services import SearchRequest, search
@@ -141,7 +143,9 @@ class TestJudging:
     def test_no_more_candidates_are_judged_than_are_to_be(self, world, fake):
         outcome = find(world, overrides={"relevance.candidates": 1})
         assert [number for number, _ in candidates(fake.requests[0])] == [1]
-        assert [hit.score_type for hit in outcome.hits][1:] == [ScoreType.BLEND] * (len(outcome.hits) - 1)
+        assert [hit.score_type for hit in outcome.hits][1:] == [ScoreType.MAPPED] * (len(outcome.hits) - 1)
+        scores = [hit.score for hit in outcome.hits]
+        assert scores == sorted(scores, reverse=True)
 
     def test_long_prompts_are_shared_out_and_asked_side_by_side(self, world, fake):
         # 96 tokens of answer hold one result: (96 - 16) / 80.
@@ -154,7 +158,15 @@ class TestJudging:
     @pytest.mark.usefixtures("model")
     def test_what_it_took_is_noted(self, world):
         find(world)
-        assert Usage.objects.get().user_id == world.bob.pk
+        used = Usage.objects.get()
+        assert (used.user_id, used.record_id) == (world.bob.pk, SearchRecord.objects.get().pk)
+
+    @pytest.mark.usefixtures("model")
+    def test_a_title_longer_than_any_prompt_is_cut(self, world, fake):
+        Document.objects.update(title="T" * 30_000)
+        outcome = find(world)
+        assert len(json.dumps(fake.requests[0]["messages"])) < 10_000
+        assert {hit.score_type for hit in outcome.hits} == {ScoreType.RUBRIC}
 
 
 class TestFaults:
@@ -179,11 +191,22 @@ class TestFaults:
         assert {hit.score_type for hit in outcome.hits} == {ScoreType.RUBRIC}
 
     @pytest.mark.usefixtures("model")
-    def test_what_is_left_out_to_the_end_stands_behind(self, world, fake):
+    def test_what_is_left_out_to_the_end_stands_behind_what_is_related(self, world, fake):
         fake.says(json.dumps({"results": [result(1, "nothing")]}))
         outcome = find(world, overrides={"relevance.attempts": 1})
-        assert [hit.score_type for hit in outcome.hits][:2] == [ScoreType.RUBRIC, ScoreType.BLEND]
+        assert [hit.score_type for hit in outcome.hits][:2] == [ScoreType.RUBRIC, ScoreType.MAPPED]
         assert outcome.state.degraded == ("relevance_incomplete",)
+
+    @pytest.mark.usefixtures("model")
+    def test_what_is_left_out_stands_before_what_is_unrelated_and_is_told_as_not_judged(self, world, fake):
+        fake.says(json.dumps({"results": [{**result(1, "nothing"), "relevance_score": 0}]}))
+        once = ContextPackConfig(relevance=RelevanceConfig(attempts=1))
+        pack = retrieve(ASKED, config=once, principal=world.principal("bob"))
+        told = [(it.relevance_score, it.is_judged) for it in pack.trace.rerank_results]
+        assert len(told) == len(pack.trace.candidates) > 1
+        assert told[-1] == (0, True)
+        assert all(0 < score <= 100 and not is_judged for score, is_judged in told[:-1])
+        assert [score for score, _ in told] == sorted((score for score, _ in told), reverse=True)
 
     @pytest.mark.usefixtures("model")
     def test_candidates_that_there_are_not_are_passed_over(self, world, fake):
@@ -255,6 +278,52 @@ class TestFaults:
             outcome = find(world)
         assert notes(outcome)["relevance_judged"].startswith("second judged")
         assert outcome.hits[0].score == 100
+
+    def test_one_that_hangs_leaves_time_for_the_next(self, world, model, fake):
+        with FakeLLM() as second:
+            second.says(judging)
+            LanguageModel.objects.filter(pk=model.pk).update(fallback=stored("second", second))
+            fake.fault, fake.drip_seconds = Fault.SLOW_HEADERS, 5
+            outcome = find(world, overrides={"relevance.timeout_ms": 3000})
+        assert notes(outcome)["relevance_judged"].startswith("second judged")
+        assert outcome.state.degraded == ()
+
+    @pytest.mark.usefixtures("model")
+    def test_one_that_hangs_is_left_alone(self, world, fake, monkeypatch):
+        monkeypatch.setattr("retrieval.generate.judging._TELLING_SECONDS", 0.1)
+        fake.fault, fake.drip_seconds = Fault.SLOW_HEADERS, 5
+        told = [find(world, overrides={"relevance.timeout_ms": 300}).state.degraded for _ in range(4)]
+        assert told == [("relevance_timeout",)] * 3 + [("relevance_failed",)]
+        assert len(fake.requests) == 3
+
+    @pytest.mark.usefixtures("model")
+    def test_a_time_that_no_model_can_keep_tells_nothing_of_it(self, world, fake):
+        fake.fault, fake.drip_seconds = Fault.SLOW_HEADERS, 5
+        for _ in range(4):
+            assert find(world, overrides={"relevance.timeout_ms": 100}).state.degraded == ("relevance_timeout",)
+        fake.fault = Fault.NONE
+        assert find(world).state.degraded == ()
+
+    @pytest.mark.usefixtures("model")
+    @pytest.mark.parametrize("answer", [Fault.FILTERED, "I am sorry, I cannot do that."])
+    def test_what_cannot_be_judged_costs_its_own_judgment_alone(self, world, fake, answer):
+        """A service that filters one document, or a document that talks the model out of answering."""
+
+        def unless_it_drains(body):
+            return answer if any(ANSWERING in text for _, text in candidates(body)) else judging(body)
+
+        fake.says(unless_it_drains)
+        outcome = find(world, overrides={"relevance.attempts": 1})
+        kinds = {ANSWERING in hit.chunk.text: hit.score_type for hit in outcome.hits}
+        assert kinds == {True: ScoreType.MAPPED, False: ScoreType.RUBRIC}
+        assert outcome.state.degraded == ("relevance_incomplete",)
+        assert f"in {len(fake.requests)} prompts" in notes(outcome)["relevance_judged"]
+
+    @pytest.mark.usefixtures("model")
+    def test_a_service_that_refuses_everything_is_not_asked_on_and_on(self, world, fake):
+        fake.fault = Fault.BAD_REQUEST
+        assert find(world).state.degraded == ("relevance_failed",)
+        assert len(fake.requests) <= 16
 
     @pytest.mark.usefixtures("model")
     def test_no_time_asks_nobody(self, world, fake):

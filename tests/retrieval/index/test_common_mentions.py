@@ -3,13 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from django.db import connection as database
+from django.test.utils import CaptureQueriesContext
 
 from corecube.access import scope_for
 from retrieval.graph.spans import key_of, number_of
-from retrieval.index import graph, graph_writer
-from retrieval.index.graph_writer import count_common, fill_graph, forget_graph
+from retrieval.index import common_mentions, graph
+from retrieval.index.common_mentions import count_common
+from retrieval.index.graph_writer import fill_graph, forget_graph
 from retrieval.index.writer import delete_documents, refresh_statistics
-from retrieval.ingest.services import delete_all_documents
+from retrieval.ingest.services import delete_all_documents, stored_counts
+from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import CommonMention
 from retrieval.models.document import document_id
@@ -35,7 +39,7 @@ def speak_of_it(connection, count):
 @pytest.fixture(autouse=True)
 def from_three_on(monkeypatch):
     """Count what stands in three chunks of a connection, instead of 200."""
-    monkeypatch.setattr(graph_writer, "_FEWEST_COMMON", 3)
+    monkeypatch.setattr(common_mentions, "_FEWEST_COMMON", 3)
 
 
 @pytest.fixture
@@ -77,9 +81,55 @@ def test_counts_go_with_their_documents_and_come_back_with_a_rebuild(governed):
     forget_graph(governed.runbooks.pk)
     assert counted() == {}
     fill_graph(governed.runbooks.pk)
+    count_common(governed.runbooks.pk)
     assert counted() == {governed.runbooks.pk: 4}
     delete_all_documents(governed.runbooks)
     assert counted() == {}
+
+
+@pytest.fixture
+def forty(governed):
+    """A tidy connection of forty chunks more, which all speak of the name; how many there are."""
+    speak_of_it(governed.runbooks, 40)
+    tidy(governed.runbooks)
+    assert counted() == {governed.runbooks.pk: 40}
+    return stored_counts(governed.runbooks)[1]
+
+
+def counts_in(queries):
+    return sum("INSERT INTO retrieval_commonmention" in query["sql"] for query in queries)
+
+
+def test_a_connection_is_counted_anew_when_a_share_of_it_changed(governed, forty):
+    assert forty == 40
+    for more, known in ((1, 40), (2, 40), (3, 43)):
+        put(governed.runbooks, f"more {more}", "More", "He went to Zanzibar.")
+        with CaptureQueriesContext(database) as queries:
+            tidy(governed.runbooks)
+        # 5 % of 42 chunks are 2.1, and of 43 2.15.
+        assert counted() == {governed.runbooks.pk: known}
+        assert counts_in(queries) == (more == 3)
+
+
+def test_what_goes_counts_as_what_comes(governed, forty):
+    delete_documents([document_id(governed.runbooks.pk, "said 0")])
+    tidy(governed.runbooks)
+    assert counted() == {governed.runbooks.pk: 40}
+    put(governed.runbooks, "silent", "Silent", "He stayed.")
+    tidy(governed.runbooks)
+    # As many as there were, and 5 % of them changed.
+    assert stored_counts(governed.runbooks)[1] == forty == 40
+    assert counted() == {governed.runbooks.pk: 39}
+
+
+def test_what_was_read_for_names_just_now_is_counted_once(governed, forty):
+    forget_graph(governed.runbooks.pk)
+    for more in range(5):
+        put(governed.runbooks, f"more {more}", "More", "He went to Zanzibar.")
+    with CaptureQueriesContext(database) as queries:
+        tidy(governed.runbooks)
+    assert counts_in(queries) == 1
+    assert counted() == {governed.runbooks.pk: 45}
 
 
 @pytest.mark.usefixtures("at_most_five")

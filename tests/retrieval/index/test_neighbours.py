@@ -107,6 +107,15 @@ def test_boilerplate_is_left_out(world, bob):
     assert around(document, 3, bob) == {"parent": [], "sibling": [], "cross_page": []}
 
 
+def test_boilerplate_takes_nobodys_place(world, bob):
+    document = written(world.runbooks, 4, pages=(1, 2, 2, 2, 2, 2, 3, 3, 3, 3))
+    Chunk.objects.filter(document_id=document, ordinal__in=(1, 2, 5, 6)).update(quality=0.1)
+    # Of page 2 the nearest to chunk 0 are 1 and 2, which do not count.
+    assert around(document, 0, bob)["cross_page"] == [3, 4]
+    # And before chunk 7, on page 3, stands 5.
+    assert around(document, 7, bob)["cross_page"] == [3, 4]
+
+
 def test_all_hits_are_looked_at_in_one_statement(paged, bob, world):
     other = written(world.runbooks, 4)
     with CaptureQueriesContext(

@@ -1,5 +1,6 @@
 """A document is lost in a search for a section: the lifeline names the floor or the cut, and what would have helped."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_quality_floor_keeps_a_chunk_from_being_searched(shelf, gathered, life
 
 def test_what_was_not_asked_for_says_so(shelf, gathered, lifeline):
     kept = RequestFilter(documents=frozenset({shelf["Valve noise"]}))
-    line = lifeline(shelf["Valve colours"], gathered("valve gasket", kept=kept))
+    line = lifeline(shelf["Valve colours"], gathered("valve gasket", kept=kept, overrides={"retry.below": 0}))
     assert lost(line)[:2] == ("dense", "not one of the documents asked for")
 
 
@@ -88,11 +89,36 @@ def test_what_the_section_does_not_keep_is_lost_at_the_protection(world, shelf, 
     assert next(step for step in line.steps if step.name == "protect").state is StepState.PASSED
 
 
-def test_what_the_cut_before_reranking_takes_is_lost_there(world, shelf, gathered, lifeline):
-    put(world, {f"Valve {number}": f"A valve of size {number} hums and drips." for number in range(40)})
-    outcome = gathered("valve", complexity=8, cap=20, keep=4)
-    dropped = next(hit for hit in outcome.state.drops if hit.reason == "outside_window")
-    name, fact, remedy = lost(lifeline(dropped.chunk_id.document_id, outcome))
-    if name == "quota":
-        assert fact.startswith("rank ")
-        assert remedy == f"Asking for {int(dropped.numbers['rank'])} chunks would have let it in."
+def numbers_of(remedy):
+    """Return what a remedy says to raise, by name."""
+    return {name: int(value.replace(",", "")) for name, value in re.findall(r"(\w+) of at least ([\d,]+)", remedy)}
+
+
+@pytest.mark.parametrize(("stage", "fact"), [("fuse", "fused rank "), ("quota", "rank ")])
+def test_what_a_window_leaves_out_would_have_come_in_with_the_depth_that_is_named(
+    world, shelf, gathered, lifeline, stage, fact
+):
+    put(world, {f"Valve {number}": f"A valve of size {number} hums and drips." for number in range(60)})
+    policy = {"complexity": 8, "cap": 20, "keep": 4}
+    before = gathered("valve", **policy)
+    span = next(it for it in before.trace if it.stage == stage)
+    dropped = span.drops[-1]
+    name, said, remedy = lost(lifeline(dropped.chunk_id.document_id, before))
+    assert (name, said.startswith(fact)) == (stage, True)
+    assert remedy.endswith(" in overview would have let it in.")
+    named = numbers_of(remedy)
+    assert set(named) <= {"complexity", "cap"}
+    after = gathered("valve", **{**policy, **named})
+    assert dropped.chunk_id not in {it.chunk_id for it in next(it for it in after.trace if it.stage == stage).drops}
+
+
+def test_a_plain_questions_depth_is_numbers_of_the_preset(world, shelf, find, lifeline):
+    put(world, {f"Valve {number}": f"A valve of size {number} hums and drips." for number in range(60)})
+    outcome = find("valve", preset="consolidated", overrides={"question.score_floor": 0.0})
+    dropped = next(it for it in outcome.trace if it.stage == "fuse").drops[-1]
+    assert "question.complexity of at least " in lost(lifeline(dropped.chunk_id.document_id, outcome))[2]
+
+
+def test_the_pool_of_a_section_is_told_without_a_number_that_it_does_not_go_by(shelf, gathered, lifeline):
+    line = lifeline(shelf["Valve noise"], gathered("valve gasket"))
+    assert "pool" not in next(step for step in line.steps if step.name == "fuse").fact

@@ -1,4 +1,4 @@
-"""Protection, precedence and fairness as stages, one after the other."""
+"""Precedence, fairness and protection as stages, one after the other."""
 
 from dataclasses import replace
 
@@ -6,6 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval import runtime
+from retrieval.consolidated import build_consolidated
+from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
 from retrieval.evidence.rerank_plan import Provider
 from retrieval.ranking import on_unit_scale
@@ -16,7 +19,7 @@ from tests.retrieval.stages.sectioned import PRECEDENCE, sectioned
 from tests.retrieval.stages.test_rerank_section import state_of
 
 CROSS, FALLBACK, NOBODY = Provider
-STAGES = (Protect(SourceRecoveryConfig()), PreferSources(PrecedenceConfig()), BalanceSources(FairnessConfig()))
+STAGES = (PreferSources(PrecedenceConfig()), BalanceSources(FairnessConfig()), Protect(SourceRecoveryConfig()))
 
 
 def scored(number, source_type, score, *, provider=CROSS, document=None, **signals):
@@ -25,15 +28,15 @@ def scored(number, source_type, score, *, provider=CROSS, document=None, **signa
 
 
 def protect(state, hits, **section):
-    return STAGES[0](sectioned(state, hits, **section))
+    return STAGES[2](sectioned(state, hits, **section))
 
 
 def prefer(state, hits):
-    return STAGES[1](sectioned(state, hits, keep=8))
+    return STAGES[0](sectioned(state, hits, keep=8))
 
 
 def share(state, hits, *, keep):
-    return STAGES[2](sectioned(state, hits, keep=keep))
+    return STAGES[1](sectioned(state, hits, keep=keep))
 
 
 def test_the_cut_leaves_what_was_recovered_and_what_is_needed(state):
@@ -103,6 +106,53 @@ def test_a_search_without_a_section_is_left_alone(state, stage):
     assert stage(plain) == plain
 
 
+def chain(state, hits, **section):
+    """Return what all three stages make of a pool, best first."""
+    state = sectioned(state, hits, **section)
+    for stage in STAGES:
+        state = stage(state)
+    return state
+
+
+def test_a_dominant_document_does_not_take_every_place_that_is_kept(state):
+    """Fifteen chunks of one report lead by a little before five spreadsheets; ten are kept."""
+    hits = [scored(n, "pdf", 0.9 - n / 1000, document=1) for n in range(15)]
+    hits += [scored(20 + n, "excel", 0.88 - n / 1000, document=2 + n) for n in range(5)]
+    after = chain(state, hits, keep=10)
+    assert [it.chunk.source_type for it in after.hits] == ["pdf"] * 5 + ["excel"] * 5
+    assert [it.signals["merit_rank"] for it in after.hits] == [1, 2, 3, 4, 5, 16, 17, 18, 19, 20]
+    assert {it.numbers["rank"] for it in after.drops} == set(range(11, 21))
+    assert not any("protected" in it.signals for it in after.hits)
+
+
+def test_one_source_type_leaves_a_quarter_of_the_places_to_others(state):
+    hits = [scored(n, "pdf", 0.9 - n / 1000) for n in range(15)] + [scored(20 + n, "excel", 0.5) for n in range(5)]
+    kinds = [it.chunk.source_type for it in chain(state, hits, keep=10).hits]
+    assert kinds == ["pdf"] * 8 + ["excel"] * 2
+
+
+def test_precedence_decides_a_near_tie_for_the_last_place(state):
+    hits = [scored(n, "costar", 0.9) for n in range(7)] + [scored(8, "user", 0.9), scored(9, "user", 0.9)]
+    hits += [scored(10, "pdf", 0.8501), scored(11, "excel", 0.8500)]
+    after = chain(state, hits, keep=10)
+    assert numbers(after.hits)[-1] == 11
+    assert [it.chunk_id.document_id.int for it in after.drops] == [10]
+
+
+def test_a_required_type_that_the_pool_had_is_not_lost_at_the_cut(state):
+    hits = [scored(n, "pdf", 0.9 - n / 100) for n in range(4)] + [scored(9, "costar", 0.1)]
+    hits += [scored(10, "costar", 0.05)]
+    kept = protect(state, hits, policy={"required": ("costar",)}).hits
+    assert [(it.chunk_id.document_id.int, it.signals.get("protected")) for it in kept][3:] == [(9, 5)]
+    assert numbers(protect(state, hits, policy={"optional": ("costar",)}).hits) == [0, 1, 2]
+
+
+def test_the_preset_lets_precedence_and_fairness_decide_before_the_cut(world):
+    order = [it.name for it in build_consolidated(ConsolidatedConfig(), runtime.resources()).stages]
+    after = order[order.index("rerank") :]
+    assert after[1:4] == ["precedence", "fairness", "protect"]
+
+
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from(PRECEDENCE), st.integers(0, 20), st.integers(1, 4), st.booleans()), max_size=25
@@ -117,16 +167,18 @@ def test_the_final_order_follows_from_what_each_hit_tells(rows, keep, provider):
         for n, (kind, score, document, is_new) in enumerate(rows)
     ]
     hits.sort(key=lambda it: (-it.score, it.chunk_id))
-    state = sectioned(state_of(), hits, keep=keep)
-    for stage in STAGES:
-        state = stage(state)
+    state = chain(state_of(), hits, keep=keep)
     by_merit = sorted(state.hits, key=lambda it: it.signals["merit_rank"])
-    assert [it.signals["merit_rank"] for it in by_merit] == list(range(1, len(by_merit) + 1))
+    boosted = STAGES[0](sectioned(state_of(), hits, keep=keep))
+    shared = [it.chunk_id for it in STAGES[1](boosted).hits]
+    merit = {it.chunk_id: rank for rank, it in enumerate(boosted.hits, start=1)}
+    assert [it.signals["merit_rank"] for it in state.hits] == [merit[it.chunk_id] for it in state.hits]
     assert by_merit == sorted(by_merit, key=lambda it: -(on_unit_scale(it) + it.signals["precedence"]))
     assert list(state.hits[keep:]) == sorted(state.hits[keep:], key=lambda it: it.signals["merit_rank"])
     for it in state.hits:
         assert sum(it.contributions.values()) == it.score
-        rank = 1 + [one.chunk_id for one in hits].index(it.chunk_id)
+        rank = 1 + shared.index(it.chunk_id)
         assert it.signals.get("protected", rank) == rank
         assert ("protected" in it.signals) == (rank > keep)
+    assert [it.chunk_id for it in state.hits[:keep]] == shared[:keep]
     assert state.top_k == max(keep, len(state.hits))

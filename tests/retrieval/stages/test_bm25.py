@@ -16,6 +16,7 @@ from retrieval.models import Chunk, Document
 from retrieval.query import read_query
 from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
+from retrieval.told_scores import as_told
 from retrieval.types import RequestFilter, SearchState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -120,8 +121,12 @@ def test_hits_have_their_score_as_a_signal(leg):
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 
-def test_only_an_admin_is_told_every_digit(leg):
-    exact, told = (leg("draining queues rollback", is_admin=is_admin).rankings["bm25"] for is_admin in (True, False))
+def test_only_an_admin_is_told_every_digit_and_all_are_ranked_by_them(leg):
+    for_admins, for_others = (leg("draining queues rollback", is_admin=is_admin) for is_admin in (True, False))
+    exact = for_admins.rankings["bm25"]
+    assert for_others.rankings["bm25"] == exact
+    assert as_told(for_admins).rankings["bm25"] == exact
+    told = as_told(for_others).rankings["bm25"]
     assert [hit.chunk_id for hit in told] == [hit.chunk_id for hit in exact]
     assert [hit.score for hit in told] == [in_two_digits(hit.score) for hit in exact]
     assert [hit.signals for hit in told] == [{"bm25": hit.score} for hit in told]

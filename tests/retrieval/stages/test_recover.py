@@ -97,8 +97,11 @@ def test_an_empty_scope_is_not_searched_again(world, waits, django_assert_num_qu
     state = state_of(world.principal("charlie"), "rollback", asked=NOWHERE)
     stage = replace(stage_named("recovery"), wait=waits.append)
     with django_assert_num_queries(0):
-        assert stage(state) is state
+        after = stage(state)
     assert waits == []
+    assert after.events == ({"event": "fallback_exhausted", "tiers": 0, "level": "warning"},)
+    assert codes(after) == [*codes(state), "fallback_exhausted"]
+    assert (after.hits, after.degraded) == ((), ())
 
 
 def test_documents_that_are_not_there_are_given_up_first_and_at_once(world, recover, waits):

@@ -56,7 +56,13 @@ def bobs(world, text="rollback costs by region", section=FIGURES, *, asked=None,
 
 
 def events(state):
-    return [(it["source_type"], it["compartment"], it["found"], it["diagnosis"]) for it in state.events]
+    return [(it["source_type"], place(it, state.scope), it["found"], it["diagnosis"]) for it in state.events]
+
+
+def place(event, scope):
+    """Return the name of the compartment that an event's connections are of."""
+    (name,) = {it.connection.compartment for it in scope.included if it.connection.id in event["connections"]}
+    return name
 
 
 def test_a_missing_type_is_added_behind_the_pool(world):

@@ -10,14 +10,16 @@ from corecube.access import scope_for
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.deadline import Deadline
 from retrieval.evidence.config import DepthConfig
-from retrieval.evidence.depth import Health, configured_top_k
-from retrieval.evidence.section_reading import SHIPPED, shipped
+from retrieval.evidence.depth import Health
+from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionState
 from retrieval.models import Chunk, Document, SearchRecord
 from retrieval.query import read_query
+from retrieval.services import SearchRequest, search
 from retrieval.stages import SetUpSection
 from retrieval.stages.set_up_section import narrowed_by, question_ask
 from retrieval.types import RequestFilter, SearchState
+from tests.retrieval.evidence.test_references import TOP_K
 from tests.retrieval.stages.sectioned import ask
 
 CONFIG = ConsolidatedConfig()
@@ -36,6 +38,7 @@ def set_up(world):
             now=timezone.now(),
             top_k=top_k,
             filter=kept,
+            is_admin=world.principal(name).is_admin,
             section=SectionState(ask=section, asked_filter=kept) if section else None,
         )
         return SetUpSection(config)(state)
@@ -116,8 +119,9 @@ def test_a_scope_is_sparse_where_all_of_its_compartments_are(set_up):
         assert set_up(ask(), config=config).section.health is health, below
 
 
-def record(connections, degraded):
+def record(connections, degraded, *, is_ordinary=True):
     return SearchRecord(
+        is_ordinary=is_ordinary,
         preset="consolidated",
         preset_version="v",
         connection_ids=connections,
@@ -138,6 +142,48 @@ def test_a_compartment_whose_last_searches_ran_out_of_time_is_asked_for_more(wor
     state = set_up(ask(complexity=20, cap=60))
     assert state.section.health is health
     assert state.section.top_k == (30 if health is Health.DEGRADED else 20)
+
+
+def test_searches_with_less_time_or_numbers_of_their_own_tell_nothing(world, set_up):
+    late = ["timed_out_in_complete"]
+    SearchRecord.objects.bulk_create(record([world.runbooks.pk], late, is_ordinary=False) for _ in range(9))
+    assert set_up(ask()).section.health is Health.GOOD
+
+
+@pytest.mark.parametrize(
+    ("more", "is_ordinary"),
+    [
+        ({}, True),
+        ({"overrides": {"deadline_ms": 900}}, False),
+        ({"overrides": {"question.score_floor": 1.0}}, False),
+        ({"mode": "dense"}, False),
+    ],
+)
+def test_a_search_is_ordinary_where_it_runs_as_its_preset_does(world, more, is_ordinary):
+    found = search(SearchRequest(text="rollback", preset="consolidated", **more), principal=world.principal("bob"))
+    assert SearchRecord.objects.get(pk=found.id).is_ordinary is is_ordinary
+
+
+def test_a_section_with_less_time_than_the_preset_has_is_no_ordinary_search(world):
+    hurried = SearchRequest(text="rollback", preset="consolidated", section=replace(ask(), seconds=0.5))
+    assert not SearchRecord.objects.get(pk=search(hurried, principal=world.principal("bob")).id).is_ordinary
+
+
+def test_a_busy_compartment_does_not_hide_how_another_one_fares(world, set_up):
+    SearchRecord.objects.bulk_create(record([world.ledger.pk], ["timed_out_in_complete"]) for _ in range(5))
+    SearchRecord.objects.bulk_create(record([world.runbooks.pk], []) for _ in range(150))
+    assert set_up(ask()).section.health is Health.DEGRADED
+    assert set_up(ask(), name="bob").section.health is Health.GOOD
+
+
+def test_only_an_admin_is_told_that_searches_of_others_failed(world, set_up):
+    SearchRecord.objects.bulk_create(record([world.runbooks.pk], ["timed_out_in_complete"]) for _ in range(5))
+    told, untold = set_up(ask()), set_up(ask(), name="bob")
+    assert told.section.health is untold.section.health is Health.DEGRADED
+    assert "degraded x 1.5" in note(told)
+    assert told.events[0]["health"] == "degraded"
+    assert "degraded" not in note(untold)
+    assert untold.events[0]["health"] == ""
 
 
 def test_searches_of_long_ago_and_of_other_compartments_tell_nothing(world, set_up):
@@ -192,11 +238,9 @@ def test_where_counting_takes_too_long_a_middling_number_is_taken(world, set_up,
     assert [it.code for it in state.notes if it.degraded] == ["setup_timeout"]
 
 
-@pytest.mark.parametrize("name", SHIPPED)
-def test_the_two_tables_are_aligned(world, set_up, name):
-    """What a section is configured to ask for is what setup derives for a middling number of documents."""
-    section_set = shipped(name)
-    for section in section_set.sections:
-        asked = replace(ask(), section_set=section_set, section=section)
-        configured = configured_top_k(section.complexity, cap=section.cap, config=ROOMY.depth)
-        assert set_up(asked).section.top_k == configured, section.name
+@pytest.mark.parametrize(("name", "top_k"), TOP_K.items())
+def test_what_setup_derives_is_aligned_with_the_measured_table(world, set_up, name, top_k):
+    """Alice sees four documents, which is a middling number."""
+    memo = shipped("property_memo")
+    state = set_up(replace(ask(), section_set=memo, section=memo.section(name)))
+    assert (state.section.top_k, state.section.fetched) == (top_k, min(memo.section(name).cap, 3 * top_k // 2))

@@ -3,18 +3,20 @@ from dataclasses import replace
 import pytest
 
 from retrieval.errors import RerankError
-from retrieval.evidence.config import BreakerConfig, DensityConfig, RerankPlanConfig
+from retrieval.evidence.config import BreakerConfig, DensityConfig, GradeConfig, RerankPlanConfig
 from retrieval.evidence.density import TightenHint, TightenSkip
-from retrieval.evidence.grades import Grade
 from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
-from retrieval.stages import TightenPool
+from retrieval.evidence.section_state import UNDECIDED
+from retrieval.stages import SectionFloors, TightenPool
 from retrieval.types import DropReason
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import sectioned
 
 #: Behind the fourth the next is 0.40 < 0.85 x 0.62.
 COSINES = (0.70, 0.68, 0.65, 0.62, 0.40, 0.38)
+#: Graded D: the three best have 0.3.
+POOR = (0.30, 0.30, 0.30, 0.10)
 FIELDS = {
     "tighten_applied",
     "tighten_effective_floor",
@@ -36,14 +38,15 @@ def figures():
 
 @pytest.fixture
 def run(state, guard, figures):
-    """Return a function that cuts a pool of six for a section that keeps three."""
+    """Return a function that grades a pool for a section that keeps three, and cuts it; `known` hints stand."""
 
-    def cut(*, types=("pdf",) * 6, policy=None, without_reranker=False, **known):
-        hits = tuple(typed(n, kind, cosine=cosine) for n, (kind, cosine) in enumerate(zip(types, COSINES, strict=True)))
-        begun = sectioned(
-            state, hits, policy=policy, **{"cosines": COSINES, "grade": Grade.A, "score_floor": 0.18} | known
-        )
-        return TightenPool(DensityConfig(), None if without_reranker else guard, figures)(begun)
+    def cut(*, cosines=COSINES, types=None, policy=None, score_floor=0.18, without_reranker=False, **known):
+        types = types or ("pdf",) * len(cosines)
+        hits = tuple(typed(n, kind, cosine=cosine) for n, (kind, cosine) in enumerate(zip(types, cosines, strict=True)))
+        begun = sectioned(state, hits, policy={"score_floor": score_floor, **(policy or {})}, **known)
+        own = None if without_reranker else guard
+        graded = begun if known else SectionFloors(GradeConfig(), DensityConfig(), own)(begun)
+        return TightenPool(own, figures)(replace(graded, drops=(), notes=(), events=(), hits=hits))
 
     return cut
 
@@ -79,9 +82,8 @@ def test_what_lies_behind_the_cliff_is_left_out_and_told(run):
 @pytest.mark.parametrize(
     ("known", "skip"),
     [
-        ({"grade": Grade.C}, TightenSkip.GRADE),
-        ({"grade": None}, TightenSkip.INPUTS),
-        ({"cosines": None}, TightenSkip.INPUTS),
+        ({"cosines": POOR}, TightenSkip.GRADE),
+        ({"hint": UNDECIDED}, TightenSkip.INPUTS),
         ({"cosines": COSINES[:3]}, TightenSkip.NO_ROOM),
         ({"cosines": COSINES[:4]}, TightenSkip.NO_CLIFF),
         ({"score_floor": 0.45}, TightenSkip.WEAKER),
@@ -90,13 +92,14 @@ def test_what_lies_behind_the_cliff_is_left_out_and_told(run):
 )
 def test_every_search_tells_why_it_was_not_cut(run, known, skip):
     after = run(**known)
-    assert (len(after.hits), after.drops, after.notes) == (6, (), ())
+    assert (after.drops, after.notes) == ((), ())
+    assert len(after.hits) == len(known.get("cosines", COSINES))
     event = told(after)
     assert (event["tighten_applied"], event["tighten_skip_reason"]) == (False, str(skip))
 
 
 def test_without_hits_it_is_told_too(state, guard, figures):
-    after = TightenPool(DensityConfig(), guard, figures)(sectioned(state, ()))
+    after = TightenPool(guard, figures)(sectioned(state, ()))
     assert told(after)["tighten_skip_reason"] == "inputs_missing"
 
 
@@ -136,7 +139,7 @@ def test_as_many_of_a_required_type_stay_as_the_section_needs(run):
 def test_how_often_a_section_is_cut_is_counted(run, figures):
     run()
     for _ in range(3):
-        run(grade=Grade.F)
+        run(cosines=POOR)
     (rate,) = figures.cut_rates(DensityConfig()).values()
     assert (rate.searches, rate.cut, rate.share, rate.is_in_band) == (4, 1, 0.25, True)
     run()
@@ -147,4 +150,4 @@ def test_how_often_a_section_is_cut_is_counted(run, figures):
 
 def test_a_search_without_a_section_is_left_alone(run, state, guard, figures):
     plain = replace(run(), section=None, events=())
-    assert TightenPool(DensityConfig(), guard, figures)(plain) == plain
+    assert TightenPool(guard, figures)(plain) == plain

@@ -1,0 +1,18 @@
+"""Measuring without a language model that judges."""
+
+from dataclasses import replace
+
+from retrieval.contextpack.judge import Judged
+from retrieval.contextpack_config import RelevanceConfig
+from retrieval.errors import NoJudgeError
+from retrieval.resources import Resources
+from retrieval.types import Ranking
+
+
+def without_judge(tools: Resources) -> Resources:
+    """Return the resources as of an installation without a language model that may judge."""
+    return replace(tools, judge=_nobody)
+
+
+def _nobody(question: str, hits: Ranking, *, config: RelevanceConfig, seconds: float) -> Judged:  # noqa: ARG001 -- the protocol's
+    raise NoJudgeError

@@ -1,0 +1,40 @@
+"""What a section would have had to ask for, for a chunk to have been among what is read or reranked."""
+
+from retrieval.config import PresetConfig
+from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.evidence.depth import adaptive_top_k, over_fetched
+from retrieval.evidence.grades import relaxed_top_k
+from retrieval.evidence.section_state import SectionState
+from retrieval.evidence.sections import Section
+from retrieval.types import SearchState
+
+
+def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: bool) -> str:
+    """Return the complexity, and the cap where that stands against it, at which so many chunks are read.
+
+    With `is_cut`, at which so many go to the reranker. Empty for a search without a section.
+    """
+    section = state.section
+    if section is None or not isinstance(config, ConsolidatedConfig):
+        return ""
+    policy = section.ask.section
+    cap = max(policy.cap, chunks)
+    highest = {facts.name: int(facts.high) for facts in Section.declared()}
+    most = min(highest["complexity"], cap)
+    enough = (it for it in range(policy.complexity, most + 1) if _depth(it, cap, section, config, is_cut) >= chunks)
+    complexity = next(enough, None)
+    if cap > highest["cap"] or complexity is None:
+        return "No complexity and cap that a section may have would have let it in."
+    wanted = {"complexity": (policy.complexity, complexity), "cap": (policy.cap, cap)}
+    prefix = "question." if section.ask.is_plain else ""
+    raised = [f"a {prefix}{name} of at least {value:,}" for name, (own, value) in wanted.items() if value > own]
+    place = "" if section.ask.is_plain else f" in {policy.name}"
+    return f"{' and '.join(raised).capitalize()}{place} would have let it in."
+
+
+def _depth(complexity: int, cap: int, section: SectionState, config: ConsolidatedConfig, is_cut: bool) -> int:  # noqa: FBT001 -- as its caller
+    """Return how many chunks would be reranked, or read, by a section of that complexity."""
+    top_k = adaptive_top_k(complexity, cap=cap, documents=section.documents, config=config.depth, health=section.health)
+    if not is_cut:
+        return over_fetched(top_k, cap=cap, config=config.depth)
+    return relaxed_top_k(top_k, section.grade, cap=cap, config=config.grades)

@@ -1,0 +1,26 @@
+"""The passages that a stored search packed, as they stand now."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from corecube.scope import AccessScope
+from retrieval.facts import read_facts
+from retrieval.stages.assemble import header
+from retrieval.stored_trace import chunk_id_of, packed_hits
+from retrieval.types import Passage
+
+
+def stored_passages(trace: Mapping[str, Any], *, scope: AccessScope) -> tuple[Passage, ...]:
+    """Return the packed passages that are still there and in scope, in reading order, numbered without gaps.
+
+    Each keeps the reason that it was packed for; a trace from before reasons were kept has none.
+    """
+    hits = {hit.chunk_id: hit for hit in read_facts(packed_hits(trace), scope=scope)}
+    packed = [it | {"id": chunk_id_of(it["chunk"])} for it in trace.get("passages", ())]
+    there = [it for it in packed if it["id"] in hits]
+    numbers = {it["number"]: number for number, it in enumerate(sorted(there, key=lambda it: it["number"]), start=1)}
+    return tuple(
+        Passage(numbers[it["number"]], hit, header(numbers[it["number"]], hit, scope), it["tokens"], it.get("role", ""))
+        for it in there
+        if (hit := hits[it["id"]])
+    )
