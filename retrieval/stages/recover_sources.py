@@ -78,9 +78,11 @@ class RecoverSources:
         clock, kept = state.deadline.clock, _searched(state, section)
         started = clock()
         until = started + min(self.config.ceiling_seconds, state.deadline.leg_seconds)
+        # A type that is there in too small a number is worth less to a full server than one that is not there at all.
+        purpose = Purpose.RECOVERY if missing.is_absent else Purpose.DIVERSITY
 
         def probe() -> Ranking:
-            with self.admission.query(Purpose.RECOVERY, budget_seconds=until - clock()):
+            with self.admission.query(purpose, budget_seconds=until - clock()):
                 return recovery.of_source_types(
                     section.ask.section_set.stored_as(missing.source_type),
                     vector=state.vector,

@@ -6,9 +6,10 @@ import pytest
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
 from retrieval import runtime
-from retrieval.admission import Admission
+from retrieval.admission import Admission, Surroundings
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.config import SourceRecoveryConfig
+from retrieval.evidence.ladder import Refusal
 from retrieval.evidence.recovery import Diagnoses, is_recovered
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
@@ -224,3 +225,24 @@ def test_a_store_that_takes_too_long_tells_nothing_of_the_type(world, monkeypatc
         state = stage_named("sources")(bobs(world, diagnoses=diagnoses))
     assert state.events[0]["error"] == "SearchTimeoutError"
     assert not diagnoses.is_absent("Engineering", "excel")
+
+
+@pytest.mark.parametrize(
+    ("active", "seconds", "titles", "refused"),
+    [
+        # 88 % of 96 connections turn new searches away, and no look for a type that is missing or thin.
+        (84, 60, ("Rolling back",), None),
+        (84, 60, ("Rolling back", "Crowns"), None),
+        # From 90 % on a look that has less than 12 s is for a type that is not there at all.
+        (87, 10, ("Rolling back",), None),
+        (87, 10, ("Rolling back", "Crowns"), Refusal.SHORT_BUDGET),
+    ],
+)
+def test_a_thin_type_is_turned_away_before_one_that_is_absent(world, active, seconds, titles, refused):
+    write(world.runbooks, world.root, "crowns.csv", TABLE)
+    write(world.runbooks, world.root, "tolls.csv", TABLE.replace("harbour", "toll"))
+    admission = Admission(world=Surroundings(lambda: active))
+    state = state_of(world.principal("bob"), "rollback costs by region", ask=ask_for(FIGURES), seconds=seconds)
+    after = stage_named("sources", replace(runtime.resources(), admission=admission))(with_pool(state, *titles))
+    assert admission.load().refused == ({refused: 1} if refused else {})
+    assert any(map(is_recovered, after.hits)) is (refused is None)
