@@ -64,7 +64,7 @@ def test_funnel_and_context_speak_of_hits_and_what_is_around(browse):
 
 def test_where_did_it_go_follows_a_document_through_every_stage(browse):
     pinned = Document.objects.get(title="Rolling back")
-    response = browse("bob").get("/", {**ASK, "q": "roll back staging", "tab": "where", "document": str(pinned.pk)})
+    response = browse("bob").get("/", {**ASK, "q": "roll back staging", "tab": "where", "pin": str(pinned.pk)})
     steps = {step.name: step for step in response.context["where"].lifeline.steps}
     assert {"judge_relevance", "neighbours", "packed"} <= set(steps)
     assert steps["packed"].fact.startswith("packed as [")
