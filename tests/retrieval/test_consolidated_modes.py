@@ -10,6 +10,7 @@ from retrieval.bm25.follower import rebuild
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.errors import UnknownModeError
+from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.ingest.sync import sync_connection
@@ -75,13 +76,19 @@ def test_other_ways_to_put_the_question_are_searched_for_too(find):
     assert [span.stage for span in outcome.trace if not span.parent][-1] == "answerability"
 
 
-def test_documents_that_are_named_bound_what_is_found(find, world):
+def test_documents_that_are_named_come_first_and_what_lies_beyond_them_is_marked(find, world):
     own = Document.objects.get(external_id="queues.txt").pk
     hidden = Document.objects.get(connection=world.vault).pk
     text = "draining the queue takes four minutes, worker is stuck"
     outcome = find("bob", text, filter=RequestFilter(documents=frozenset({own, hidden})))
-    assert {hit.chunk_id.document_id for hit in outcome.hits} == {own}
-    assert "documents_missing" in codes(outcome)
+    first, *others = outcome.hits
+    assert first.chunk_id.document_id == own
+    assert not is_beyond_filter(first)
+    assert others
+    for hit in others:
+        assert is_beyond_filter(hit)
+        assert hit.chunk_id.document_id not in {own, hidden}
+    assert {"documents_missing", "chunk_retry_beyond"} <= set(codes(outcome))
     stored = SearchRecord.objects.order_by("at").last().trace["filter"]
     assert filter_of(stored).filter == RequestFilter(documents=frozenset({own, hidden}))
 

@@ -40,6 +40,7 @@ def test_corecubes_own_api_is_described(db, client):
         "/api/v1/connections/{slug}/quality",
         "/api/v1/connections/{slug}/sync",
         "/api/v1/connections/{slug}/uploads",
+        "/api/v1/context-pack",
         "/api/v1/documents",
         "/api/v1/documents/{document_id}",
         "/api/v1/feedback",

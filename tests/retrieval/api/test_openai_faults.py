@@ -194,7 +194,7 @@ def test_the_asynchronous_client_does_the_same(world, server, model, llm):
             return names, whole.choices[0].message.content, texts
 
     names, whole, (same, cut, quoted) = asyncio.run(run())
-    assert names == ["corecube", "helix", "contextpack"]
+    assert names == ["corecube", "helix", "consolidated", "contextpack"]
     assert same == whole
     assert cut
     assert whole.startswith(cut)
