@@ -9,6 +9,7 @@ from django.utils.text import slugify
 
 from corecube.models import Compartment, User
 from explorer.edit_form import EditForm
+from retrieval.generate.token_counters import tokenizers
 from retrieval.language_models import LOCKED, fallback_choices, key_length, problems_of
 from retrieval.models import LanguageModel
 
@@ -16,7 +17,7 @@ _GROUPS: Final = (
     (
         "What it may take",
         "Passages and conversation are cut to the context; an answer is never longer than its tokens.",
-        ("context_tokens", "max_answer_tokens", "temperature"),
+        ("context_tokens", "max_answer_tokens", "tokenizer", "temperature"),
     ),
     (
         "How long it may take",
@@ -36,6 +37,7 @@ _LABELS: Final = {
     "max_retries": "Retries",
     "context_tokens": "Context, tokens",
     "max_answer_tokens": "Answer, tokens",
+    "tokenizer": "Tokens are counted by",
     "prompt_price": "A million tokens read",
     "completion_price": "A million tokens written",
     "fallback": "When it fails, ask",
@@ -44,6 +46,7 @@ _LABELS: Final = {
 }
 _HELP: Final = {
     "silence_seconds": "Before its first token, and between two.",
+    "tokenizer": "A folder of the models here with the model's own tokenizer.json.",
     "temperature": "0 says the likeliest; higher varies more.",
     "is_default": "",
     "fallback": "",
@@ -68,12 +71,21 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         widget=forms.PasswordInput(attrs={"class": "input", "autocomplete": "new-password", "spellcheck": "false"}),
     )
     drop_key = forms.BooleanField(required=False, label="Remove it")
+    tokenizer = forms.ChoiceField(required=False, label=_LABELS["tokenizer"], help_text=_HELP["tokenizer"])
 
     class Meta:  # noqa: D106 -- Django's
         model = LanguageModel
         fields: ClassVar = [
             *("name", "slug", "api", "base_url", "api_version", "model", "context_tokens", "max_answer_tokens"),
-            *("temperature", "timeout_seconds", "silence_seconds", "max_retries", "prompt_price", "completion_price"),
+            *(
+                "tokenizer",
+                "temperature",
+                "timeout_seconds",
+                "silence_seconds",
+                "max_retries",
+                "prompt_price",
+                "completion_price",
+            ),
             *("fallback", "is_default", "is_enabled"),
         ]
         labels: ClassVar = _LABELS
@@ -90,6 +102,10 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
                 pk__in=[it.pk for it in fallback_choices(instance, others)]
             )
             fallback.empty_label = "Nobody: the passages are quoted"
+        tokenizer = self.fields["tokenizer"]
+        if isinstance(tokenizer, forms.ChoiceField):
+            names = dict.fromkeys([*tokenizers(), *([instance.tokenizer] if instance.tokenizer else [])])
+            tokenizer.choices = [("", "The embedding model's tokenizer"), *((name, name) for name in names)]
         for name, field in self.fields.items():
             field.widget.attrs.setdefault("class", "check" if isinstance(field, forms.BooleanField) else "input")
             field.disabled = instance.is_locked and name in LOCKED | {"api_key", "drop_key"}

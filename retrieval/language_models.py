@@ -16,6 +16,7 @@ from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
 from retrieval.generate.clients import KEY, key_of
 from retrieval.generate.environment import is_named
+from retrieval.generate.token_counters import tokenizer_problem
 from retrieval.models import LanguageModel, RoutingRule
 
 #: Slugs that stand for something else: in the console's addresses, or for who only quotes.
@@ -24,8 +25,8 @@ _RESERVED: Final = frozenset({"new", "test", "routing", "usage", "extractive", "
 LOCKED: Final = frozenset({"slug", "api", "base_url", "api_version", "model", "is_default", "is_enabled"})
 CHANGEABLE: Final = (
     *("slug", "name", "api", "base_url", "api_version", "model", "timeout_seconds", "silence_seconds", "max_retries"),
-    *("context_tokens", "max_answer_tokens", "temperature", "prompt_price", "completion_price", "fallback_id"),
-    *("is_enabled", "is_default"),
+    *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
+    *("fallback_id", "is_enabled", "is_default"),
 )
 _TAKEN: Final = "Somebody else has just taken its slug, or made another model the default."
 _KEY_AGAIN: Final = "Enter it again or remove it: the model is now at another host."
@@ -194,6 +195,8 @@ def _row_problems(model: LanguageModel) -> dict[str, str]:
         problems["fallback"] = "A model cannot follow itself."
     if model.max_answer_tokens and model.context_tokens and model.max_answer_tokens * 2 > model.context_tokens:
         problems.setdefault("max_answer_tokens", "The answer may take at most half of the context.")
+    if model.tokenizer and "tokenizer" not in problems and (words := tokenizer_problem(model.tokenizer)):
+        problems["tokenizer"] = words
     return problems
 
 

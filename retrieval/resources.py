@@ -19,6 +19,7 @@ from retrieval.index.store import VectorIndex
 from retrieval.router.routes import Router
 from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.stages.sparse import SparseModel
+from retrieval.token_counter import TokenCounter
 from retrieval.types import SearchState
 
 
@@ -42,6 +43,9 @@ class Resources:
     guards: RerankGuards = field(default_factory=RerankGuards)
     #: Asks the language models that may judge for this search's principal; None where nobody is searched for.
     judge: RelevanceJudge | None = None
+    #: Gives what counts the tokens of the language model that would answer this search's principal from these
+    #: connections; None where its tokenizer is not here, or nobody is searched for.
+    answerer_counter: Callable[[frozenset[int]], TokenCounter | None] = lambda _: None
     #: The BM25 index; None where this machine keeps none.
     bm25: Bm25Reader | None = None
     #: The model of the sparse leg; None where none is chosen.
@@ -80,6 +84,10 @@ class Resources:
         """Tokens of each of several texts, by the same tokenizer."""
         model = self.encoder
         return model.tokenizer.count if isinstance(model, RemoteEncoder) else model.count_tokens
+
+    def counter_for(self, connections: frozenset[int]) -> TokenCounter:
+        """Return what counts a context from these connections: by the tokenizer of who would answer, else by this."""
+        return self.answerer_counter(connections) or TokenCounter(self.encoder.name, self.count_each)
 
     @property
     def local_router(self) -> Callable[[], Router | None]:

@@ -4,6 +4,7 @@ import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 
 from django.conf import settings
@@ -21,7 +22,7 @@ from retrieval.deadline import Deadline
 from retrieval.errors import EmptyQueryError, QueryTooLongError, SearchTimeoutError
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.evidence.section_state import SectionAsk, SectionState
-from retrieval.generate.relevance import ModelJudge
+from retrieval.generate.relevance import ModelJudge, answerer_counter
 from retrieval.index.kept import kept_by
 from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
@@ -182,7 +183,7 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
             section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
             trace=configuration.span(tuple(_notes(request))),
         )
-        tools = _with_judge(resources or runtime.resources(), request, principal)
+        tools = _with_models(resources or runtime.resources(), request, principal)
         outcome = _run(request, preset, configuration, tools, state)
         return _recorded(outcome, request, principal, index=tools.index.id)
 
@@ -219,11 +220,18 @@ def _seconds(request: SearchRequest, config: PresetConfig) -> float:
     return max(0.0, min(own, request.section.seconds))
 
 
-def _with_judge(tools: Resources, request: SearchRequest, principal: Principal) -> Resources:
-    """Return the resources with what asks the principal's language models to judge; nothing is looked up for it yet."""
+def _with_models(tools: Resources, request: SearchRequest, principal: Principal) -> Resources:
+    """Return the resources with the principal's language models: to judge, and to count in the tokens of.
+
+    Nothing is looked up for it yet.
+    """
     if tools.judge is not None:
         return tools
-    return replace(tools, judge=ModelJudge(principal, is_carried=request.asked not in {"", request.text}))
+    return replace(
+        tools,
+        judge=ModelJudge(principal, is_carried=request.asked not in {"", request.text}),
+        answerer_counter=partial(answerer_counter, principal),
+    )
 
 
 def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> RequestFilter:

@@ -3,11 +3,17 @@
 Alice may see everything and is an admin, Bob sees engineering up to internal, Charlie sees nothing.
 """
 
+import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pytest
+from django.conf import settings as configured
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
+from django.db.models import Model
 from hypothesis import HealthCheck, settings
 
 from corecube.access import Principal
@@ -17,6 +23,7 @@ from retrieval import calibrations, route_examples, runtime
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.ingest.sync import sync_connection
 from retrieval.testing import HashEncoder
+from tests.kept_rows import KeptRows, Stand
 
 #: A machine that is busy draws slowly; that says nothing of a strategy.
 settings.register_profile("corecube", suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -74,20 +81,38 @@ def small_engine(settings, monkeypatch, tmp_path):
     settings.CORECUBE_BM25_DIR = tmp_path / "bm25"
 
 
+#: Every test's files were written then, and its rows of the same name have the same id: what was taken in for one test
+#: is right for all tests of the process.
+_WRITTEN_AT: Final = time.time()
+_ids: dict[tuple[type[Model], str], int] = {}
+_worlds: dict[tuple[object, ...], tuple[str, KeptRows]] = {}
+
+
+def _always_the_same(manager, name, /, **fields):
+    """Create a row that has, in every test of the process, the id that it had in the first."""
+    row = manager.create(**fields, **{"id": known} if (known := _ids.get((manager.model, name))) else {})
+    _ids[manager.model, name] = row.pk
+    return row
+
+
+def _person(name, /, **fields):
+    return _always_the_same(User.objects, name, username=name, password=make_password(name[0]), **fields)
+
+
 @pytest.fixture
 def people(db):
     return {
-        "alice": User.objects.create_user("alice", password="a", is_staff=True, is_superuser=True),
-        "bob": User.objects.create_user("bob", password="b"),
-        "charlie": User.objects.create_user("charlie", password="c"),
+        "alice": _person("alice", is_staff=True, is_superuser=True),
+        "bob": _person("bob"),
+        "charlie": _person("charlie"),
     }
 
 
 @pytest.fixture
 def governed(people, tmp_path):
     """Two compartments, three connections whose documents are not taken in, and grants for Alice and Bob."""
-    engineering = Compartment.objects.create(slug="engineering", name="Engineering")
-    finance = Compartment.objects.create(slug="finance", name="Finance")
+    engineering = _always_the_same(Compartment.objects, "engineering", slug="engineering", name="Engineering")
+    finance = _always_the_same(Compartment.objects, "finance", slug="finance", name="Finance")
     staff = Group.objects.create(name="engineers")
     people["bob"].groups.add(staff)
     Grant.objects.create(group=staff, compartment=engineering, clearance=Sensitivity.INTERNAL)
@@ -103,11 +128,37 @@ def governed(people, tmp_path):
 
 
 @pytest.fixture
-def world(governed):
+def world(governed, request):
     """The same with the documents of all three connections taken in."""
-    for connection in (governed.runbooks, governed.vault, governed.ledger):
+    connections = (governed.runbooks, governed.vault, governed.ledger)
+    kind = None if _commits(request) else _kind_of_world(str(governed.root))
+    if kind in _worlds:
+        root, rows = _worlds[kind]
+        rows.put_back(root, str(governed.root))
+        for connection in connections:
+            connection.refresh_from_db()
+        return governed
+    before = Stand.now()
+    for connection in connections:
         sync_connection(connection)
+    if kind:
+        _worlds[kind] = str(governed.root), KeptRows.since(before)
     return governed
+
+
+def _commits(request):
+    marker = request.node.get_closest_marker("django_db")
+    return "transactional_db" in request.fixturenames or bool(marker and marker.kwargs.get("transaction"))
+
+
+def _kind_of_world(root):
+    """Return what decides how documents are taken in: the settings and the encoder."""
+    names = [name for name in dir(configured) if name.startswith("CORECUBE_")]
+    encoder = runtime.encoder()
+    return (
+        *(repr(getattr(configured, name)).replace(root, "") for name in names),
+        *(type(encoder), encoder.name, encoder.dim, encoder.max_tokens),
+    )
 
 
 def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensitivity, trust: TrustLevel) -> Connection:
@@ -115,7 +166,10 @@ def _source(root: Path, slug: str, compartment: Compartment, sensitivity: Sensit
     folder.mkdir()
     for name, text in _SOURCES[slug].items():
         (folder / name).write_text(text)
-    return Connection.objects.create(
+        os.utime(folder / name, (_WRITTEN_AT, _WRITTEN_AT))
+    return _always_the_same(
+        Connection.objects,
+        slug,
         slug=slug,
         name=slug.capitalize(),
         kind="folder",

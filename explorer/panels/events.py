@@ -10,6 +10,7 @@ from typing import Final
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.event_words import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKIPS, TIERS, TIGHTEN_SKIPS
+from retrieval.contextpack.packing import PACK_COUNTED
 from retrieval.evidence.cascade import EXHAUSTED, OUT_OF_TIME, TIER_RESULT
 from retrieval.evidence.recovery import SOURCE_RESULT
 from retrieval.stages.judge_relevance import RELEVANCE_SPENT
@@ -105,6 +106,11 @@ def _spent(event: Event) -> EventLine:
     return EventLine(f"{wording.counted(calls, 'call')} of {event.get('model', 'a language model')}: {tokens}.")
 
 
+def _pack_counted(event: Event) -> EventLine:
+    name = event.get("tokenizer", "the embedding model")
+    return EventLine(f"{_number(event, 'tokens'):,.0f} tokens are packed, counted as {name} cuts them.")
+
+
 def _rerank_skipped(event: Event) -> EventLine:
     reason = str(event.get("reason", ""))
     return EventLine(f"Cross-encoder left out: {RERANK_SKIPS.get(reason, reason)}{_budget(event)}.", "skipped", "warn")
@@ -186,4 +192,5 @@ _SAID: Final[Mapping[str, Callable[[Event], EventLine]]] = {
     "protected": _protected,
     "shared": _shared,
     RELEVANCE_SPENT: _spent,
+    PACK_COUNTED: _pack_counted,
 }

@@ -75,6 +75,9 @@ class PackTraceOut(BaseModel):
     candidates: list[CandidateOut]
     rerank_results: list[RerankResultOut] = Field(description="Best first.")
     final_token_count: int
+    tokenizer: str = Field(
+        description="The model whose tokens those are: that which would answer, or the embedding model."
+    )
     expansion_stats: dict[str, ExpansionOut] = Field(description="By role.")
 
 

@@ -36,6 +36,12 @@ class LanguageModelChange(BaseModel):
     max_retries: int = Field(default=2, ge=0, le=5)
     context_tokens: int = Field(default=8192, ge=1024, le=10**7)
     max_answer_tokens: int = Field(default=1024, ge=16, le=10**6)
+    tokenizer: str = Field(
+        default="",
+        max_length=100,
+        description="Folder of the models on the server whose tokenizer.json counts its tokens; empty: the embedding "
+        "model's stands in.",
+    )
     temperature: float = Field(default=0.1, ge=0, le=2)
     prompt_price: Price = Decimal(0)
     completion_price: Price = Decimal(0)
@@ -67,6 +73,7 @@ class LanguageModelOut(BaseModel):
     max_retries: int
     context_tokens: int
     max_answer_tokens: int
+    tokenizer: str
     temperature: float
     prompt_price: Decimal
     completion_price: Decimal
@@ -80,7 +87,7 @@ class LanguageModelOut(BaseModel):
         """Return a model as the API shows it; `default` is the one that answers where no rule names another."""
         same = (
             *("name", "api", "base_url", "api_version", "model", "timeout_seconds", "silence_seconds", "max_retries"),
-            *("context_tokens", "max_answer_tokens", "temperature", "prompt_price", "completion_price"),
+            *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
         )
         return cls(
             language_model=model.slug,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from retrieval.contextpack.citations import citations
 from retrieval.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
-from retrieval.contextpack.packing import counted, items
+from retrieval.contextpack.packing import PACK_COUNTED, counted, items
 from retrieval.contextpack.types import Relation
 from retrieval.types import PRIMARY, Passage, Ranking, ScoreType, SearchState
 
@@ -24,6 +24,7 @@ def context_pack_of(state: SearchState, *, top: int) -> ContextPack:
             candidates=tuple(_candidates(_before_judging(state))),
             rerank_results=tuple(_results(hits, state)),
             final_token_count=sum(it.token_count for it in selected),
+            tokenizer=_tokenizer(state),
             expansion=_expansion(hits[: min(top, state.top_k)], state),
         ),
         context_pack=context_text(state.passages),
@@ -72,6 +73,11 @@ def _results(hits: Ranking, state: SearchState) -> Iterator[RerankResult]:
             )
         elif hit.score_type is ScoreType.MAPPED:
             yield RerankResult(chunk_id=hit.chunk_id, relevance_score=hit.score)
+
+
+def _tokenizer(state: SearchState) -> str:
+    """Return whose tokens the pack was counted in."""
+    return next((str(it["tokenizer"]) for it in state.events if it["event"] == PACK_COUNTED), "")
 
 
 def _expansion(primaries: Ranking, state: SearchState) -> Mapping[str, Mapping[str, int]]:

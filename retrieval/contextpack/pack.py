@@ -55,6 +55,8 @@ class PackTrace:
     #: Best first.
     rerank_results: tuple[RerankResult, ...]
     final_token_count: int
+    #: The model whose tokens those are: that which would answer, or the embedding model. Empty where none were counted.
+    tokenizer: str
     #: Chunks that were found and packed, by role: {"parent": {"found": 12, "packed": 9}}.
     expansion: Mapping[str, Mapping[str, int]]
 

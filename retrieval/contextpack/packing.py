@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from retrieval.contextpack.types import Neighbour, Relation
+from retrieval.token_counter import CountTokens
 from retrieval.types import PRIMARY, ChunkId, Hit, Ranking
+
+#: The event that tells in whose tokens a pack was counted.
+PACK_COUNTED: Final = "pack_counted"
 
 _RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=1)}
 
@@ -86,7 +90,7 @@ def packed(
     budget_tokens: int,
     least_primary: int,
     header: Callable[[int, Hit], str],
-    count_tokens: Callable[[Sequence[str]], Sequence[int]],
+    count_tokens: CountTokens,
 ) -> Packing:
     """Drop items from the end of `found` until the rest fits the budget; the first primary hits stay in any case.
 

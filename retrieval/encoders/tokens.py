@@ -7,6 +7,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from retrieval.errors import EncoderError
+from retrieval.token_counter import CountTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,12 @@ class PairTokens:
 
     ids: list[int]
     types: list[int]
+
+
+def token_count_of(path: Path) -> CountTokens:
+    """Return what counts tokens by a tokenizer's file, without special tokens, nothing cut; raise EncoderError."""
+    whole = _load(path)
+    return lambda texts: [len(it) for it in whole.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 class ModelTokenizer:

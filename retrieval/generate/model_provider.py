@@ -12,11 +12,10 @@ from retrieval.generate import prompt
 from retrieval.generate.language_model import ModelClient
 from retrieval.generate.routing import Bindings, Id
 from retrieval.generate.types import Cut, Message, Piece, Task, TokenUsage, Turn, Window
+from retrieval.token_counter import CountTokens
 
 #: Notes what an answer took, and in how many seconds.
 Spend = Callable[[TokenUsage, float], Awaitable[None]]
-#: Returns the number of tokens of each text.
-CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

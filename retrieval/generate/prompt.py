@@ -5,7 +5,7 @@ drawn anew for each request, and a passage can neither hold it nor anything that
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
@@ -14,6 +14,7 @@ from retrieval.generate.citations import without_markers
 from retrieval.generate.neutral import neutral, plain
 from retrieval.generate.types import Message, Task, Turn, Window
 from retrieval.packing import by_number
+from retrieval.token_counter import CountTokens
 from retrieval.types import Passage
 
 #: How an answer begins that says that the sources do not answer the question.
@@ -120,7 +121,7 @@ def _shown(passage: Passage) -> str:
     return f"{number}{header}\n{neutral(passage.hit.chunk.text)}"
 
 
-def fitted(task: Task, window: Window | None, count: Callable[[Sequence[str]], Sequence[int]]) -> Fitted:
+def fitted(task: Task, window: Window | None, count: CountTokens) -> Fitted:
     """Return the task as a window holds it: the oldest turns go first, then the passages with the highest numbers.
 
     `count` returns the number of tokens of each text. Raises PromptTooLongError where the question alone is too long.
@@ -155,5 +156,5 @@ def _most(tokens: Sequence[int], room: int) -> int:
     return len(tokens)
 
 
-def _turn_tokens(turns: Sequence[Turn], count: Callable[[Sequence[str]], Sequence[int]]) -> list[int]:
+def _turn_tokens(turns: Sequence[Turn], count: CountTokens) -> list[int]:
     return [sum(count([message["content"] for message in _turn(turn)])) for turn in turns]

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -22,6 +22,7 @@ from retrieval.generate.providers import extractive_provider
 from retrieval.generate.routes import route_over
 from retrieval.models import Usage
 from retrieval.runtime import admission
+from retrieval.token_counter import TokenCounter
 from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,13 @@ _KEPT: Final = 512
 def kept_relevance() -> KeptRelevance:
     """Return the judgments that this process keeps."""
     return KeptRelevance(_KEPT)
+
+
+def answerer_counter(principal: Principal, connections: Iterable[int]) -> TokenCounter | None:
+    """Return what counts the tokens of who would answer from these connections; None without its tokenizer."""
+    route = route_over(principal, connections, quoting=extractive_provider(None), record=None)
+    window = route.providers[0].window
+    return window.counter if window else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from retrieval.generate.environment import default_of, stored_models
 from retrieval.generate.model_provider import ModelProvider
 from retrieval.generate.routing import Bindings, Candidate, Plan, Reason, plan
 from retrieval.generate.spending import Account
+from retrieval.generate.token_counters import counter_of
 from retrieval.generate.types import Notice, Provider, Route, Window
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.types import Passage
@@ -69,15 +70,16 @@ def route_over(
     planned = _planned(models, set(clients), rules, connections)
     key = principal.key.pk if principal.key else None
     account = Account(principal.user.pk, key, record, [] if noted is None else noted)
-    count = runtime.encoder().count_tokens
+    standing_in = runtime.encoder().count_tokens
+    counters = {pk: counter_of(models[pk]) for pk in planned.models}
     asked = tuple(
         ModelProvider(
             id=pk,
             name=models[pk].slug,
             client=clients[pk],
-            window=Window(models[pk].context_tokens, models[pk].max_answer_tokens),
+            window=Window(models[pk].context_tokens, models[pk].max_answer_tokens, counters[pk]),
             bindings=rules.bindings,
-            count=count,
+            count=counter.count if (counter := counters[pk]) else standing_in,
             spend=account.with_model(models[pk]),
         )
         for pk in planned.models

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.token_counter import TokenCounter
 from retrieval.types import Passage, QueryTerms, Vector
 
 #: A message to a language model: its role and its content.
@@ -101,6 +102,8 @@ class Window:
     context_tokens: int
     #: The part of it that is kept for the answer.
     answer_tokens: int
+    #: Counts them; None where its tokenizer is not here, and the embedding model's stands in.
+    counter: TokenCounter | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,9 +87,9 @@ class Writing:
 
     async def _fit(self) -> tuple[Notice, ...]:
         """Cut the task to what the provider can hold; return what its reader should know of that."""
-        window, count = self._provider.window, self._encoder.count_tokens
-        if window is None:
+        if (window := self._provider.window) is None:
             return ()
+        count = window.counter.count if window.counter else self._encoder.count_tokens
         cut = await _in(answer_threads(), partial(fitted, self._task, window, count))
         self._task = cut.task
         self._draft = Draft(len(cut.task.passages))

@@ -33,6 +33,11 @@ class LanguageModel(models.Model):
     silence_seconds = models.FloatField(default=30.0, validators=[MinValueValidator(0.1), MaxValueValidator(600)])
     max_retries = models.PositiveSmallIntegerField(default=2, validators=[MaxValueValidator(5)])
     context_tokens = models.PositiveIntegerField(default=8192, validators=[MinValueValidator(1024)])
+    tokenizer = models.CharField(
+        max_length=100,
+        blank=True,
+        help_text="Folder of the models here whose tokenizer.json counts its tokens; else the embedding model's.",
+    )
     max_answer_tokens = models.PositiveIntegerField(default=1024, validators=[MinValueValidator(16)])
     temperature = models.FloatField(default=0.1, validators=[MinValueValidator(0), MaxValueValidator(2)])
     #: Price of a million tokens, in the installation's currency.

@@ -1,12 +1,13 @@
 """Making the numbered context of hits and of what stands around them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.contextpack.packing import Numbered, Packing, items, packed
+from retrieval.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
 from retrieval.contextpack_config import ContextConfig
 from retrieval.stages.assemble import beyond_wanted, header
+from retrieval.token_counter import TokenCounter
 from retrieval.types import PRIMARY, ChunkId, Drop, DropReason, Note, Passage, SearchState
 
 
@@ -20,8 +21,8 @@ class PackContext:
     config: ContextConfig
     #: Primary hits at the most.
     top: int
-    #: Counts several texts at once.
-    count_tokens: Callable[[Sequence[str]], Sequence[int]]
+    #: Says whose tokens count, given the connections that the hits come from.
+    counter: Callable[[frozenset[int]], TokenCounter]
 
     name: ClassVar[str] = "pack_context"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
@@ -31,12 +32,13 @@ class PackContext:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its passages in reading order; what does not fit the budget is dropped."""
         wanted = state.hits[: state.top_k]
+        counter = self.counter(frozenset(hit.chunk.connection_id for hit in wanted))
         found = packed(
             items(wanted[: self.top], state.neighbours),
             budget_tokens=self.config.budget_tokens,
             least_primary=self.config.least_primary,
             header=lambda number, hit: header(number, hit, state.scope),
-            count_tokens=self.count_tokens,
+            count_tokens=counter.count,
         )
         passages = tuple(Passage(it.number, it.item.hit, it.header, it.tokens, it.item.role) for it in found.kept)
         over_cap = (
@@ -50,7 +52,11 @@ class PackContext:
         )
         drops = _for_good((*self._drops(found), *over_cap, *beyond_wanted(state)), passages)
         return replace(
-            state, passages=passages, drops=(*state.drops, *drops), notes=(*state.notes, *self._notes(found))
+            state,
+            passages=passages,
+            drops=(*state.drops, *drops),
+            notes=(*state.notes, *self._notes(found)),
+            events=(*state.events, {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}),
         )
 
     def _drops(self, found: Packing) -> Iterator[Drop]:

@@ -196,7 +196,7 @@ def test_a_leg_that_runs_out_of_time_leaves_the_other_legs_hits(world, monkeypat
     # The leg takes 85 % of the time; even a busy machine does the rest in what is left of ten seconds.
     PresetVersion.objects.create(preset="corecube", number=1, status="live", values={"deadline_ms": 10_000})
     outcome = find(world, "bob", "rollback staging")
-    assert outcome.hits
+    assert outcome.hits, [(it.stage, it.notes) for it in outcome.trace]
     assert outcome.state.degraded[0] == "fulltext_timeout"
 
 

@@ -23,6 +23,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets import Preset
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.testing import HashEncoder, ScriptedProvider
+from retrieval.token_counter import TokenCounter
 from retrieval.types import Answerability, QueryTerms, Verdict
 from tests.passages import made
 
@@ -213,6 +214,15 @@ def test_a_task_is_cut_to_the_providers_window_and_the_reader_told(answering):
     assert [notice.code for notice in done.notices] == ["context_shortened", "history_shortened"]
     # A passage that the model has not seen cannot be cited.
     assert (done.text, done.removed) == ("Yes [1] and.", 1)
+
+
+def test_a_window_is_filled_in_the_models_own_tokens(answering):
+    letters = TokenCounter("letters", lambda texts: [len(text) for text in texts])
+    history = (Turn("q", "word " * 1200),)
+    for counter, kept in ((None, history), (letters, ())):
+        provider = ScriptedProvider("Yes [1].", window=Window(6000, 16, counter))
+        answered(answering(provider, history=history))
+        assert provider.tasks[0].history == kept
 
 
 def test_a_provider_for_which_the_question_is_too_long_is_passed_over(answering):

@@ -1,0 +1,69 @@
+"""Rows that cost much to make, kept so that the next test of the process gets them by copying."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.db import connection
+
+_TABLES: Final = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY tablename"
+_INDEXES: Final = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """What the database holds at some moment."""
+
+    #: A digest of each table's rows.
+    digests: Mapping[str, str]
+    #: The statement that makes each index.
+    indexes: Mapping[str, str]
+
+    @classmethod
+    def now(cls) -> "Stand":
+        """Return what the connection's transaction sees."""
+        with connection.cursor() as cursor:
+            cursor.execute(_TABLES)
+            tables = [name for (name,) in cursor.fetchall()]
+            rows = " UNION ALL ".join(
+                f"SELECT '{name}', md5(coalesce(string_agg(it::text, ' ' ORDER BY it::text), '')) FROM \"{name}\" it"
+                for name in tables
+            )
+            cursor.execute(rows)
+            digests = dict(cursor.fetchall())
+            cursor.execute(_INDEXES)
+            return cls(digests, dict(cursor.fetchall()))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """The tables that something changed, each as a whole, and the indexes that it made."""
+
+    tables: Mapping[str, bytes]
+    indexes: tuple[str, ...]
+
+    @classmethod
+    def since(cls, before: Stand) -> "KeptRows":
+        """Return what has changed since then."""
+        after = Stand.now()
+        changed = [name for name, digest in after.digests.items() if before.digests.get(name) != digest]
+        made = tuple(text for name, text in after.indexes.items() if name not in before.indexes)
+        return cls({name: _rows(name) for name in changed}, made)
+
+    def put_back(self, text: str, stands_for: str) -> None:
+        """Make the tables what they were when they were kept, with one text in them replaced.
+
+        Foreign keys are checked at the end of a transaction, so that the order of the tables does not matter.
+        """
+        with connection.cursor() as cursor:
+            for name, rows in self.tables.items():
+                cursor.execute(f'DELETE FROM "{name}"')
+                with cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
+                    copy.write(rows.replace(text.encode(), stands_for.encode()))
+            for statement in self.indexes:
+                cursor.execute(statement)
+
+
+def _rows(table: str) -> bytes:
+    with connection.cursor() as cursor, cursor.copy(f'COPY "{table}" TO STDOUT') as copy:
+        return b"".join(copy)
