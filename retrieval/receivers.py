@@ -8,14 +8,15 @@ from django.dispatch import receiver
 
 from corecube.models import Connection, User
 from corecube.serving import serving
-from retrieval import warm_up
-from retrieval.ingest.services import delete_all_documents
+from retrieval.index.deleting import delete_all_documents
 from retrieval.models import Memory
 
 
 @receiver(serving)
 def warm_up_beside(**_: Any) -> None:  # noqa: ANN401 -- Django's signature
     """Open what the first search would open, while the web server starts."""
+    from retrieval import warm_up  # noqa: PLC0415 -- commands need no engine, and it takes half a second to load
+
     warm_up.begin()
 
 

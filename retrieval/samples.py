@@ -18,7 +18,7 @@ from corecube.errors import InvalidRequestError
 from corecube.first_admin import ADMINISTRATORS, NewAccount, draw_password
 from corecube.models import AuditEvent, Compartment, Connection, Grant, User
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
-from retrieval.ingest.services import delete_all_documents
+from retrieval.index.deleting import delete_all_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
 

@@ -12,8 +12,6 @@ from corecube.changing import changing
 from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
-from retrieval.index.common_mentions import count_common
-from retrieval.index.writer import delete_documents, fold_term_counts
 from retrieval.ingest.sync import OPEN, require_enabled
 from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
@@ -124,10 +122,3 @@ def stored_counts(connection: Connection) -> tuple[int, int]:
     counted = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="")
     chunks = counted.aggregate(total=Sum("chunks", default=0))["total"]
     return Document.objects.filter(connection=connection).count(), chunks
-
-
-def delete_all_documents(connection: Connection) -> None:
-    """Delete every document of a connection, with all that they own."""
-    delete_documents(list(Document.objects.filter(connection=connection).values_list("pk", flat=True)))
-    fold_term_counts(connection.pk)
-    count_common(connection.pk)

@@ -9,7 +9,7 @@ from django.utils import timezone
 from retrieval import accesses
 from retrieval.accesses import AccessBuffer, flush_accesses, note_accesses
 from retrieval.index.accesses import Access, write_accesses
-from retrieval.ingest.services import delete_all_documents
+from retrieval.index.deleting import delete_all_documents
 from retrieval.models import Document, DocumentAccess
 from retrieval.services import SearchRequest, search
 

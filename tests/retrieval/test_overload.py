@@ -205,5 +205,8 @@ def test_a_crowd_of_programs_is_answered_or_refused(asking):
     statuses = Counter(answer.status_code for answer in answers)
     assert statuses.keys() <= {200, 429}
     assert statuses[200]
-    assert all(answer.json()["hits"] for answer in answers if answer.status_code == 200)
+    answered = [answer.json() for answer in answers if answer.status_code == 200]
+    # On a busy machine the time of one that was let in may be up before it has found anything, and then it says so.
+    assert all(it["hits"] or it["degraded"] for it in answered)
+    assert any(it["hits"] for it in answered)
     until(lambda: connections_at_work() == 0)

@@ -20,6 +20,48 @@ _WAIT_SECONDS = 240
 _PAGES = 500
 
 
+class Observer:
+    """A process of the installation that runs what it is told, so that not every look loads the application anew."""
+
+    _LOOP = (
+        "import json, sys\n"
+        "from django.db import connection\n"
+        "for line in sys.stdin:\n"
+        "    exec(json.loads(line), {})\n"
+        "    connection.close()\n"
+        "    print(end=chr(0), flush=True)\n"
+    )
+
+    def __init__(self, environment):
+        self._environment = environment
+        self.begin()
+
+    def begin(self):
+        self._process = subprocess.Popen(
+            [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", f"exec({self._LOOP!r}, {{}})"],
+            cwd=settings.BASE_DIR,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, script):
+        """Return what the script prints."""
+        self._process.stdin.write(json.dumps(script) + "\n")
+        self._process.stdin.flush()
+        printed = []
+        while (sign := self._process.stdout.read(1)) != "\0":
+            assert sign, "the observer ended"
+            printed.append(sign)
+        return "".join(printed)
+
+    def end(self):
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
 @pytest.fixture(scope="module")
 def installation():
     """Return the environment of an installation whose database is migrated."""
@@ -31,6 +73,14 @@ def installation():
         environment = {**inherited, "CORECUBE_VAR_DIR": name, "CORECUBE_LOST_SECONDS": "4"}
         manage(environment, "migrate", "--verbosity", "0")
         yield environment
+
+
+@pytest.fixture(scope="module")
+def observe(installation):
+    """Return what runs a script in the installation and returns what it prints."""
+    observer = Observer(installation)
+    yield observer
+    observer.end()
 
 
 @pytest.fixture
@@ -96,7 +146,7 @@ def worker(environment, *, stop=signal.SIGTERM):
         end(process, stop)
 
 
-def wait_until_searchable(environment, word):
+def wait_until_searchable(observe, word):
     """Wait until the newest sync has ended, and return what it took in."""
     script = (
         "import time\nfrom retrieval.models import Chunk, Sync\ns = Sync.objects.first()\n"
@@ -105,24 +155,24 @@ def wait_until_searchable(environment, word):
         " time.sleep(0.2); s.refresh_from_db()\n"
         f"print(s.status, s.added, Chunk.objects.filter(text__contains={word!r}).count())"
     )
-    return manage(environment, "shell", "--verbosity", "0", "-c", script).split()
+    return observe(script).split()
 
 
-def ingest_by_worker(environment, folder, word):
+def ingest_by_worker(environment, observe, folder, word):
     folder.mkdir()
     (folder / "page.md").write_text(f"# Page\n\nThe word is {word}.\n")
     manage(environment, "ingest", str(folder), "--connection", word, "--queue")
     with worker(environment):
-        assert wait_until_searchable(environment, word) == ["done", "1", "1"]
+        assert wait_until_searchable(observe, word) == ["done", "1", "1"]
 
 
-def test_a_queued_sync_is_run_by_a_worker_over_files(installation, tmp_path):
-    ingest_by_worker(installation, tmp_path / "files", "quetzal")
+def test_a_queued_sync_is_run_by_a_worker_over_files(installation, observe, tmp_path):
+    ingest_by_worker(installation, observe, tmp_path / "files", "quetzal")
 
 
 @pytest.mark.redis
-def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, redis_url, tmp_path):
-    ingest_by_worker({**installation, "REDIS_URL": redis_url}, tmp_path / "redis", "ocelot")
+def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, observe, redis_url, tmp_path):
+    ingest_by_worker({**installation, "REDIS_URL": redis_url}, observe, tmp_path / "redis", "ocelot")
 
 
 def many_pages(folder, word):
@@ -132,7 +182,7 @@ def many_pages(folder, word):
         (folder / f"{number}.md").write_text(f"# Page {number}\n\n{f'The {word} number {number} waits. ' * 3}\n")
 
 
-def wait_until_half_way(environment):
+def wait_until_half_way(observe):
     """Wait until the newest sync has stored its first batch."""
     script = (
         "import time\nfrom retrieval.models import Document, Sync\ns = Sync.objects.first()\n"
@@ -141,10 +191,10 @@ def wait_until_half_way(environment):
         " time.sleep(0.05)\n"
         "s.refresh_from_db(); print(s.status)"
     )
-    assert manage(environment, "shell", "--verbosity", "0", "-c", script).split() == ["running"]
+    assert observe(script).split() == ["running"]
 
 
-def wait_for_more(environment):
+def wait_for_more(observe):
     """Wait until documents of the newest sync are stored beyond those that are there now."""
     script = (
         "import time\nfrom retrieval.models import Document, Sync\ns = Sync.objects.first()\n"
@@ -153,26 +203,26 @@ def wait_for_more(environment):
         "while stored.count() == before and time.monotonic() < until: time.sleep(0.05)\n"
         f"print(before < stored.count() < {_PAGES})"
     )
-    assert manage(environment, "shell", "--verbosity", "0", "-c", script).split() == ["True"]
+    assert observe(script).split() == ["True"]
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("stop", [signal.SIGQUIT, signal.SIGKILL])
-def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, tmp_path, stop):
+def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, observe, tmp_path, stop):
     word = f"ibis{stop}"
     many_pages(tmp_path / word, word)
     manage(installation, "ingest", str(tmp_path / word), "--connection", word, "--queue")
     with worker(installation, stop=stop):
-        wait_until_half_way(installation)
+        wait_until_half_way(observe)
     script = "from retrieval.models import Sync; s = Sync.objects.first(); print(s.status)"
-    assert manage(installation, "shell", "--verbosity", "0", "-c", script).split()[0] in {"queued", "running"}
+    assert observe(script).split()[0] in {"queued", "running"}
     with worker(installation):
-        status, added, chunks = wait_until_searchable(installation, word)
+        status, added, chunks = wait_until_searchable(observe, word)
     # Not one is lost, and none is there or counted twice.
     assert (status, int(added), int(chunks)) == ("done", _PAGES, _PAGES)
 
 
-def rows(environment, word):
+def rows(observe, word):
     """Return everything that is stored of a connection, and its term counts, without what depends on the hour."""
     script = (
         "import json\nfrom retrieval.models import *\n"
@@ -192,7 +242,7 @@ def rows(environment, word):
     ).replace(
         "from retrieval.models import *", "from retrieval.models import *; from corecube.models import Connection"
     )
-    return json.loads(manage(environment, "shell", "--verbosity", "0", "-c", script))
+    return json.loads(observe(script))
 
 
 def kill_postgres(environment):
@@ -204,23 +254,25 @@ def kill_postgres(environment):
 @pytest.mark.redis
 @pytest.mark.timeout(900)
 def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_have_been(
-    installation, redis_url, tmp_path
+    installation, observe, redis_url, tmp_path
 ):
     many_pages(tmp_path / "heron", "heron")
     manage(installation, "ingest", str(tmp_path / "heron"), "--connection", "undisturbed")
     environment = {**installation, "REDIS_URL": redis_url}
     manage(environment, "ingest", str(tmp_path / "heron"), "--connection", "disturbed", "--queue")
     with worker(environment, stop=signal.SIGKILL):
-        wait_until_half_way(environment)
+        wait_until_half_way(observe)
     with worker(environment):
-        wait_for_more(environment)
+        wait_for_more(observe)
         kill_postgres(environment)
         os.kill(int(redis_pid(redis_url)), signal.SIGKILL)
         # The queue is gone with all that was in it; files take its place.
+    observe.end()
     with worker(installation):
-        status, added, _ = wait_until_searchable(installation, "heron")
+        observe.begin()
+        status, added, _ = wait_until_searchable(observe, "heron")
     assert (status, int(added)) == ("done", _PAGES)
-    disturbed, undisturbed = rows(installation, "disturbed"), rows(installation, "undisturbed")
+    disturbed, undisturbed = rows(observe, "disturbed"), rows(observe, "undisturbed")
     # Every number of every vector too, bit by bit.
     assert disturbed == undisturbed
     assert len(undisturbed[2]) == _PAGES

@@ -39,7 +39,8 @@ from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
 from retrieval.types import ChunkId, Span, Vector
 
-#: Searches before the timed ones. Until its buffers hold what is searched most, the server copies it from the files.
+#: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
+#: copies it from the files.
 _WARM_UP: Final = 100
 _RECALL_QUERIES: Final = 50
 _DENSE: Final = "dense"
@@ -215,7 +216,7 @@ def _report(
 def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures:
     """Search in one scope: a few times to warm up, then timed, and only then compare with the exact answer."""
     principal = bench_principal()
-    observed = _observe(plan, percent, principal, progress)[_WARM_UP:]
+    observed = _observe(plan, percent, principal, progress)[_warm_up(plan) :]
     SearchRecord.objects.filter(user=principal.user).delete()
     notes = Counter(note.code for it in observed for span in it.trace for note in span.notes)
     recall = _recall(observed, plan)
@@ -239,12 +240,12 @@ def _budget(plan: Plan, observed: Sequence[_Observation]) -> tuple[BudgetRow, ..
 
 def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[_Observation]:
     """Search for every query of a scope, one after the other."""
-    queries = sample_queries(plan, percent, _WARM_UP + plan.queries)
+    queries = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
     encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
     observed = []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
-        if place == _WARM_UP:
+        if place == _warm_up(plan):
             # As the web server does once it is loaded.
             garbage.settle()
         request = request_for(query, plan, percent)
@@ -252,6 +253,10 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
         outcome = search(request, principal=principal, resources=runtime.resources(encoder))
         observed.append(_observation(outcome, (perf_counter() - started) * 1000))
     return observed
+
+
+def _warm_up(plan: Plan) -> int:
+    return min(_WARM_UP, plan.queries)
 
 
 def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:

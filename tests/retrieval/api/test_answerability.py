@@ -5,7 +5,7 @@ import json
 import pytest
 from asgiref.sync import async_to_sync
 
-from retrieval.ingest.services import delete_all_documents
+from retrieval.index.deleting import delete_all_documents
 
 SEARCH = "/api/v1/search"
 

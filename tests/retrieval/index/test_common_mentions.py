@@ -10,9 +10,10 @@ from corecube.access import scope_for
 from retrieval.graph.spans import key_of, number_of
 from retrieval.index import common_mentions, graph
 from retrieval.index.common_mentions import count_common
+from retrieval.index.deleting import delete_all_documents
 from retrieval.index.graph_writer import fill_graph, forget_graph
 from retrieval.index.writer import delete_documents, refresh_statistics
-from retrieval.ingest.services import delete_all_documents, stored_counts
+from retrieval.ingest.services import stored_counts
 from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import CommonMention
