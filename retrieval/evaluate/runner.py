@@ -9,9 +9,10 @@ from typing import Any, Final, Protocol
 import ir_measures
 from ir_measures import AP, RR, Judged, R, nDCG
 
-from corecube.access import ScopeRequest
+from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
 from retrieval import runtime
+from retrieval.errors import SearchTimeoutError
 from retrieval.evaluate.corpus import document_names, evaluation_principal, first_vectors, ingested
 from retrieval.evaluate.datasets import Dataset, JudgedQuery
 from retrieval.evaluate.latency import latency_ms
@@ -20,7 +21,8 @@ from retrieval.evaluate.stress import Stress, misspelled, with_false_links
 from retrieval.evaluate.unjudged import without_judge
 from retrieval.generate.relevance import kept_relevance
 from retrieval.models import SearchRecord, Sync
-from retrieval.services import SearchRequest, search
+from retrieval.resources import Resources
+from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.types import Ranking, Span
 
 #: Hits asked for, so that measures cut at 100 see all they need.
@@ -102,13 +104,14 @@ def measured(
 ) -> Evaluation:
     """Ask every question of these connections alone, `depth` hits each, and return the preset's figures.
 
-    Measures beyond the depth count what was not asked for as not found. With `is_judged` the installation's language
-    model judges candidates where the preset has it do so, at its cost; without, none is asked.
+    Measures beyond the depth count what was not asked for as not found. A search whose time is up before it has
+    anything to show found nothing. With `is_judged` the installation's language model judges candidates where the
+    preset has it do so, at its cost; without, none is asked.
     """
     principal = evaluation_principal()
     names = document_names(connections)
     narrowing = ScopeRequest(include=tuple(connection.slug for connection in connections))
-    runs: dict[str, list[ir_measures.ScoredDoc]] = {}
+    runs: dict[str, list[ir_measures.ScoredDoc]] = {preset: []}
     totals: list[float] = []
     traces: list[tuple[Span, ...]] = []
     tokens = degraded = 0
@@ -122,10 +125,14 @@ def measured(
         request = SearchRequest(text=query.text, preset=preset, top_k=depth, narrowing=narrowing)
         # With a model handed in, no query's vector is kept from the warm-up.
         tools = runtime.resources(runtime.encoder())
-        outcome = search(request, principal=principal, resources=tools if is_judged else without_judge(tools))
+        outcome = _found(request, principal, tools if is_judged else without_judge(tools))
         milliseconds = (perf_counter() - started) * 1000
-        if place >= len(warm_up):
-            totals.append(milliseconds)
+        if place < len(warm_up):
+            continue
+        totals.append(milliseconds)
+        if outcome is None:
+            degraded += 1
+        else:
             traces.append(outcome.trace)
             tokens += sum(passage.token_count for passage in outcome.passages)
             degraded += bool(outcome.state.degraded)
@@ -133,11 +140,7 @@ def measured(
             for name, ranking in {preset: outcome.hits, **outcome.state.rankings, **_fused(outcome.trace)}.items():
                 runs.setdefault(name, []).extend(_scored(query.id, document_ranking(ranking, names)))
     SearchRecord.objects.filter(user=principal.user).delete()
-    qrels = [
-        ir_measures.Qrel(query, document, grade)
-        for query, grades in questions.qrels.items()
-        for document, grade in grades.items()
-    ]
+    qrels = _qrels(questions)
     measures = {name: _measured(qrels, run) for name, run in runs.items()}
     return Evaluation(
         preset=preset,
@@ -150,6 +153,22 @@ def measured(
         degraded=degraded,
         ordered_by=dict(ordered_by.most_common()),
     )
+
+
+def _qrels(questions: JudgedCollection) -> list[ir_measures.Qrel]:
+    return [
+        ir_measures.Qrel(query, document, grade)
+        for query, grades in questions.qrels.items()
+        for document, grade in grades.items()
+    ]
+
+
+def _found(request: SearchRequest, principal: Principal, resources: Resources) -> SearchOutcome | None:
+    """Return what a search finds; None where its time was up before it had anything to show."""
+    try:
+        return search(request, principal=principal, resources=resources)
+    except SearchTimeoutError:
+        return None
 
 
 def _fused(trace: Sequence[Span]) -> dict[str, Ranking]:

@@ -6,7 +6,8 @@ from django.core.management import CommandError, call_command
 
 from corecube.errors import NotPermittedError
 from corecube.models import Connection
-from retrieval.evaluate import side_by_side
+from retrieval.errors import SearchTimeoutError
+from retrieval.evaluate import runner, side_by_side
 from retrieval.evaluate.corpus import document_names
 from retrieval.evaluate.ordering import ordering
 from retrieval.evaluate.raw_files import ingested_folder, known_items
@@ -81,6 +82,30 @@ def test_the_table_has_no_empty_cell(db, judged, capsys):
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         assert row.count("|") == columns
         assert all(cells)
+
+
+def test_of_many_questions_the_same_ones_are_drawn_each_time(db, judged, monkeypatch):
+    lines = [json.dumps({"_id": f"q{number}", "text": f"question {number}"}) for number in range(8)]
+    (judged / "first" / "queries.jsonl").write_text("\n".join(lines))
+    document = json.loads((judged / "first" / "corpus.jsonl").read_text().splitlines()[0])["_id"]
+    qrels = [f"q{number}\t{document}\t1" for number in range(8)]
+    (judged / "first" / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *qrels]))
+    monkeypatch.setattr(side_by_side, "_MOST_QUESTIONS", 5)
+    drawn, again = (side_by_side.collections(judged, [], progress=lambda _: None)[0].questions for _ in range(2))
+    assert drawn == again
+    assert len({query.id for query in drawn.queries}) == 5
+    assert drawn.qrels.keys() == {query.id for query in drawn.queries}
+
+
+def test_a_search_whose_time_is_up_found_nothing_and_counts(db, judged, capsys, monkeypatch):
+    def late(request, **more):
+        raise SearchTimeoutError
+
+    monkeypatch.setattr(runner, "search", late)
+    call_command("evaluate", str(judged / "first"), "--json")
+    row = json.loads(capsys.readouterr().out)
+    assert (row["degraded"], row["measures"]["nDCG@10"], row["packed_tokens"]) == (row["queries"], 0, 0)
+    assert row["latency_ms"].keys() == {"total"}
 
 
 def test_the_table_says_what_ordered_the_hits(db, judged, capsys):

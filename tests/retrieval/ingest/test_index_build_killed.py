@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 
 _MODELS = (settings.CORECUBE_MODEL, f"{settings.CORECUBE_MODEL}-fp32")
-_PAGES = 300
+_PAGES = 150
 _WAIT_SECONDS = 60
 
 
