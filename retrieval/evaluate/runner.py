@@ -126,10 +126,9 @@ def measured(
         # With a model handed in, no query's vector is kept from the warm-up.
         tools = runtime.resources(runtime.encoder())
         outcome = _found(request, principal, tools if is_judged else without_judge(tools))
-        milliseconds = (perf_counter() - started) * 1000
         if place < len(warm_up):
             continue
-        totals.append(milliseconds)
+        totals.append((perf_counter() - started) * 1000)
         if outcome is None:
             degraded += 1
         else:
