@@ -75,6 +75,14 @@ class GraphConfig(Tunables):
     seed_weight: float = tunable(
         0.8, low=0.0, high=1.0, unit="", help="Weight of the best hit as a seed; a named document weighs 1."
     )
+    seed_chunks: int = tunable(
+        8,
+        low=1,
+        high=1000,
+        unit="chunks",
+        help="Chunks of the seeds that are read for names, the best first: a long document has hundreds.",
+        costs=True,
+    )
     bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
     hops: int = tunable(1, low=0, high=2, unit="hops", help="How far links are followed.", costs=True)
     most_edges: int = tunable(

@@ -1,6 +1,6 @@
 """Following names and links from the question and the best hits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 from uuid import UUID
@@ -65,12 +65,13 @@ class Expand:
         question = text_of(state)
         named = self._named(question, scores, state)
         seeds = seeds_of(scores, named, self.config)
-        found = self._read(list(seeds), [it for it in scores if it.document_id in seeds], named, state)
-        edges = _edges(found)
+        held = sorted((it for it in scores if it.document_id in seeds), key=lambda it: (-scores[it], it))
+        found = self._read(list(seeds), held[: self.config.seed_chunks], named, state)
+        edges = self._edges(found, scores)
         if self.config.hops > 1 and edges:
             nearest = sorted(edges, key=lambda it: (-it.weight, it.target))[: self.config.bridges]
             on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
-            edges += _edges(self._read(on, [], named, state))
+            edges += self._edges(self._read(on, [], named, state), scores)
         beside = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
         if not edges and not named:
             hits = lifted(state.hits, Expansion(scores, neighbours=beside), self.config)
@@ -105,6 +106,16 @@ class Expand:
             most=self.config.most_edges,
             timeout_seconds=state.deadline.leg_seconds,
         )
+
+    def _edges(self, found: graph.Subgraph, scores: Mapping[ChunkId, float]) -> list[Edge]:
+        """Return the links of the best of the seeds' chunks; behind what was found come a document's first ones."""
+        ranked = sorted(found.seeds, key=lambda it: (-scores.get(it.chunk, 0.0), it.chunk.ordinal, it.chunk))
+        read = ranked[: self.config.seed_chunks]
+        return [
+            *shared_name_links(read, found.holders),
+            *name_links(read, found.names),
+            *stated_links(found.stated, {seed.chunk: seed.text for seed in found.seeds}),
+        ]
 
     def _named(self, question: str, scores: dict[ChunkId, float], state: SearchState) -> Sequence[NamedDocument]:
         found, stems = document_scores(scores), stems_of(state)
@@ -152,15 +163,6 @@ class Expand:
         if read is not None and read.vector is not None and read.rest == asked:
             return read.vector
         return self.reader.encoded(asked, state)
-
-
-def _edges(found: graph.Subgraph) -> list[Edge]:
-    texts = {seed.chunk: seed.text for seed in found.seeds}
-    return [
-        *shared_name_links(found.seeds, found.holders),
-        *name_links(found.seeds, found.names),
-        *stated_links(found.stated, texts),
-    ]
 
 
 def _asked_terms(terms: Sequence[Term], asked: str) -> list[Term]:

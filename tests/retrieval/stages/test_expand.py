@@ -108,6 +108,24 @@ def test_a_rare_shared_name_leads_on(search):
     assert "River notes" in titles(state)
 
 
+def test_of_a_long_document_the_best_chunks_are_read(search, pages):
+    towns = ["Aldwick", "Brantham", "Corfe", "Dunster", "Elvaston"]
+    years = [
+        f"## Year {number}\n\n{f'annal{number} ' * 450}The king rode to {town}." for number, town in enumerate(towns)
+    ]
+    (pages.root / "runbooks" / "chronicle.md").write_text("# Chronicle\n\n" + "\n\n".join(years))
+    for town in towns:
+        (pages.root / "runbooks" / f"{town}.md").write_text(f"# {town}\n\nA market is held there.\n")
+    sync_connection(pages.runbooks)
+
+    def followed(most):
+        state = search("annal2 of the king", depth=10, named=0, top_seeds=1, seed_chunks=most)
+        return {lift.name for hit in state.hits for lift in hit.lifts if lift.kind == "link"}
+
+    assert followed(1) == {"Corfe"}
+    assert followed(100) > {"Corfe"}
+
+
 def test_a_wrong_letter_is_forgiven_among_what_was_found(search):
     state = search("When was the brother of Guuy of Tuscny dismissed?", depth=10)
     assert "named" in {lift.kind for hit in state.hits for lift in hit.lifts if hit.chunk.title == "Guy of Tuscany"}
