@@ -77,16 +77,8 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         model = LanguageModel
         fields: ClassVar = [
             *("name", "slug", "api", "base_url", "api_version", "model", "context_tokens", "max_answer_tokens"),
-            *(
-                "tokenizer",
-                "temperature",
-                "timeout_seconds",
-                "silence_seconds",
-                "max_retries",
-                "prompt_price",
-                "completion_price",
-            ),
-            *("fallback", "is_default", "is_enabled"),
+            *("tokenizer", "temperature", "timeout_seconds", "silence_seconds", "max_retries"),
+            *("prompt_price", "completion_price", "fallback", "is_default", "is_enabled"),
         ]
         labels: ClassVar = _LABELS
         help_texts: ClassVar = _HELP

@@ -1,6 +1,6 @@
 """What stages need beside the state: models, the searched index, threads. Made once per process, handed in."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from retrieval.index.store import VectorIndex
 from retrieval.router.routes import Router
 from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.stages.sparse import SparseModel
-from retrieval.token_counter import TokenCounter
+from retrieval.token_counter import CountTokens, TokenCounter
 from retrieval.types import SearchState
 
 
@@ -80,7 +80,7 @@ class Resources:
         return lambda text: counts([text])[0]
 
     @property
-    def count_each(self) -> Callable[[Sequence[str]], Sequence[int]]:
+    def count_each(self) -> CountTokens:
         """Tokens of each of several texts, by the same tokenizer."""
         model = self.encoder
         return model.tokenizer.count if isinstance(model, RemoteEncoder) else model.count_tokens

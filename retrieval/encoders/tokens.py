@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -28,8 +29,7 @@ class PairTokens:
 
 def token_count_of(path: Path) -> CountTokens:
     """Return what counts tokens by a tokenizer's file, without special tokens, nothing cut; raise EncoderError."""
-    whole = _load(path)
-    return lambda texts: [len(it) for it in whole.encode_batch_fast(list(texts), add_special_tokens=False)]
+    return partial(_counts, _load(path))
 
 
 class ModelTokenizer:
@@ -70,7 +70,7 @@ class ModelTokenizer:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special tokens, nothing cut."""
-        return [len(encoding) for encoding in self._whole.encode_batch_fast(list(texts), add_special_tokens=False)]
+        return _counts(self._whole, texts)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character span of every token, without special tokens, nothing cut."""
@@ -99,6 +99,10 @@ class PairTokenizer:
         """Return as much of the query as may stand before a text."""
         spans = self._whole.encode(query, add_special_tokens=False).offsets
         return query if len(spans) <= self._query_tokens else query[: spans[self._query_tokens - 1][1]]
+
+
+def _counts(whole: Tokenizer, texts: Sequence[str]) -> list[int]:
+    return [len(encoding) for encoding in whole.encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 def _load(path: Path) -> Tokenizer:
