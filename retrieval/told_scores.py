@@ -5,13 +5,13 @@ them in two digits, and what was made of them in three decimals.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, overload
 
 from retrieval.fusion import leg_of
 from retrieval.signals import in_two_digits
-from retrieval.types import Hit, Passage, Ranking, ScoreType, SearchState
+from retrieval.types import Hit, Ranking, ScoreType, SearchState
 
 _BM25: Final = ScoreType.BM25.value
 #: Parts of a score, and signals, into which a BM25 score goes.
@@ -27,41 +27,60 @@ def as_told(state: SearchState) -> SearchState:
     """
     if state.is_admin or not any(leg_of(leg) == _BM25 for leg in state.rankings):
         return state
-    # Most stages hand on the very hits that they were given.
-    told: dict[int, Hit] = {}
+    # Some stages hand on the very ranking that they were given.
+    told: dict[int, Ranking] = {}
 
-    def of(hit: Hit) -> Hit:
-        found = told.get(id(hit))
-        if found is None:
-            found = told[id(hit)] = _told(hit)
-        return found
-
-    def all_of(ranking: Ranking) -> Ranking:
-        return tuple(map(of, ranking))
-
-    def packed(passage: Passage) -> Passage:
-        return replace(passage, hit=of(passage.hit))
+    def of(ranking: Ranking) -> Ranking:
+        return told.setdefault(id(ranking), _ToldRanking(ranking))
 
     return replace(
         state,
-        hits=all_of(state.hits),
-        passages=tuple(map(packed, state.passages)),
-        rankings={leg: all_of(ranking) for leg, ranking in state.rankings.items()},
-        trace=tuple(replace(span, left=all_of(span.left)) for span in state.trace),
+        hits=of(state.hits),
+        passages=tuple(replace(passage, hit=_told(passage.hit)) for passage in state.passages),
+        rankings={leg: of(ranking) for leg, ranking in state.rankings.items()},
+        trace=tuple(replace(span, left=of(span.left)) for span in state.trace),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _ToldRanking(Sequence[Hit]):
+    """A ranking whose hits are told when they are looked at: a search has hundreds of them and mostly shows ten."""
+
+    _exact: Ranking = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self._exact)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        found = self._exact[place]
+        return _told(found) if isinstance(found, Hit) else tuple(map(_told, found))
+
+
 def _told(hit: Hit) -> Hit:
-    score, parts = hit.score, _rounded(hit.contributions, _PARTS)
+    """Return a hit with its scores as they are told; the very hit where nothing of it rests on BM25."""
+    score, parts, signals, lifts = hit.score, hit.contributions, hit.signals, hit.lifts
+    if not _PARTS.isdisjoint(parts):
+        parts = _rounded(parts, _PARTS)
+        score = math.fsum(parts.values())
     if hit.score_type is ScoreType.BM25:
         score = in_two_digits(hit.score)
-    elif parts != hit.contributions:
-        score = math.fsum(parts.values())
-    signals = _rounded(hit.signals, _SIGNALS)
+    if not _SIGNALS.isdisjoint(signals):
+        signals = _rounded(signals, _SIGNALS)
     if _BM25 in signals:
         signals = {**signals, _BM25: in_two_digits(signals[_BM25])}
-    lifts = tuple(replace(lift, amount=round(lift.amount, _DECIMALS)) for lift in hit.lifts)
-    return replace(hit, score=score, contributions=parts, signals=signals, lifts=lifts)
+    if lifts:
+        lifts = tuple(replace(lift, amount=round(lift.amount, _DECIMALS)) for lift in lifts)
+    if score == hit.score and parts is hit.contributions and signals is hit.signals and lifts is hit.lifts:
+        return hit
+    return Hit(
+        hit.chunk_id, score, hit.score_type, hit.ranks, signals, parts, hit.matches, hit.facts, lifts, hit.provider
+    )
 
 
 def _rounded(values: Mapping[str, float], names: frozenset[str]) -> Mapping[str, float]:

@@ -1,6 +1,6 @@
 """The engine's data: frozen, free of Django, passed from stage to stage."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -226,7 +226,7 @@ class Hit:
 
 
 #: The ordered hits of one leg, best first.
-Ranking = tuple[Hit, ...]
+Ranking = Sequence[Hit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from retrieval.lifeline.types import ACCESS, INDEXED, SCOPE, DocumentProbe, Evid
 from retrieval.lifeline.walk import Journey, not_reached, step_names, steps, ways
 from retrieval.models import Document, SyncItem
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, Hit, ScoreType
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 #: What one exact look into the whole scope may take.
 _LOOK_SECONDS: Final = 2.0
@@ -187,7 +187,7 @@ def _probed(journey: Journey) -> probe.Probed:
     return probe.Probed(state.scope, index, state.vector if is_comparable else None, state.terms.terms, search)
 
 
-def _read(chunk_ids: set[ChunkId], probed: probe.Probed) -> tuple[Hit, ...]:
+def _read(chunk_ids: set[ChunkId], probed: probe.Probed) -> Ranking:
     """Return chunks with their facts, matches and exact signals."""
     return store.complete(
         tuple(Hit(chunk_id, 0.0, ScoreType.RRF) for chunk_id in sorted(chunk_ids)),

@@ -50,6 +50,7 @@ def test_who_is_no_admin_is_told_few_digits_wherever_hits_are(state, leg):
     for ranking in (told.rankings[leg], told.trace[0].left):
         assert [(it.score, it.signals) for it in ranking] == [(13.0, {"bm25": 13.0})] * 3
         assert [it.chunk_id for it in ranking] == [it.chunk_id for it in found()]
+        assert [it.score for it in ranking[:2]] == [13.0] * 2
     for it in (told.hits[0], told.passages[0].hit):
         assert it.signals == {"bm25": 13.0, "cosine": 0.812345, "graph": 0.082}
         assert it.contributions == {"similarity": 0.4, "graph": 0.012}

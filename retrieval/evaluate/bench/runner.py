@@ -15,7 +15,7 @@ from django.conf import settings
 from corecube import garbage
 from corecube.access import Principal
 from corecube.scope import AccessScope
-from retrieval import runtime
+from retrieval import runtime, warm_up
 from retrieval.evaluate.bench.budget import BudgetRow, against_budget
 from retrieval.evaluate.bench.corpus import (
     Progress,
@@ -242,6 +242,8 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
     """Search for every query of a scope, one after the other."""
     queries = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
     encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
+    # As the web server does at its start; a database kept from an earlier run is on the disk alone.
+    warm_up.warm_up(tools=runtime.resources(encoder))
     observed = []
     for place, query in enumerate(queries):
         progress(f"search {percent} %", place, len(queries))
