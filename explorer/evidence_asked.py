@@ -37,6 +37,8 @@ class EvidenceAsked:
     find: str
     #: Whether the sections are to be searched for.
     runs: bool
+    #: Whether the page is to come with what they find, which otherwise follows it.
+    whole: bool
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
@@ -52,6 +54,7 @@ class EvidenceAsked:
             run_as=query.get("as", ""),
             find=storable(query.get("find", "")).strip(),
             runs=query.get("run") == "1",
+            whole=query.get("whole") == "1",
         )
 
 

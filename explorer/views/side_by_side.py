@@ -48,6 +48,8 @@ class Asked:
     without: tuple[str, ...]
     #: What is left of the documents in scope, as `retrieval.stored_filter` writes it; empty for all.
     filter: str
+    #: Whether the page is to come with its results, which otherwise follow it.
+    whole: bool
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
@@ -57,6 +59,7 @@ class Asked:
             run_as=query.get("as", ""),
             without=tuple(dict.fromkeys(query.getlist("without"))),
             filter=query.get("filter", ""),
+            whole=query.get("whole") == "1",
         )
 
 
@@ -65,18 +68,18 @@ class Asked:
 @never_cache
 @vary_on_headers("HX-Request")
 def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
-    """Show every preset's answer to one question beside the others'."""
+    """Show every preset's answer to one question beside the others'; a page comes first, and they follow it."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
-    context, status = _page(viewer, asked)
     fragment = wants_fragment(request)
+    context, status = _page(viewer, asked, searches=fragment or asked.whole)
     if not fragment:
         context |= _form(viewer)
     template = "explorer/_side_by_side_fragment.html" if fragment else "explorer/side_by_side.html"
     return render(request, template, {**context, "section": "side_by_side"}, status=status)
 
 
-def _page(viewer: User, asked: Asked) -> tuple[dict[str, Any], int]:
-    """Return the context of the results and the status to answer with."""
+def _page(viewer: User, asked: Asked, *, searches: bool) -> tuple[dict[str, Any], int]:
+    """Return the context of the results and the status to answer with; unless it searches, the results are awaited."""
     context: dict[str, Any] = {"asked": asked, "run_as": "", "announcement": ""}
     try:
         principal = principal_for(viewer, asked.run_as)
@@ -84,6 +87,9 @@ def _page(viewer: User, asked: Asked) -> tuple[dict[str, Any], int]:
         context |= _around(viewer, principal, scope, asked)
         if asked.text is None:
             return context, 200
+        if not searches:
+            checked_query(asked.text)
+            return context | {"is_awaited": True}, 200
         panel, status = _beside(viewer, principal, scope, asked)
         return context | {"beside": panel, "announcement": panel.announcement}, status
     except CoreCubeError as error:

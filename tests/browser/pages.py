@@ -100,7 +100,7 @@ PLAIN_PAGES = {
     "plain-explorer": "/?q={query}",
     "plain-documents": "/documents/",
     "plain-compare": "/compare/?q={query}",
-    "plain-side-by-side": "/side-by-side/?q={query}",
+    "plain-side-by-side": "/side-by-side/?q={query}&whole=1",
     "plain-log": "/log/",
     "plain-evidence": "/evidence/",
     "plain-keys": "/keys/",

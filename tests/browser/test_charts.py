@@ -8,7 +8,7 @@ PAGES = [
     "/?q=rollback&tab=trace",
     "/?q=rollback&tab=scores",
     "/compare/?q=rollback&a=corecube:live:dense",
-    "/side-by-side/?q=rollback",
+    "/side-by-side/?q=rollback&whole=1",
 ]
 
 

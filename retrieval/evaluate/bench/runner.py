@@ -13,9 +13,10 @@ from typing import Any, Final
 from django.conf import settings
 
 from corecube import garbage
-from corecube.access import Principal
+from corecube.access import Principal, scope_for
 from corecube.scope import AccessScope
 from retrieval import runtime, warm_up
+from retrieval.errors import SearchTimeoutError
 from retrieval.evaluate.bench.budget import BudgetRow, against_budget
 from retrieval.evaluate.bench.corpus import (
     Progress,
@@ -37,7 +38,7 @@ from retrieval.evaluate.latency import Percentiles, latency_ms
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
-from retrieval.types import ChunkId, Span, Vector
+from retrieval.types import ChunkId, Note, Span, Vector
 
 #: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
 #: copies it from the files.
@@ -252,8 +253,12 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
             garbage.settle()
         request = request_for(query, plan, percent)
         started = perf_counter()
-        outcome = search(request, principal=principal, resources=runtime.resources(encoder))
-        observed.append(_observation(outcome, (perf_counter() - started) * 1000))
+        try:
+            outcome = search(request, principal=principal, resources=runtime.resources(encoder))
+        except SearchTimeoutError:
+            observed.append(_out_of_time(principal, (perf_counter() - started) * 1000))
+        else:
+            observed.append(_observation(outcome, (perf_counter() - started) * 1000))
     return observed
 
 
@@ -267,6 +272,12 @@ def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
     ranking = state.rankings.get(_DENSE)
     dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
     return _Observation(milliseconds, state.trace, state.scope, state.vector, dense)
+
+
+def _out_of_time(principal: Principal, milliseconds: float) -> _Observation:
+    """Return what is known of a search whose time was up before it had read what it found."""
+    span = Span("search", 0.0, 0, 0, notes=(Note("out_of_time", "The time was up.", degraded=True),))
+    return _Observation(milliseconds, (span,), scope_for(principal), None, None)
 
 
 def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:

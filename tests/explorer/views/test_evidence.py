@@ -5,7 +5,8 @@ import pytest
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, SearchRecord
 
-RUN = {"set": "report", "about": "rollback", "run": "1"}
+AWAITED = {"set": "report", "about": "rollback", "run": "1"}
+RUN = {**AWAITED, "whole": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,15 @@ def test_it_runs_every_section_and_leads_to_their_traces(browse):
     assert cells(response)["facts_and_figures"]["excel"] == ("missing", 0)
 
 
+def test_the_page_comes_before_what_is_found(browse, htmx):
+    alice = browse("alice")
+    text = page(alice.get("/evidence/", AWAITED))
+    assert not SearchRecord.objects.exists()
+    assert 'hx-get="?set=report&amp;about=rollback&amp;run=1" hx-trigger="load" hx-target="#evidence"' in text
+    assert "whole=1" in text.partition("<noscript><p>")[2].partition("</noscript>")[0]
+    assert "matrix" in page(alice.get("/evidence/", AWAITED, headers=htmx))
+
+
 def test_the_matrix_is_a_table_that_says_in_words_what_its_colours_say(browse):
     text = page(browse("alice").get("/evidence/", RUN))
     assert '<table class="table matrix">' in text
@@ -68,7 +78,7 @@ def test_one_section_alone(browse):
 
 
 def test_it_comes_as_a_fragment(browse, htmx):
-    text = page(browse("alice").get("/evidence/", RUN, headers=htmx))
+    text = page(browse("alice").get("/evidence/", AWAITED, headers=htmx))
     assert "<html" not in text
     assert 'hx-swap-oob="true"' in text
     assert "matrix" in text

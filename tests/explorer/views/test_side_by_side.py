@@ -18,7 +18,8 @@ from tests.retrieval.generate.test_relevance import ASKED as JUDGED
 from tests.retrieval.generate.test_relevance import judging
 
 PATH = "/side-by-side/"
-ASKED = {"q": "rollback staging queue"}
+AWAITED = {"q": "rollback staging queue"}
+ASKED = {**AWAITED, "whole": "1"}
 ALL = tuple(PRESETS)
 
 
@@ -56,6 +57,15 @@ def test_it_asks_for_a_query_first(browse):
     assert "One query, every preset" in page(response)
     assert all(preset.description in page(response) for preset in PRESETS.values())
     assert not SearchRecord.objects.exists()
+
+
+def test_the_page_comes_before_what_the_presets_find(browse):
+    response = browse("bob").get(PATH, AWAITED)
+    assert response.status_code == 200
+    assert not SearchRecord.objects.exists()
+    text = page(response)
+    assert 'hx-get="?q=rollback+staging+queue" hx-trigger="load" hx-target="#results"' in text
+    assert '<noscript><p><a href="?q=rollback+staging+queue&amp;whole=1">' in text
 
 
 def test_every_preset_searches_with_a_trace_of_its_own(browse):
@@ -120,7 +130,7 @@ def test_without_javascript_all_is_in_the_page(browse):
 
 
 def test_a_fragment_is_the_same_without_the_page(browse, htmx):
-    response = browse("bob").get(PATH, ASKED, headers=htmx)
+    response = browse("bob").get(PATH, AWAITED, headers=htmx)
     assert "<html" not in page(response)
     assert 'id="announcement" role="status" hx-swap-oob="true"' in page(response)
     assert response.context["announcement"].startswith("4 presets found ")
@@ -129,6 +139,7 @@ def test_a_fragment_is_the_same_without_the_page(browse, htmx):
 def test_what_no_preset_could_answer_is_refused_once(browse):
     for changed, status, title in (
         ({"q": "   "}, 422, "Empty query"),
+        ({"q": "   ", "whole": "1"}, 422, "Empty query"),
         ({"q": "x" * 100_000}, 422, "Query too long"),
         ({**ASKED, "as": "alice"}, 403, "Not permitted"),
     ):
@@ -173,7 +184,7 @@ def test_presets_that_a_key_may_not_use_are_left_out(world):
 def test_nothing_of_a_hidden_connection_reaches_a_user(browse):
     bob = browse("bob")
     for query in ("rollback march codeword", "stolen passphrase breach", "costs crowns"):
-        response = bob.get(PATH, {"q": query})
+        response = bob.get(PATH, {"q": query, "whole": "1"})
         assert response.status_code == 200
         assert [word for word in HIDDEN if word in page(response)] == []
         assert sources(response) <= {"Runbooks"}
@@ -194,14 +205,14 @@ def test_a_hidden_slug_in_the_address_changes_nothing(browse):
 
 
 def test_connections_can_be_left_out(browse, world):
-    response = browse("alice").get(PATH, {"q": "rollback", "without": ["vault", "ledger"]})
+    response = browse("alice").get(PATH, {"q": "rollback", "without": ["vault", "ledger"], "whole": "1"})
     assert sources(response) == {"Runbooks"}
     assert all(record.connection_ids == [world.runbooks.pk] for record in SearchRecord.objects.all())
     assert '<input type="hidden" name="without" value="vault" form="ask">' in page(response)
 
 
 def test_an_admin_looks_through_another_persons_eyes_and_it_is_audited_once(browse, world):
-    response = browse("alice").get(PATH, {"q": "rollback march codeword", "as": "bob"})
+    response = browse("alice").get(PATH, {"q": "rollback march codeword", "as": "bob", "whole": "1"})
     assert sources(response) == {"Runbooks"}
     assert "?as=bob#chunk-" in page(response)
     event = AuditEvent.objects.get(action="search.run_as")
@@ -241,7 +252,7 @@ def model(world):
 
 @pytest.mark.usefixtures("model")
 def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
-    response = browse("alice").get(PATH, {"q": JUDGED})
+    response = browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})
     used = Usage.objects.get()
     columns = {column.preset: column.found for column in beside(response).columns}
     (use,) = columns["contextpack"].models
@@ -249,9 +260,9 @@ def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
     assert columns["contextpack"].cost == used.cost > 0
     assert columns["helix"].models == ()
     assert "Its cost" in page(response)
-    again = beside(browse("alice").get(PATH, {"q": JUDGED}))
+    again = beside(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"}))
     (kept,) = next(column.found.models for column in again.columns if column.preset == "contextpack")
     assert (kept.calls, kept.known, Usage.objects.count()) == (0, 1, 1)
-    plain = browse("bob").get(PATH, {"q": JUDGED})
+    plain = browse("bob").get(PATH, {"q": JUDGED, "whole": "1"})
     assert "m: 1 call," in page(plain)
     assert "Its cost" not in page(plain)
