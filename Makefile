@@ -26,7 +26,7 @@ run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stop
 	@$(BIN)/python manage.py start $(ARGS)
 
 test: .venv/.dev-installed test-tools test-models ## Run every test (ARGS='-k scope' for some)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: .venv/.dev-installed ## Check format, lint, types, settings and migrations
 	$(BIN)/ruff format --check

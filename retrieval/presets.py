@@ -44,7 +44,7 @@ from retrieval.stages import (
 )
 from retrieval.stages.complete import ReadAhead
 from retrieval.stages.few_pairs import few_pairs
-from retrieval.stages.read_names import NamesAhead
+from retrieval.stages.question_ahead import QuestionAhead
 from retrieval.stages.sparse import sparse_leg
 
 
@@ -99,12 +99,14 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
 
     No stage holds a language model, and none asks a service: an embedding model at one is left alone.
     """
+    analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index)
-    names, ahead, links = _links(config.graph, resources, ReadAhead(complete, resources.executor))
+    names, links = _links(config.graph, resources, ReadAhead(complete, resources.executor))
+    ahead = next((QuestionAhead(analyze, it, resources.executor) for it in names), None)
     return Pipeline(
         (
-            Analyze(resources.text_search_config),
             Embed(resources.local_encoder, resources.query_cache, ahead),
+            analyze,
             Route(config.route, resources.local_router),
             Legs(
                 (
@@ -167,16 +169,16 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
 
 def _links(
     config: GraphConfig, resources: Resources, pool: ReadAhead
-) -> tuple[tuple[Stage, ...], NamesAhead | None, tuple[Stage, ...]]:
-    """Return the stage that reads names beside the legs, what begins that, and the stage that follows links.
+) -> tuple[tuple[ReadNames, ...], tuple[Stage, ...]]:
+    """Return the stage that reads names beside the legs, and the stage that follows links.
 
     None of them where what is asked of a name would be embedded by a service.
     """
     model = resources.local_encoder
     if model is None:
-        return (), None, ()
+        return (), ()
     names = ReadNames(config, model, resources.query_cache)
-    return (names,), NamesAhead(names, resources.executor), (Expand(config, resources.index, names, pool),)
+    return (names,), (Expand(config, resources.index, names, pool),)
 
 
 PRESETS: Final = {

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from threading import Lock
+from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,8 @@ from retrieval.sanitise import storable
 MOST_CHARACTERS: Final = 300
 #: Examples that admins can add; each takes some milliseconds of a process's first search.
 MOST_ADDED: Final = 500
+#: A training that failed is tried again after so long.
+_AGAIN_SECONDS: Final = 60.0
 
 #: Route and text of each.
 Added = tuple[tuple[str, str], ...]
@@ -80,26 +83,33 @@ def delete_example(example: RouteExample, *, actor: User) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Routers:
-    """Routers by model and examples, trained once each; safe to use from several threads."""
+    """Routers by model and examples, trained once each, and again where that failed; for several threads."""
 
-    _trained: dict[_Key, Future[Router]] = field(default_factory=dict)
+    clock: Callable[[], float] = monotonic
+    #: When the training began, and what it gives.
+    _trained: dict[_Key, tuple[float, Future[Router]]] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def get(self, encoder: Encoder, added: Added, executor: Executor) -> Router | None:
         """Return the router of a model and its examples; None while the executor trains it, and when that failed."""
-        key = (encoder.name, encoder.weights, added)
+        key, now = (encoder.name, encoder.weights, added), self.clock()
         with self._lock:
-            is_new = key not in self._trained
+            began, future = self._trained.get(key, (now, Future[Router]()))
+            is_new = key not in self._trained or (_has_failed(future) and now - began >= _AGAIN_SECONDS)
             if is_new:
                 self._trained.clear()
-            future = self._trained.setdefault(key, Future())
+                _, future = self._trained[key] = (now, Future())
         if is_new:
             executor.submit(_train, future, encoder, added)
-        return future.result() if future.done() and future.exception() is None else None
+        return future.result() if future.done() and not _has_failed(future) else None
 
     def router_of(self, encoder: Encoder, executor: Executor) -> Callable[[], Router | None]:
         """Return what looks the examples up, with every search, and gives the router that they make."""
         return lambda: self.get(encoder, added_examples(), executor)
+
+
+def _has_failed(future: "Future[Router]") -> bool:
+    return future.done() and future.exception() is not None
 
 
 def _train(future: "Future[Router]", encoder: Encoder, added: Added) -> None:

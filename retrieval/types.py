@@ -416,6 +416,8 @@ class SearchState:
     #: what rests on the whole index.
     is_admin: bool = False
     terms: QueryTerms = QueryTerms()
+    #: Waits for the terms that a thread reads meanwhile, and returns them; None where nobody began.
+    terms_ahead: Callable[[], QueryTerms] | None = None
     vector: Vector | None = None
     #: None in presets without a router.
     routing: Routing | None = None

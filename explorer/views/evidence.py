@@ -50,22 +50,22 @@ def evidence(request: HtmxHttpRequest) -> HttpResponse:
     """Show the evidence page; where a run over a section set is asked for, what it finds follows the page."""
     viewer, asked = viewer_of(request), EvidenceAsked.read(request.GET)
     fragment = wants_fragment(request)
-    context, status = _page(viewer, asked, request.GET, searches=fragment or asked.whole)
+    # Who looks as somebody else does so once, and is noted once.
+    searches = fragment or asked.whole or asked.run_as not in {"", viewer.username}
+    context, status = _page(viewer, asked, request.GET, searches=searches)
     template = "explorer/_evidence_fragment.html" if fragment else "explorer/evidence.html"
     return render(request, template, {**context, "section": "evidence"}, status=status)
 
 
-def _page(
-    viewer: User, asked: EvidenceAsked, query: QueryDict, *, searches: bool
-) -> tuple[dict[str, Any], int]:
+def _page(viewer: User, asked: EvidenceAsked, query: QueryDict, *, searches: bool) -> tuple[dict[str, Any], int]:
     """Return the page's context and the status to answer with; unless it searches, what is found is awaited."""
     context: dict[str, Any] = {"asked": asked, "principal": Principal(viewer), "announcement": "", **_form(viewer)}
     try:
         principal = principal_for(viewer, asked.run_as)
         context |= _around(principal, viewer, asked, query)
-        if asked.runs:
-            context |= _gathered(principal, asked, context["run_as"]) if searches else {"is_awaited": True}
-        return context, 200
+        if asked.runs and not searches:
+            return context | {"is_awaited": True}, 200
+        return context | (_gathered(principal, asked, context["run_as"]) if asked.runs else {}), 200
     except CoreCubeError as error:
         if error.status >= _SERVER_ERROR:
             logger.exception("evidence.failed code=%s", error.code)

@@ -71,7 +71,9 @@ def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
     """Show every preset's answer to one question beside the others'; a page comes first, and they follow it."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
     fragment = wants_fragment(request)
-    context, status = _page(viewer, asked, searches=fragment or asked.whole)
+    # Who looks as somebody else does so once, and is noted once.
+    searches = fragment or asked.whole or asked.run_as not in {"", viewer.username}
+    context, status = _page(viewer, asked, searches=searches)
     if not fragment:
         context |= _form(viewer)
     template = "explorer/_side_by_side_fragment.html" if fragment else "explorer/side_by_side.html"

@@ -111,10 +111,12 @@ def subgraph(
     most: int,
     timeout_seconds: float | None = None,
 ) -> Subgraph:
-    """Return what the seeds are connected with, in one SELECT: of each document the first chunks, and `chunks`."""
+    """Return what seeds are connected with, in one SELECT: the first chunks of each of the documents, and `chunks`."""
+    given = list(chunks)
     parameters = {
-        "documents": list(documents),
-        **_chunk_parameters(chunks),
+        "documents": list({*documents, *(chunk.document_id for chunk in given)}),
+        "begun": list(documents),
+        **_chunk_parameters(given),
         "leading": _LEADING_SEED,
         "with_shared": with_shared_names,
         "bearers": MOST_SHARING + 1,

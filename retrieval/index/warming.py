@@ -14,7 +14,7 @@ from retrieval.models import Embedding
 
 _MEANS: Final = statement("warm_means")
 _RELATIONS: Final = statement("warm_relations")
-#: After the HNSW index; what a search looks a chunk up by, then the rows.
+#: After the HNSW index; what a search looks a chunk up by, the rows, and what words and names are found by.
 _NAMES: Final = (
     "retrieval_embedding_pkey",
     "retrieval_chunk_pkey",
@@ -22,6 +22,13 @@ _NAMES: Final = (
     "retrieval_document",
     "retrieval_embedding",
     "retrieval_chunk",
+    "term_frequency_by_lexeme",
+    "chunk_search",
+    "document_name_by_key",
+    "retrieval_documentname",
+    "chunk_mentions_by_key",
+    "retrieval_chunkmentions_pkey",
+    "retrieval_chunkmentions",
 )
 #: More is left to the searches.
 _MOST_BYTES: Final = 3 * 2**30

@@ -9,13 +9,16 @@ from uuid import UUID
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import NotPermittedError
 from corecube.models import Connection
-from corecube.scope import ConnectionFacts
+from corecube.scope import AccessScope, ConnectionFacts
 from retrieval import runtime
 from retrieval.accesses import note_accesses
+from retrieval.config import PresetConfig
+from retrieval.helix_config import HelixConfig
 from retrieval.memory.items import KIND, PROJECT
 from retrieval.memory.place import memory_in
 from retrieval.memory.turns import pack_in_turns
 from retrieval.models import Document, SearchRecord
+from retrieval.packing import outside_in
 from retrieval.presets import PRESETS
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.stages.assemble import header
@@ -83,23 +86,28 @@ class Recalled:
 
 
 def recall(question: Question, *, principal: Principal) -> Recalled:
-    """Search as the principal and pack what was found; raise what a search raises."""
+    """Search as the principal and pack what was found, the best at both ends; raise what a search raises."""
     scope = scope_for(principal)
     memory = memory_in(scope, principal.user)
     outcomes = [_search(question, principal, memory, of_memory=True)] if memory else []
     remembered = outcomes[0].hits if memory else ()
     facts = _facts_of(remembered, memory) if memory else {}
     others = _search(question, principal, memory, of_memory=False)
-    passages = pack_in_turns(
-        remembered,
-        others.hits,
-        budget_tokens=question.budget_tokens,
-        header=lambda number, hit: header(number, hit, scope),
-        count_tokens=runtime.resources().count_tokens,
+    ran = (*outcomes, others)
+    # Each search reads what may be seen anew: that may be more by then.
+    scopes = {hit.chunk_id: outcome.state.scope for outcome in ran for hit in outcome.hits}
+    passages = outside_in(
+        pack_in_turns(
+            remembered,
+            others.hits,
+            budget_tokens=question.budget_tokens,
+            most=_most_passages(others.config),
+            header=lambda number, hit: header(number, hit, scopes[hit.chunk_id]),
+            count_tokens=runtime.resources().count_tokens,
+        )
     )
     note_accesses(passage.hit.chunk_id.document_id for passage in passages)
-    items = (_item(passage, scope.inclusion(passage.hit.chunk.connection_id).connection, facts) for passage in passages)
-    ran = (*outcomes, others)
+    items = (_item(passage, scopes[passage.hit.chunk_id], facts) for passage in passages)
     degraded = dict.fromkeys(code for outcome in ran for code in outcome.state.degraded)
     return Recalled(tuple(items), tuple(outcome.id for outcome in ran), tuple(degraded), others.skipped)
 
@@ -132,7 +140,13 @@ def _facts_of(hits: Ranking, memory: Connection) -> Mapping[UUID, Mapping[str, s
     return dict(Document.objects.filter(connection=memory, pk__in=ids).values_list("pk", "metadata"))
 
 
-def _item(passage: Passage, connection: ConnectionFacts, facts: Mapping[UUID, Mapping[str, str]]) -> RecalledItem:
+def _most_passages(config: PresetConfig) -> int:
+    """Return how many passages are recalled at the most: as many as the preset packs, where it has such a number."""
+    return (config if isinstance(config, HelixConfig) else HelixConfig()).pack.most_passages
+
+
+def _item(passage: Passage, scope: AccessScope, facts: Mapping[UUID, Mapping[str, str]]) -> RecalledItem:
+    connection = scope.inclusion(passage.hit.chunk.connection_id).connection
     own = facts.get(passage.hit.chunk_id.document_id)
     if own is None:
         return RecalledItem(passage, connection, from_memory=False)

@@ -12,19 +12,25 @@ def pack_in_turns(
     rest: Ranking,
     *,
     budget_tokens: int,
+    most: int,
     header: Callable[[int, Hit], str],
     count_tokens: Callable[[str], int],
 ) -> tuple[Passage, ...]:
-    """Return passages, numbered from 1, whose tokens never exceed the budget.
+    """Return at most `most` passages, numbered from 1, whose tokens never exceed the budget.
 
-    First what of the memory fits into half of the budget, then the rest, then what is left of the memory.
+    First what of the memory fits into half of both, then the rest, then what is left of the memory. What says the same,
+    word for word, is packed once.
     """
     passages: tuple[Passage, ...] = ()
-    for hits, share in ((memory, budget_tokens // 2), (rest, budget_tokens), (memory, budget_tokens)):
-        taken = {passage.hit.chunk_id for passage in passages}
+    for hits, share, count in (
+        (memory, budget_tokens // 2, (most + 1) // 2),
+        (rest, budget_tokens, most),
+        (memory, budget_tokens, most),
+    ):
+        taken = {passage.hit.chunk.content_hash for passage in passages}
         done = len(passages)
         more, _ = pack(
-            tuple(hit for hit in hits if hit.chunk_id not in taken),
+            tuple(hit for hit in hits if hit.chunk.content_hash not in taken)[: count - done],
             budget_tokens=share - sum(passage.token_count for passage in passages),
             header=lambda number, hit, done=done: header(number + done, hit),  # type: ignore[misc]
             count_tokens=count_tokens,

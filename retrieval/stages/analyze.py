@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.index import store
-from retrieval.types import Note, SearchState
+from retrieval.types import Note, QueryTerms, SearchState
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +22,22 @@ class Analyze:
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the query's terms."""
-        terms = store.analyze(
+        """Return the state with the query's terms, which may have been read ahead."""
+        try:
+            terms = state.terms_ahead() if state.terms_ahead else self.read(state)
+        except DatabaseUnavailableError:
+            # The other thread may have found no connection free; this one has one.
+            terms = self.read(state)
+        return replace(state, terms=terms, terms_ahead=None, notes=(*state.notes, *_cut_note(state)))
+
+    def read(self, state: SearchState) -> QueryTerms:
+        """Return the query's terms; raise SearchTimeoutError, DatabaseUnavailableError."""
+        return store.analyze(
             state.query,
             scope=state.scope,
             languages=self._languages(state.scope),
             timeout_seconds=state.deadline.read_seconds,
         )
-        return replace(state, terms=terms, notes=(*state.notes, *_cut_note(state)))
 
     def _languages(self, scope: AccessScope) -> list[str]:
         """Return the text search configurations of the connections in scope; the installation's for an empty scope."""

@@ -18,7 +18,10 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.errors import EncoderError
 from retrieval.types import Note, Passage, SearchState
 
-_LEG_TIMEOUTS: Final = frozenset({"dense_timeout", "fulltext_timeout"})
+#: What a search says that did not look by every leg.
+_LEGS_MISSED: Final = frozenset(
+    {"dense_timeout", "fulltext_timeout", "bm25_timeout", "bm25_unavailable", "embed_failed", "embed_remote"}
+)
 #: What the notes of a search that ended before it had looked everywhere begin with.
 _ENDED_EARLY: Final = ("deadline_exceeded_", "soft_cancelled_", "timed_out_")
 
@@ -46,8 +49,8 @@ class JudgeAnswerability:
         """Return the state with the verdict, its confidence and its reason."""
         model = self._model(state)
         if not state.passages:
-            # What ran out of time may have missed them: then nothing can be said.
-            is_known = not any(it in _LEG_TIMEOUTS or it.startswith(_ENDED_EARLY) for it in state.degraded)
+            # What did not search, or ran out of time, may have missed them: then nothing can be said.
+            is_known = not any(it in _LEGS_MISSED or it.startswith(_ENDED_EARLY) for it in state.degraded)
             return replace(state, answerability=nothing(state, model=model) if is_known else None)
         evidence = Evidence(
             question=state.query.plain_text or state.query.retrieval_text,

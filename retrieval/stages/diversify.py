@@ -1,6 +1,7 @@
 """Ordering the best hits so that each says something new."""
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,8 @@ from retrieval.types import Note, Ranking, SearchState
 class Diversify:
     """Order the head of the ranking by maximal marginal relevance, with the vectors that the store has of it.
 
-    Nothing is dropped: what repeats comes later, and what is packed and returned is cut from the end. Seats stay.
+    Nothing is dropped: what repeats comes later, and what is packed and returned is cut from the end. Seats stay, and
+    what a reranker has not seen stays behind what it has.
     """
 
     config: DiversifyConfig
@@ -33,7 +35,7 @@ class Diversify:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the head of its hits diversified; as it was, with a note, when the time was up."""
-        head = state.hits[: self.config.depth]
+        head = _comparable(state.hits[: self.config.depth])
         if len(head) <= 1 or self.config.relevance == 1:
             return state
         try:
@@ -60,3 +62,8 @@ class Diversify:
         stacked = np.stack([found.get(hit.chunk_id, nothing) for hit in head])
         lengths = np.linalg.norm(stacked, axis=1, keepdims=True)
         return (stacked / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _comparable(hits: Ranking) -> Ranking:
+    """Return the first hits as far as their scores mean the same."""
+    return tuple(takewhile(lambda hit: hit.score_type is hits[0].score_type, hits))

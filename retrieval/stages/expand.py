@@ -12,6 +12,7 @@ from retrieval.graph.links import Edge, name_links, shared_name_links
 from retrieval.graph.neighbours import neighbours_of
 from retrieval.graph.question import NamedDocument, misspelled_in, named_in, without
 from retrieval.graph.relevance import fused_scores
+from retrieval.graph.seed_chunks import SeedChunks, seed_chunks
 from retrieval.graph.spans import key_of
 from retrieval.graph.stated import stated_links
 from retrieval.helix_config import GraphConfig
@@ -65,13 +66,14 @@ class Expand:
         question = text_of(state)
         named = self._named(question, scores, state)
         seeds = seeds_of(scores, named, self.config)
-        held = sorted((it for it in scores if it.document_id in seeds), key=lambda it: (-scores[it], it))
-        found = self._read(list(seeds), held[: self.config.seed_chunks], named, state)
-        edges = self._edges(found, scores)
+        wanted = seed_chunks(scores, seeds, [it.document_id for it in named], most=self.config.seed_chunks)
+        found = self._read(wanted, named, state)
+        edges = self._edges(found, wanted, scores) if self.config.hops else []
         if self.config.hops > 1 and edges:
             nearest = sorted(edges, key=lambda it: (-it.weight, it.target))[: self.config.bridges]
             on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
-            edges += self._edges(self._read(on, [], named, state), scores)
+            bridges = seed_chunks({}, on, [], most=self.config.seed_chunks)
+            edges += self._edges(self._read(bridges, named, state), bridges, scores)
         beside = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
         if not edges and not named:
             hits = lifted(state.hits, Expansion(scores, neighbours=beside), self.config)
@@ -91,26 +93,19 @@ class Expand:
         notes = (*state.notes, *_notes(seeds, named, found, edges))
         return replace(state, hits=lifted(state.hits, expansion, self.config), notes=notes)
 
-    def _read(
-        self,
-        documents: Sequence[UUID],
-        chunks: Sequence[ChunkId],
-        named: Sequence[NamedDocument],
-        state: SearchState,
-    ) -> graph.Subgraph:
+    def _read(self, wanted: SeedChunks, named: Sequence[NamedDocument], state: SearchState) -> graph.Subgraph:
         return graph.subgraph(
-            documents,
-            chunks,
+            wanted.begun,
+            wanted.chunks,
             scope=state.scope,
             with_shared_names=bool(named),
             most=self.config.most_edges,
             timeout_seconds=state.deadline.leg_seconds,
         )
 
-    def _edges(self, found: graph.Subgraph, scores: Mapping[ChunkId, float]) -> list[Edge]:
-        """Return the links of the best of the seeds' chunks; behind what was found come a document's first ones."""
-        ranked = sorted(found.seeds, key=lambda it: (-scores.get(it.chunk, 0.0), it.chunk.ordinal, it.chunk))
-        read = ranked[: self.config.seed_chunks]
+    def _edges(self, found: graph.Subgraph, wanted: SeedChunks, scores: Mapping[ChunkId, float]) -> list[Edge]:
+        """Return the links that the seeds' chunks lead by."""
+        read = wanted.of(found.seeds, scores)
         return [
             *shared_name_links(read, found.holders),
             *name_links(read, found.names),

@@ -1,7 +1,6 @@
 """Reading which names a question has, while the legs search."""
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import ClassVar
 from uuid import UUID
@@ -81,18 +80,6 @@ class ReadNames:
             return self.encoded(rest, state) if rest else None
         except EncoderError:
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class NamesAhead:
-    """Begins to read the names while the query is embedded, which leaves a core to others."""
-
-    names: ReadNames
-    executor: Executor
-
-    def begun(self, state: SearchState) -> SearchState:
-        """Return the state with its names as they are now being read."""
-        return replace(state, asked_ahead=self.executor.submit(self.names.read, state).result)
 
 
 def text_of(state: SearchState) -> str:

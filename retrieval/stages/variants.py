@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from corecube.errors import CoreCubeError
 from retrieval.errors import PipelineError
 from retrieval.fusion import variant_leg
 from retrieval.pipeline import Legs, Pipeline, Stage
@@ -34,23 +35,31 @@ class Variants:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the rankings of every text: "dense_2" is what `dense` found for the first of them.
 
-        As many texts are searched for as there is time.
+        As many texts are searched for as there is time; one that fails is left out, and a note says so.
         """
-        rankings, searched = dict(state.rankings), 0
+        rankings, searched, notes = dict(state.rankings), 0, dict[Note, None]()
         for number, text in enumerate(self.texts, start=2):
             if state.deadline.is_soft:
                 break
-            found = self._searched(text, state)
-            rankings |= {variant_leg(leg, number): ranking for leg, ranking in found.items()}
+            try:
+                found = self._searched(text, state)
+            except CoreCubeError:
+                notes[Note("variant_failed", "Another way to put it could not be searched for.", degraded=True)] = None
+                continue
+            rankings |= {variant_leg(leg, number): _marked(ranking) for leg, ranking in found.rankings.items()}
+            told = (*found.notes, *(note for span in found.trace for note in span.notes))
+            notes |= dict.fromkeys(note for note in told if note.degraded)
             searched += 1
         note = Note("variants", f"Searched {searched} of {len(self.texts)} other ways to put it: {self._told()}")
-        return replace(state, rankings=rankings, notes=(*state.notes, note))
+        return replace(state, rankings=rankings, notes=(*state.notes, note, *notes))
 
-    def _searched(self, text: str, state: SearchState) -> dict[str, Ranking]:
+    def _searched(self, text: str, state: SearchState) -> SearchState:
+        """Return what the legs find for another text, with the notes and spans of that alone."""
         own = replace(state, query=read_query(text, characters=self.characters), rankings={}, vector=None)
+        own = replace(own, notes=(), trace=())
         for stage in self.reading:
             own = stage(own)
-        return {leg: _marked(ranking) for leg, ranking in self.legs(own).rankings.items()}
+        return self.legs(own)
 
     def _told(self) -> str:
         return "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{it}\N{RIGHT DOUBLE QUOTATION MARK}" for it in self.texts)

@@ -48,7 +48,7 @@ def test_a_question_finds_its_document_and_every_number_adds_up(world):
     assert {hit.score_type for hit in outcome.hits} == {ScoreType.SIGNALS}
     assert all(sum(hit.contributions.values()) == pytest.approx(hit.score) for hit in outcome.hits)
     assert all({"similarity", "recency", "confidence"} <= set(hit.contributions) for hit in outcome.hits)
-    assert stages(outcome)[:3] == ["analyze", "embed", "route"]
+    assert stages(outcome)[:3] == ["embed", "analyze", "route"]
     assert stages(outcome)[-5:] == ["signals", "near_duplicates", "diversify", "pack", "answerability"]
     assert outcome.passages[0].number == 1
     assert outcome.state.answerability is not None
@@ -75,7 +75,7 @@ def test_a_greeting_ends_the_search_at_the_router(world):
     request = SearchRequest(text="Hello", preset="helix")
     outcome = search(request, principal=world.principal("bob"), resources=tools)
     assert outcome.hits == outcome.passages == ()
-    assert stages(outcome) == ["analyze", "embed", "route"]
+    assert stages(outcome) == ["embed", "analyze", "route"]
     assert outcome.state.degraded == ()
     assert SearchRecord.objects.get().hit_count == 0
 

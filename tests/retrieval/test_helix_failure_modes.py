@@ -15,7 +15,7 @@ from corecube.models import Connection
 from retrieval import runtime, warm_up
 from retrieval.bm25.follower import rebuild
 from retrieval.encoders import load_encoder
-from retrieval.errors import OverridesError
+from retrieval.errors import EncoderError, OverridesError
 from retrieval.helix_config import FewPairsConfig, HelixConfig
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.ingest.sync import sync_connection
@@ -230,6 +230,26 @@ class TestColdCache:
         assert routers.get(HashEncoder(), (), _Waiting()) is None
         assert routers.get(HashEncoder(), (), _Waiting()) is None
         assert _Waiting.handed == 1
+
+    def test_a_training_that_failed_is_tried_again_a_minute_later(self):
+        now, encoder = 0.0, _Moody()
+        routers = Routers(clock=lambda: now)
+        assert routers.get(encoder, (), runtime.InlineExecutor()) is None
+        encoder.is_well, now = True, 59.0
+        assert routers.get(encoder, (), runtime.InlineExecutor()) is None
+        now = 60.0
+        assert routers.get(encoder, (), runtime.InlineExecutor()) is not None
+
+
+class _Moody(HashEncoder):
+    """A model that cannot be used at first."""
+
+    is_well = False
+
+    def encode_query(self, text):
+        if not self.is_well:
+            raise EncoderError("The model is not well.")
+        return super().encode_query(text)
 
 
 class _Waiting:

@@ -60,6 +60,8 @@ def test_the_relations_files_are_read_whole(world):
     with connection.cursor() as cursor:
         names = [f"retrieval_embedding_hnsw_{row.pk}", "retrieval_embedding_pkey", "retrieval_chunk_pkey"]
         names += ["retrieval_document_pkey", "retrieval_document", "retrieval_embedding", "retrieval_chunk"]
+        names += ["term_frequency_by_lexeme", "chunk_search", "document_name_by_key", "retrieval_documentname"]
+        names += ["chunk_mentions_by_key", "retrieval_chunkmentions_pkey", "retrieval_chunkmentions"]
         cursor.execute("SELECT sum(pg_relation_size(it::regclass)) FROM unnest(%s::text[]) AS it", [names])
         (size,) = cursor.fetchone()
     assert warm_relations(VectorIndex(row.pk, row.dim)) == Warmed("read", size)

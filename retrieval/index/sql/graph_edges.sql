@@ -8,7 +8,7 @@ WITH seeds AS MATERIALIZED (
     JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
     WHERE mentions.document_id = ANY(%(documents)s::uuid[])
         AND (
-            mentions.ordinal < %(leading)s
+            (mentions.ordinal < %(leading)s AND mentions.document_id = ANY(%(begun)s::uuid[]))
             OR (mentions.document_id, mentions.ordinal) IN (
                 SELECT * FROM unnest(%(chunk_documents)s::uuid[], %(chunk_ordinals)s::int[])
             )

@@ -212,7 +212,7 @@ def test_connections_can_be_left_out(browse, world):
 
 
 def test_an_admin_looks_through_another_persons_eyes_and_it_is_audited_once(browse, world):
-    response = browse("alice").get(PATH, {"q": "rollback march codeword", "as": "bob", "whole": "1"})
+    response = browse("alice").get(PATH, {"q": "rollback march codeword", "as": "bob"})
     assert sources(response) == {"Runbooks"}
     assert "?as=bob#chunk-" in page(response)
     event = AuditEvent.objects.get(action="search.run_as")

@@ -1,5 +1,7 @@
 """How what is recalled shares its budget."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,11 +9,12 @@ from retrieval.memory.turns import pack_in_turns
 from tests.retrieval.conftest import hit
 
 
-def packed(memory, rest, budget):
+def packed(memory, rest, budget, most=100):
     return pack_in_turns(
         tuple(memory),
         tuple(rest),
         budget_tokens=budget,
+        most=most,
         header=lambda number, it: f"[{number}] {it.chunk.title}",
         count_tokens=lambda _: 2,
     )
@@ -36,6 +39,19 @@ def test_the_memory_takes_it_all_where_there_is_nothing_else():
 
 def test_the_rest_takes_it_all_where_nothing_is_remembered():
     assert numbers(packed([], [hit(n, tokens=8) for n in (1, 2, 3)], 30)) == [1, 2, 3]
+
+
+def test_no_more_passages_than_that_and_half_of_them_are_left_for_the_rest():
+    memory = [hit(number, tokens=8) for number in (1, 2, 3, 4)]
+    rest = [hit(number, tokens=8) for number in (11, 12)]
+    assert numbers(packed(memory, rest, 1000, most=3)) == [1, 2, 11]
+    assert numbers(packed(memory, [], 1000, most=3)) == [1, 2, 3]
+
+
+def test_what_is_remembered_word_for_word_as_it_stands_elsewhere_comes_once():
+    remembered, elsewhere = hit(1, tokens=8), hit(11, tokens=8)
+    same = replace(elsewhere, facts=replace(elsewhere.chunk, content_hash=remembered.chunk.content_hash))
+    assert numbers(packed([remembered], [same, hit(12, tokens=8)], 1000)) == [1, 12]
 
 
 @given(

@@ -16,7 +16,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse, ReadNames
 from retrieval.stages.complete import ReadAhead
-from retrieval.stages.read_names import NamesAhead
+from retrieval.stages.question_ahead import QuestionAhead
 from retrieval.types import SearchState
 
 _PAGES = {
@@ -51,8 +51,9 @@ def search(pages):
         )
         graph_config = GraphConfig(**config)
         names, rest = ReadNames(graph_config, tools.encoder), Complete(FulltextConfig(), tools.index)
-        begin = NamesAhead(names, threads) if threads else None
-        state = Embed(tools.encoder, ahead=begin)(Analyze("english")(state))
+        analyze = Analyze("english")
+        begin = QuestionAhead(analyze, names, threads) if threads else None
+        state = analyze(Embed(tools.encoder, ahead=begin)(state))
         state = Dense(DenseConfig(depth=depth), tools.index)(state)
         state = Fuse(FusionConfig())(Fulltext(FulltextConfig(depth=depth))(state))
         if ahead or threads:

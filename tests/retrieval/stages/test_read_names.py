@@ -16,8 +16,8 @@ from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
 from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
-from retrieval.stages import ReadNames
-from retrieval.stages.read_names import NamesAhead
+from retrieval.stages import Analyze, ReadNames
+from retrieval.stages.question_ahead import QuestionAhead
 from retrieval.testing import HashEncoder
 from retrieval.types import SearchState
 
@@ -71,7 +71,8 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
     assert [name.text for name in names(asked).asked.known] == ["Guy of Tuscany"]
     try:
         kill_own_server_process()
-        begun = NamesAhead(names, runtime.InlineExecutor()).begun(asked) if is_ahead else asked
+        ahead = QuestionAhead(Analyze("english"), names, runtime.InlineExecutor())
+        begun = ahead.begun(asked) if is_ahead else asked
         after = names(begun)
     finally:
         connection.close()

@@ -1,0 +1,81 @@
+"""Reading a question's terms and names while it is embedded."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from corecube.access import scope_for
+from retrieval import runtime
+from retrieval.deadline import Deadline
+from retrieval.errors import SearchTimeoutError
+from retrieval.helix_config import GraphConfig
+from retrieval.index.reading import read
+from retrieval.query import read_query
+from retrieval.stages import Analyze, ReadNames
+from retrieval.stages.question_ahead import QuestionAhead
+from retrieval.testing import HashEncoder
+from retrieval.types import QueryTerms, SearchState
+
+
+class SlowAnalyze(Analyze):
+    """Takes longer than it may."""
+
+    def read(self, state):
+        return read("SELECT pg_sleep(5)", {}, timeout_seconds=state.deadline.read_seconds / 1000)
+
+
+@pytest.fixture
+def stages():
+    return Analyze("english"), ReadNames(GraphConfig(), HashEncoder())
+
+
+@pytest.fixture
+def asked(world):
+    return SearchState(
+        query=read_query("rolling back the staging database", characters=500),
+        scope=scope_for(world.principal("bob")),
+        deadline=Deadline.after(60.0),
+        now=datetime(2026, 6, 1, tzinfo=UTC),
+        top_k=10,
+    )
+
+
+def both(stages, state):
+    """Return the state after the stages that wait for the terms and for the names."""
+    analyze, names = stages
+    return names(analyze(state))
+
+
+def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
+    ahead = QuestionAhead(*stages, runtime.InlineExecutor()).begun(asked)
+    assert ahead.terms == QueryTerms()
+    after, alone = both(stages, ahead), both(stages, asked)
+    assert after.terms == alone.terms
+    assert (after.asked.known, after.asked.rest) == (alone.asked.known, alone.asked.rest)
+    assert [name.text for name in after.asked.known] == ["Rolling back"]
+    assert {term.lexeme for term in after.terms.terms} >= {"stage", "databas"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_terms_are_there_before_the_names_are(stages, asked):
+    with runtime.DatabaseThreads(1, thread_name_prefix="ahead") as threads:
+        ahead = QuestionAhead(*stages, threads).begun(asked)
+        assert ahead.terms_ahead() == both(stages, asked).terms
+        assert ahead.asked_ahead().known == both(stages, asked).asked.known
+
+
+def test_terms_that_were_read_ahead_are_not_those_of_another_text(stages, asked):
+    analyze, _ = stages
+    after = analyze(QuestionAhead(*stages, runtime.InlineExecutor()).begun(asked))
+    other = analyze(replace(after, query=read_query("queues", characters=500)))
+    assert {term.lexeme for term in other.terms.terms} == {"queue"}
+
+
+def test_without_terms_there_is_no_search_and_without_names_there_is_one(stages, asked):
+    _, names = stages
+    slow = SlowAnalyze("english")
+    ahead = QuestionAhead(slow, names, runtime.InlineExecutor()).begun(asked)
+    with pytest.raises(SearchTimeoutError):
+        slow(ahead)
+    assert [note.code for note in names(ahead).notes] == ["names_timeout"]
