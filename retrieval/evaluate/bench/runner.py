@@ -13,7 +13,7 @@ from typing import Any, Final
 from django.conf import settings
 
 from corecube import garbage
-from corecube.access import Principal, scope_for
+from corecube.access import Principal
 from corecube.scope import AccessScope
 from retrieval import runtime, warm_up
 from retrieval.errors import SearchTimeoutError
@@ -38,7 +38,7 @@ from retrieval.evaluate.latency import Percentiles, latency_ms
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
-from retrieval.types import ChunkId, Note, Span, Vector
+from retrieval.types import ChunkId, Span, Vector
 
 #: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
 #: copies it from the files.
@@ -64,7 +64,7 @@ class ScopeFigures:
     #: The same of a walk over the HNSW index by itself, which small scopes are spared, and what it took.
     walk_recall: float
     walk_ms: Percentiles
-    #: How many of the searches left each note in their trace.
+    #: How many of the searches left each note in their trace; "out_of_time" counts those that left no trace.
     notes: Mapping[str, int]
 
 
@@ -106,10 +106,11 @@ class _Observation:
     """What is kept of one search."""
 
     milliseconds: float
-    trace: tuple[Span, ...]
-    scope: AccessScope
-    vector: Vector | None
-    dense: tuple[ChunkId, ...] | None
+    #: Nothing from here on where its time was up before it had read what it found.
+    trace: tuple[Span, ...] = ()
+    scope: AccessScope | None = None
+    vector: Vector | None = None
+    dense: tuple[ChunkId, ...] | None = None
 
 
 def bench(plan: Plan, *, keep: bool, progress: Progress, first: bool = True) -> BenchReport:
@@ -220,6 +221,8 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     observed = _observe(plan, percent, principal, progress)[_warm_up(plan) :]
     SearchRecord.objects.filter(user=principal.user).delete()
     notes = Counter(note.code for it in observed for span in it.trace for note in span.notes)
+    if late := sum(not it.trace for it in observed):
+        notes["out_of_time"] = late
     recall = _recall(observed, plan)
     return ScopeFigures(
         scope_percent=percent,
@@ -236,7 +239,7 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
 def _budget(plan: Plan, observed: Sequence[_Observation]) -> tuple[BudgetRow, ...]:
     if plan.preset != _WITH_BUDGETS:
         return ()
-    return against_budget([it.milliseconds for it in observed], [it.trace for it in observed])
+    return against_budget([it.milliseconds for it in observed], [it.trace for it in observed if it.trace])
 
 
 def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[_Observation]:
@@ -256,7 +259,7 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
         try:
             outcome = search(request, principal=principal, resources=runtime.resources(encoder))
         except SearchTimeoutError:
-            observed.append(_out_of_time(principal, (perf_counter() - started) * 1000))
+            observed.append(_Observation((perf_counter() - started) * 1000))
         else:
             observed.append(_observation(outcome, (perf_counter() - started) * 1000))
     return observed
@@ -274,14 +277,9 @@ def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
     return _Observation(milliseconds, state.trace, state.scope, state.vector, dense)
 
 
-def _out_of_time(principal: Principal, milliseconds: float) -> _Observation:
-    """Return what is known of a search whose time was up before it had read what it found."""
-    span = Span("search", 0.0, 0, 0, notes=(Note("out_of_time", "The time was up.", degraded=True),))
-    return _Observation(milliseconds, (span,), scope_for(principal), None, None)
-
-
 def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
-    asked = [Asked(it.vector, it.scope, it.dense) for it in observed[:_RECALL_QUERIES] if it.vector is not None]
+    first = observed[:_RECALL_QUERIES]
+    asked = [Asked(it.vector, it.scope, it.dense) for it in first if it.vector is not None and it.scope is not None]
     return recall_figures(asked, runtime.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
 
 
