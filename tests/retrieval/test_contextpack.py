@@ -33,6 +33,7 @@ DEFAULTS = {
     "max_text_chars_per_candidate": ("relevance.characters", 1200),
     "strict_json_output": ("relevance.strict_json", True),
 }
+IS = {"name": "title", "comparison_operator": "is"}
 GUIDE = "\n\n".join(
     [
         "# Cold store\n\nThe cold store keeps samples at minus eighty degrees.",
@@ -245,9 +246,11 @@ class TestPack:
     def test_filters_leave_documents_by_their_facts(self, world, guide):
         document = guide.first().document
         principal = world.principal("bob")
-        for filters in ({"doc_id": str(document.pk)}, {"title": "cold store"}, {"title": ["Cold store", "Other"]}):
+        by_id = ({"doc_id": str(document.pk)}, {"doc_id": document.pk}, {"doc_id": [document.pk]})
+        for filters in (*by_id, {"title": "cold store"}, {"title": ["Cold store", "Other\0"]}):
             pack = retrieve("rollback hatch", filters, principal=principal)
             assert {it.chunk_id.document_id for it in pack.selected_chunks} == {document.pk}
+        assert retrieve("rollback", {"title": "Cold\0store\ud800"}, principal=principal).selected_chunks == ()
         assert retrieve("rollback", {"title": "Breach of March"}, principal=principal).selected_chunks == ()
         with pytest.raises(InvalidRequestError):
             retrieve("rollback", {f"field {number}": "x" for number in range(30)}, principal=principal)
@@ -323,6 +326,11 @@ class TestApi:
         assert {it["title"] for it in told["selected_chunks"]} == {"Cold store"}
         assert "parent" not in {it["role"] for it in told["selected_chunks"]}
 
+    @pytest.mark.parametrize("value", ["a\0b", ["a\0b"]])
+    def test_a_filter_may_ask_for_what_no_store_can_hold(self, ask, value):
+        answer = ask(query="rollback", filters={"conditions": [{**IS, "value": value}]})
+        assert (answer.status_code, answer.json()["selected_chunks"]) == (200, [])
+
     @pytest.mark.parametrize(
         ("body", "code"),
         [
@@ -330,6 +338,7 @@ class TestApi:
             ({"query": "x", "overrides": {"relevance.candidates": 100}}, "invalid_overrides"),
             ({"query": "x", "scope": {"include": ["vault"]}}, "unknown_connection"),
             ({"query": "x", "draft": True}, "not_permitted"),
+            ({"query": "x", "filters": {"conditions": [{**IS, "value": float("inf")}]}}, "invalid_request"),
         ],
     )
     def test_refusals(self, ask, body, code):
