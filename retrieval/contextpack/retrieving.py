@@ -61,7 +61,8 @@ def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None
     outcome = search(replace(request, preset=PRESET, top_k=top_k), principal=principal)
     config = outcome.config
     top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
-    return Retrieved(context_pack_of(outcome.state, top=top), outcome)
+    _, budget_tokens = config.budget
+    return Retrieved(context_pack_of(outcome.state, top=top, budget_tokens=budget_tokens), outcome)
 
 
 def conditions_of(filters: Filters) -> Conditions | None:

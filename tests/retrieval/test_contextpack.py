@@ -9,7 +9,7 @@ from corecube.errors import DatabaseUnavailableError, InvalidRequestError
 from corecube.models import ApiKey
 from retrieval import runtime
 from retrieval.contextpack.retrieving import retrieve
-from retrieval.contextpack_config import ContextPackConfig, NeighboursConfig, RelevanceConfig
+from retrieval.contextpack_config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
 from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
 from retrieval.ingest.sync import sync_connection
 from retrieval.kept_outcome import kept_outcome
@@ -239,6 +239,15 @@ class TestPack:
         count = runtime.resources().count_tokens
         assert count(pack.context_pack) <= pack.trace.final_token_count <= 12_000
 
+    def test_it_says_by_itself_that_its_best_hits_exceed_the_budget(self, world):
+        bob = world.principal("bob")
+        whole = retrieve("open the hatch slowly", principal=bob).trace
+        assert (whole.budget_tokens, whole.degraded) == (12_000, ())
+        small = ContextPackConfig(context=ContextConfig(budget_tokens=100))
+        over = retrieve("open the hatch slowly", config=small, principal=bob).trace
+        assert over.final_token_count > over.budget_tokens == 100
+        assert over.degraded == ("pack_over_budget",)
+
     def test_fifteen_hits_are_packed_where_nobody_asks_for_fewer(self, world):
         retrieve("rollback", principal=world.principal("bob"))
         assert SearchRecord.objects.get().top_k == 15
@@ -317,6 +326,7 @@ class TestApi:
         assert told["trace"]["final_token_count"] == sum(it["token_count"] for it in told["selected_chunks"])
         assert set(told["trace"]["expansion_stats"]) == {"primary", "parent", "sibling", "cross_page"}
         assert told["trace"]["rerank_results"][0]["judged"] is False
+        assert (told["trace"]["budget_tokens"], told["degraded"]) == (12_000, [])
         assert SearchRecord.objects.get(pk=told["trace_id"]).preset == "contextpack"
 
     @pytest.mark.usefixtures("guide")
