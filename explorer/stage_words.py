@@ -189,6 +189,7 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "neighbours_failed": "could not read around the hits",
     "skipped_neighbours": "nothing read around the hits",
     "pack_over_budget": "best hits exceed the budget",
+    "pack_counter_failed": "tokens counted by the embedding model",
 }
 
 #: Notes whose code ends in the name of the stage or the phase that they tell of.

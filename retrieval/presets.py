@@ -156,7 +156,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
             Dedupe(config.dedupe),
             JudgeRelevance(config.relevance, config.blend, resources.judge, resources.reranker),
             Neighbours(config.neighbours, config.relevance.top, config.quality.least),
-            PackContext(config.context, config.relevance.top, resources.counter_for),
+            PackContext(config.context, config.relevance.top, resources.answerer_counter, resources.own_counter),
             JudgeAnswerability(
                 config.answerability,
                 resources.text_search_config,

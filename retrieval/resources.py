@@ -85,9 +85,10 @@ class Resources:
         model = self.encoder
         return model.tokenizer.count if isinstance(model, RemoteEncoder) else model.count_tokens
 
-    def counter_for(self, connections: frozenset[int]) -> TokenCounter:
-        """Return what counts a context from these connections: by the tokenizer of who would answer, else by this."""
-        return self.answerer_counter(connections) or TokenCounter(self.encoder.name, self.count_each)
+    @property
+    def own_counter(self) -> TokenCounter:
+        """What counts a context by the same tokenizer, where that of who would answer is not to be had."""
+        return TokenCounter(self.encoder.name, self.count_each)
 
     @property
     def local_router(self) -> Callable[[], Router | None]:

@@ -1,6 +1,7 @@
 """What a request leaves of its scope, as text: in stored traces, and in addresses that ask the same again."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from uuid import UUID
 
 from corecube.errors import InvalidRequestError
 from retrieval.metadata_conditions import OPERATORS, Condition, Conditions, Value
+from retrieval.sanitise import storable
 from retrieval.types import MemoryType, RequestFilter
 
 #: Characters of a filter in an address, and conditions in it.
@@ -109,11 +111,16 @@ def _condition(names: Sequence[str], operator: str, value: object) -> Condition:
 
 
 def _value(value: object) -> Value:
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return storable(value)
     if isinstance(value, list):
         return tuple(map(_text, value))
-    return float(value)  # type: ignore[arg-type]
+    number = float(value)  # type: ignore[arg-type]
+    if not math.isfinite(number):
+        raise ValueError(value)
+    return number
 
 
 def _share(value: object) -> float:
@@ -131,4 +138,4 @@ def _moment(text: str | None) -> datetime | None:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
-    return value
+    return storable(value)

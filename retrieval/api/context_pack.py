@@ -90,6 +90,7 @@ def _trace(trace: PackTrace) -> out.PackTraceOut:
             for it in trace.rerank_results
         ],
         final_token_count=trace.final_token_count,
+        budget_tokens=trace.budget_tokens,
         tokenizer=trace.tokenizer,
         expansion_stats={
             role: out.ExpansionOut(found=counts["found"], packed=counts["packed"])

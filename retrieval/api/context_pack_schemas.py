@@ -75,6 +75,7 @@ class PackTraceOut(BaseModel):
     candidates: list[CandidateOut]
     rerank_results: list[RerankResultOut] = Field(description="Best first.")
     final_token_count: int
+    budget_tokens: int = Field(description="Exceeded only with `pack_over_budget` in `degraded`.")
     tokenizer: str = Field(
         description="The model whose tokens those are: that which would answer, or the embedding model."
     )

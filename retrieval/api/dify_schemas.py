@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.metadata_conditions import Condition, Conditions, Value
 from retrieval.sanitise import storable
 
 Operator = Literal[
@@ -29,6 +29,7 @@ Operator = Literal[
 ]
 _Name = Annotated[str, StringConstraints(max_length=100)]
 _Value = Annotated[str, StringConstraints(max_length=1000)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class RetrievalSetting(BaseModel):
@@ -45,7 +46,7 @@ class ConditionIn(BaseModel):
         description="A field of the metadata; of several, one has to fulfil the condition."
     )
     comparison_operator: Operator
-    value: _Value | float | Annotated[list[_Value], Field(max_length=100)] | None = None
+    value: _Value | _Number | Annotated[list[_Value], Field(max_length=100)] | None = None
 
 
 class MetadataCondition(BaseModel):
@@ -73,13 +74,20 @@ def conditions_of(given: MetadataCondition | None) -> Conditions | None:
     """Return conditions as the engine reads them, None without any."""
     if given is None or not given.conditions:
         return None
-    each = tuple(Condition(_names(it), it.comparison_operator, it.value) for it in given.conditions)
+    each = tuple(Condition(_names(it), it.comparison_operator, _value(it)) for it in given.conditions)
     return Conditions(each, all_of=given.logical_operator == "and")
 
 
 def _names(condition: ConditionIn) -> tuple[str, ...]:
     names = [condition.name] if isinstance(condition.name, str) else condition.name
     return tuple(map(storable, names))
+
+
+def _value(condition: ConditionIn) -> Value:
+    value = condition.value
+    if isinstance(value, list):
+        return tuple(map(storable, value))
+    return storable(value) if isinstance(value, str) else value
 
 
 class RetrievalIn(BaseModel):

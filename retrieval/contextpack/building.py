@@ -11,7 +11,7 @@ from retrieval.types import PRIMARY, Passage, Ranking, ScoreType, SearchState
 _JUDGING = "judge_relevance"
 
 
-def context_pack_of(state: SearchState, *, top: int) -> ContextPack:
+def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> ContextPack:
     """Return the pack of a finished search; `top` is how many primary hits its preset packs at the most."""
     lines = citations(tuple(it.hit for it in state.passages))
     selected = tuple(map(_selected, state.passages, lines))
@@ -24,8 +24,10 @@ def context_pack_of(state: SearchState, *, top: int) -> ContextPack:
             candidates=tuple(_candidates(_before_judging(state))),
             rerank_results=tuple(_results(hits, state)),
             final_token_count=sum(it.token_count for it in selected),
+            budget_tokens=budget_tokens,
             tokenizer=_tokenizer(state),
             expansion=_expansion(hits[: min(top, state.top_k)], state),
+            degraded=state.degraded,
         ),
         context_pack=context_text(state.passages),
     )

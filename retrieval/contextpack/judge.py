@@ -50,7 +50,10 @@ class RelevanceJudge(Protocol):
     """Has a language model judge candidates, of those that may read them."""
 
     def __call__(self, question: str, hits: Ranking, *, config: RelevanceConfig, seconds: float) -> Judged:
-        """Return the judgments of the hits, which are completed; raise JudgingError within about `seconds`."""
+        """Return the judgments of the hits, which are completed; raise JudgingError within about `seconds`.
+
+        Where no model may judge that is said first, and not that no time was left for one.
+        """
         ...
 
 

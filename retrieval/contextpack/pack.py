@@ -55,10 +55,14 @@ class PackTrace:
     #: Best first.
     rerank_results: tuple[RerankResult, ...]
     final_token_count: int
+    #: What the pack had to fit.
+    budget_tokens: int
     #: The model whose tokens those are: that which would answer, or the embedding model. Empty where none were counted.
     tokenizer: str
     #: Chunks that were found and packed, by role: {"parent": {"found": 12, "packed": 9}}.
     expansion: Mapping[str, Mapping[str, int]]
+    #: Codes of what fell back or was cut short; "pack_over_budget" where the best hits alone exceed the budget.
+    degraded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

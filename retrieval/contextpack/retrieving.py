@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
+from uuid import UUID
 
 from corecube.access import Principal, ScopeRequest
 from retrieval.configuration import configuration_of
@@ -21,7 +22,7 @@ _OTHER_NAMES: Final = {"doc_id": "document_id"}
 
 #: By the name of a fact, such as `document_id`, `title` or `connection`, or of the source's own metadata: the value
 #: that a document must have, or the values of which it must have one.
-Filters = Mapping[str, str | Sequence[str]]
+Filters = Mapping[str, str | UUID | Sequence[str | UUID]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None
     outcome = search(replace(request, preset=PRESET, top_k=top_k), principal=principal)
     config = outcome.config
     top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
-    return Retrieved(context_pack_of(outcome.state, top=top), outcome)
+    _, budget_tokens = config.budget
+    return Retrieved(context_pack_of(outcome.state, top=top, budget_tokens=budget_tokens), outcome)
 
 
 def conditions_of(filters: Filters) -> Conditions | None:
@@ -69,7 +71,7 @@ def conditions_of(filters: Filters) -> Conditions | None:
     return Conditions(each) if each else None
 
 
-def _condition(name: str, value: str | Sequence[str]) -> Condition:
-    if isinstance(value, str):
-        return Condition((storable(name),), "is", value)
-    return Condition((storable(name),), "in", tuple(value))
+def _condition(name: str, value: str | UUID | Sequence[str | UUID]) -> Condition:
+    if isinstance(value, str | UUID):
+        return Condition((storable(name),), "is", storable(str(value)))
+    return Condition((storable(name),), "in", tuple(storable(str(it)) for it in value))

@@ -15,7 +15,7 @@ from corecube.database import let_go
 from retrieval.contextpack.judge import Judged
 from retrieval.contextpack.kept import KeptRelevance
 from retrieval.contextpack_config import RelevanceConfig
-from retrieval.errors import JudgingError, JudgingForbiddenError, NoJudgeError
+from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
 from retrieval.generate.judging import Judging
 from retrieval.generate.model_provider import ModelProvider
 from retrieval.generate.providers import extractive_provider
@@ -60,6 +60,8 @@ class ModelJudge:
         While it is asked neither a turn nor a database connection is held.
         """
         providers = self._providers(hits)
+        if seconds <= 0:
+            raise JudgingTimeoutError("No time was left for the language model.")
         work = async_to_sync(_first_judging)
         let_go()
         with admission().left(wait_seconds=seconds):

@@ -9,7 +9,7 @@ from retrieval.config import BlendConfig, RerankConfig
 from retrieval.contextpack.judge import Judged, RelevanceJudge, judged_ranking, mapped_ranking
 from retrieval.contextpack_config import RelevanceConfig
 from retrieval.encoders.reranker import Reranker
-from retrieval.errors import JudgingError, JudgingTimeoutError, NoJudgeError
+from retrieval.errors import JudgingError, NoJudgeError
 from retrieval.stages.rerank import Rerank
 from retrieval.types import Drop, DropReason, Note, Ranking, SearchState
 
@@ -58,8 +58,6 @@ class JudgeRelevance:
             raise NoJudgeError
         left = state.deadline.leg_seconds - self.config.reserve_ms / 1000
         seconds = min(left, self.config.timeout_ms / 1000)
-        if seconds <= 0:
-            raise JudgingTimeoutError("No time was left for the language model.")
         question = state.query.plain_text or state.query.retrieval_text
         try:
             return self.judge(question, hits, config=self.config, seconds=seconds)

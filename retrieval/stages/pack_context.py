@@ -2,13 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from corecube.errors import CoreCubeError
 from retrieval.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
 from retrieval.contextpack_config import ContextConfig
 from retrieval.stages.assemble import beyond_wanted, header
 from retrieval.token_counter import TokenCounter
-from retrieval.types import PRIMARY, ChunkId, Drop, DropReason, Note, Passage, SearchState
+from retrieval.types import PRIMARY, ChunkId, Drop, DropReason, Note, Passage, Ranking, SearchState
+
+_UNCOUNTED: Final = Note(
+    "pack_counter_failed",
+    "Who would answer could not be read; the tokens are counted as the embedding model cuts them.",
+    degraded=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +28,10 @@ class PackContext:
     config: ContextConfig
     #: Primary hits at the most.
     top: int
-    #: Says whose tokens count, given the connections that the hits come from.
-    counter: Callable[[frozenset[int]], TokenCounter]
+    #: Says whose tokens count, given the connections that the packed hits come from; None where nobody can.
+    answerer_counter: Callable[[frozenset[int]], TokenCounter | None]
+    #: Counts in that one's place.
+    stand_in: TokenCounter
 
     name: ClassVar[str] = "pack_context"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
@@ -32,9 +41,10 @@ class PackContext:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its passages in reading order; what does not fit the budget is dropped."""
         wanted = state.hits[: state.top_k]
-        counter = self.counter(frozenset(hit.chunk.connection_id for hit in wanted))
+        primaries = wanted[: self.top]
+        counter, uncounted = self._counter(primaries)
         found = packed(
-            items(wanted[: self.top], state.neighbours),
+            items(primaries, state.neighbours),
             budget_tokens=self.config.budget_tokens,
             least_primary=self.config.least_primary,
             header=lambda number, hit: header(number, hit, state.scope),
@@ -55,9 +65,17 @@ class PackContext:
             state,
             passages=passages,
             drops=(*state.drops, *drops),
-            notes=(*state.notes, *self._notes(found)),
+            notes=(*state.notes, *uncounted, *self._notes(found)),
             events=(*state.events, {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}),
         )
+
+    def _counter(self, primaries: Ranking) -> tuple[TokenCounter, tuple[Note, ...]]:
+        """Return what counts a context with these hits, and a note where that of who would answer failed."""
+        try:
+            counter = self.answerer_counter(frozenset(hit.chunk.connection_id for hit in primaries))
+        except CoreCubeError:
+            return self.stand_in, (_UNCOUNTED,)
+        return counter or self.stand_in, ()
 
     def _drops(self, found: Packing) -> Iterator[Drop]:
         """Yield what went, with the budget that would have kept it: that of all that is kept longer, and its own."""

@@ -9,7 +9,7 @@ from corecube.errors import DatabaseUnavailableError, InvalidRequestError
 from corecube.models import ApiKey
 from retrieval import runtime
 from retrieval.contextpack.retrieving import retrieve
-from retrieval.contextpack_config import ContextPackConfig, NeighboursConfig, RelevanceConfig
+from retrieval.contextpack_config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
 from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
 from retrieval.ingest.sync import sync_connection
 from retrieval.kept_outcome import kept_outcome
@@ -33,6 +33,7 @@ DEFAULTS = {
     "max_text_chars_per_candidate": ("relevance.characters", 1200),
     "strict_json_output": ("relevance.strict_json", True),
 }
+IS = {"name": "title", "comparison_operator": "is"}
 GUIDE = "\n\n".join(
     [
         "# Cold store\n\nThe cold store keeps samples at minus eighty degrees.",
@@ -238,6 +239,15 @@ class TestPack:
         count = runtime.resources().count_tokens
         assert count(pack.context_pack) <= pack.trace.final_token_count <= 12_000
 
+    def test_it_says_by_itself_that_its_best_hits_exceed_the_budget(self, world):
+        bob = world.principal("bob")
+        whole = retrieve("open the hatch slowly", principal=bob).trace
+        assert (whole.budget_tokens, whole.degraded) == (12_000, ())
+        small = ContextPackConfig(context=ContextConfig(budget_tokens=100))
+        over = retrieve("open the hatch slowly", config=small, principal=bob).trace
+        assert over.final_token_count > over.budget_tokens == 100
+        assert over.degraded == ("pack_over_budget",)
+
     def test_fifteen_hits_are_packed_where_nobody_asks_for_fewer(self, world):
         retrieve("rollback", principal=world.principal("bob"))
         assert SearchRecord.objects.get().top_k == 15
@@ -245,9 +255,11 @@ class TestPack:
     def test_filters_leave_documents_by_their_facts(self, world, guide):
         document = guide.first().document
         principal = world.principal("bob")
-        for filters in ({"doc_id": str(document.pk)}, {"title": "cold store"}, {"title": ["Cold store", "Other"]}):
+        by_id = ({"doc_id": str(document.pk)}, {"doc_id": document.pk}, {"doc_id": [document.pk]})
+        for filters in (*by_id, {"title": "cold store"}, {"title": ["Cold store", "Other\0"]}):
             pack = retrieve("rollback hatch", filters, principal=principal)
             assert {it.chunk_id.document_id for it in pack.selected_chunks} == {document.pk}
+        assert retrieve("rollback", {"title": "Cold\0store\ud800"}, principal=principal).selected_chunks == ()
         assert retrieve("rollback", {"title": "Breach of March"}, principal=principal).selected_chunks == ()
         with pytest.raises(InvalidRequestError):
             retrieve("rollback", {f"field {number}": "x" for number in range(30)}, principal=principal)
@@ -314,6 +326,7 @@ class TestApi:
         assert told["trace"]["final_token_count"] == sum(it["token_count"] for it in told["selected_chunks"])
         assert set(told["trace"]["expansion_stats"]) == {"primary", "parent", "sibling", "cross_page"}
         assert told["trace"]["rerank_results"][0]["judged"] is False
+        assert (told["trace"]["budget_tokens"], told["degraded"]) == (12_000, [])
         assert SearchRecord.objects.get(pk=told["trace_id"]).preset == "contextpack"
 
     @pytest.mark.usefixtures("guide")
@@ -323,6 +336,11 @@ class TestApi:
         assert {it["title"] for it in told["selected_chunks"]} == {"Cold store"}
         assert "parent" not in {it["role"] for it in told["selected_chunks"]}
 
+    @pytest.mark.parametrize("value", ["a\0b", ["a\0b"]])
+    def test_a_filter_may_ask_for_what_no_store_can_hold(self, ask, value):
+        answer = ask(query="rollback", filters={"conditions": [{**IS, "value": value}]})
+        assert (answer.status_code, answer.json()["selected_chunks"]) == (200, [])
+
     @pytest.mark.parametrize(
         ("body", "code"),
         [
@@ -330,6 +348,7 @@ class TestApi:
             ({"query": "x", "overrides": {"relevance.candidates": 100}}, "invalid_overrides"),
             ({"query": "x", "scope": {"include": ["vault"]}}, "unknown_connection"),
             ({"query": "x", "draft": True}, "not_permitted"),
+            ({"query": "x", "filters": {"conditions": [{**IS, "value": float("inf")}]}}, "invalid_request"),
         ],
     )
     def test_refusals(self, ask, body, code):

@@ -82,12 +82,23 @@ def test_words_of_the_asker_are_left_out_where_none_are_kept():
         '{"conditions": {"all_of": true, "each": [[["author"], "is", {}]]}}',
         '{"conditions": {"all_of": true, "each": [[["author"], "is"]]}}',
         '{"conditions": {"all_of": true, "each": [[["size"], ">", ' + "9" * 400 + "]]}}",
+        '{"conditions": {"all_of": true, "each": [[["size"], ">", 1e400]]}}',
+        '{"conditions": {"all_of": true, "each": [[["size"], ">", NaN]]}}',
         "{}" + " " * 5000,
     ],
 )
 def test_nonsense_is_refused(text):
     with pytest.raises(InvalidRequestError, match="filter in the address"):
         read_filter(text)
+
+
+def test_what_no_store_can_hold_is_taken_out_of_its_words(world):
+    text = '{"project": "a\\u0000b", "conditions": {"all_of": true, "each": [[["a\\ud800"], "in", ["c\\u0000d"]]]}}'
+    limits = read_filter(text)
+    assert limits.filter.project == "a b"
+    assert limits.conditions == Conditions((Condition(("a?",), "in", ("c d",)),))
+    limited = SearchRequest(text="rollback", filter=limits.filter, conditions=limits.conditions)
+    assert search(limited, principal=Principal(world.alice)).is_recorded
 
 
 @pytest.mark.parametrize("keeps", [True, False])

@@ -109,6 +109,7 @@ def test_unknown_parameters_are_ignored(world, ask):
         ({"corecube": {"filters": "pdf"}}, "corecube.filters"),
         ({"corecube": {"filters": {"conditions": [{**IS, "comparison_operator": "like"}]}}}, "corecube.filters"),
         ({"corecube": {"filters": {"conditions": [{**IS, "year": 2025}]}}}, "corecube.filters"),
+        ({"corecube": {"filters": {"conditions": [{**IS, "value": float("inf")}]}}}, "corecube.filters"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "messages"),
     ],
 )
@@ -150,6 +151,8 @@ def is_(name, value, operator="is"):
         ([is_("modified_at", "2001-01-01", "before")], "and", set()),
         ([is_("modified_at", "2001-01-01", "after"), is_("author", "ada")], "and", {"ledger"}),
         ([is_("au%(x)s\0'", "ada")], "and", set()),
+        ([is_("author", "a\0da")], "and", set()),
+        ([is_("author", ["ada\0", "eve"], "in")], "and", {"ledger"}),
         ([], "and", {"ledger", "runbooks", "vault"}),
     ],
 )

@@ -7,6 +7,7 @@ from retrieval.models import Document
 
 PATH = "/api/dify/retrieval"
 ASKED = {"knowledge_id": "all", "query": "rollback staging", "retrieval_setting": {"top_k": 2, "score_threshold": 0.0}}
+AT_LEAST = {"name": "year", "comparison_operator": "≥"}
 
 
 @pytest.fixture
@@ -88,6 +89,7 @@ def test_a_key_is_needed(world, client, header, code):
         ({"retrieval_setting": {"top_k": 0}}, 422),
         ({"retrieval_setting": {"score_threshold": 2}}, 422),
         ({"metadata_condition": {"conditions": [{"name": "a", "comparison_operator": "like"}]}}, 422),
+        ({"metadata_condition": {"conditions": [{**AT_LEAST, "value": float("inf")}]}}, 422),
         ({"knowledge_id": None}, 422),
     ],
 )

@@ -366,8 +366,9 @@ class TestKeeping:
 
 
 class TestWhoMayRead:
-    def test_without_a_model_the_blend_is_marked_and_nothing_is_degraded(self, world):
-        outcome = find(world)
+    @pytest.mark.parametrize("numbers", [{}, {"deadline_ms": 3000}, {"relevance.reserve_ms": 60_000}])
+    def test_without_a_model_the_blend_is_marked_and_nothing_is_degraded(self, world, numbers):
+        outcome = find(world, overrides=numbers)
         assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
         assert "relevance_none" in notes(outcome)
         assert outcome.state.degraded == ()

@@ -5,11 +5,13 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 
+from corecube.errors import DatabaseUnavailableError
 from retrieval import runtime
-from retrieval.contextpack.retrieving import retrieve
+from retrieval.contextpack.retrieving import retrieve, retrieved
 from retrieval.contextpack_config import ContextConfig, ContextPackConfig
 from retrieval.generate.token_counters import counter_of
 from retrieval.models import LanguageModel, RoutingRule
+from retrieval.services import SearchRequest
 from tests.fake_llm import FakeLLM
 
 PATH = "/api/v1/language-models"
@@ -69,6 +71,27 @@ def test_a_bound_compartments_model_counts_its_own(world, llm):
     bound = stored("bound", llm, "other")
     RoutingRule.objects.create(compartment=world.runbooks.compartment, language_model=bound)
     assert retrieve("rollback staging", principal=world.principal("bob")).trace.tokenizer == "bound"
+
+
+def test_a_hit_that_is_not_packed_says_nothing_of_whose_tokens_count(world, llm):
+    stored("ours", llm, "bytes", is_default=True)
+    RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=stored("bound", llm, "other"))
+    alice = world.principal("alice")
+    assert retrieve("rollback staging", principal=alice).trace.tokenizer == "bound"
+    pack = retrieved(SearchRequest(text="rollback staging", overrides={"relevance.top": 1}), principal=alice, top_k=10)
+    assert [it.facts.connection_id for it in pack.pack.selected_chunks if it.role == "primary"] == [world.runbooks.pk]
+    assert pack.pack.trace.tokenizer == "ours"
+
+
+def test_where_it_cannot_be_read_who_would_answer_the_embedding_model_counts(world, monkeypatch):
+    def is_down(*_, **__):
+        raise DatabaseUnavailableError
+
+    monkeypatch.setattr("retrieval.services.answerer_counter", is_down)
+    pack = retrieve("rollback staging", principal=world.principal("bob"))
+    assert pack.selected_chunks
+    assert pack.trace.tokenizer == runtime.encoder().name
+    assert pack.trace.degraded == ("pack_counter_failed",)
 
 
 @pytest.mark.parametrize("tokenizer", ["", "absent", "damaged"])
