@@ -193,8 +193,9 @@ def _exclusion(
 
 def _excluded(connection: _Connection, reason: Exclusion, grant: _Grant | None) -> ExcludedConnection:
     if grant is None:
-        return ExcludedConnection(connection.facts, reason)
-    return ExcludedConnection(connection.facts, reason, grant.holder, Sensitivity(grant.clearance))
+        return ExcludedConnection(connection.facts, reason, is_enabled=connection.enabled)
+    clearance = Sensitivity(grant.clearance)
+    return ExcludedConnection(connection.facts, reason, grant.holder, clearance, connection.enabled)
 
 
 def _key_allows(key: ApiKey, connection: _Connection) -> bool:

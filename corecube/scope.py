@@ -74,6 +74,8 @@ class ExcludedConnection:
     #: The widest grant on its compartment, which fell short or did not decide; empty and None without one.
     via: str = ""
     clearance: Sensitivity | None = None
+    #: Whether it is enabled: otherwise no grant alone would open it.
+    is_enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)

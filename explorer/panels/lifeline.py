@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from django.urls import reverse
+
+from corecube.scope import ExcludedConnection, Exclusion
 from explorer import wording
 from retrieval.lifeline.types import ACCESS, INDEXED, PACKED, SCOPE, TOP_K, Lifeline, Step, StepState, Way
 from retrieval.types import ChunkId
@@ -40,6 +43,8 @@ class StepRow:
     word: str
     fact: str
     remedy: str
+    #: The page on which an admin does what the remedy says; empty where there is none.
+    remedy_address: str
     #: The first step that dropped it.
     is_loss: bool
 
@@ -144,8 +149,16 @@ def _row(step: Step, line: Lifeline, *, is_loss: bool) -> StepRow:
         word=_WORDS[step.state],
         fact=_fact(step, line),
         remedy=step.remedy,
+        remedy_address=_page_of(line.exclusion) if step.name == ACCESS and step.remedy and line.exclusion else "",
         is_loss=is_loss,
     )
+
+
+def _page_of(excluded: ExcludedConnection) -> str:
+    """Return the page on which an admin opens a connection to somebody."""
+    if excluded.reason is Exclusion.DISABLED:
+        return reverse("explorer:connection", args=[excluded.connection.slug])
+    return reverse("explorer:clearances")
 
 
 def _fact(step: Step, line: Lifeline) -> str:

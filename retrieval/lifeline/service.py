@@ -114,7 +114,9 @@ def _not_indexed(item: SyncItem, outcome: SearchOutcome, reader: Reader) -> Life
 def _outside(found: _Found, outcome: SearchOutcome, reader: Reader) -> Lifeline:
     """Return the way of a document that the search's principal may not see, or that the search left out."""
     is_left_out = found.inclusion is not None
-    kept: tuple[Step, ...] = (Step(ACCESS, StepState.DROPPED, "outside what they may see"), *not_reached([SCOPE]))
+    opened = _opened_by(found.exclusion) if found.exclusion and reader.is_admin else ""
+    shut = Step(ACCESS, StepState.DROPPED, "outside what they may see", opened)
+    kept: tuple[Step, ...] = (shut, *not_reached([SCOPE]))
     if is_left_out:
         remedy = f"Including {found.source} again brings it back."
         kept = (_allowed(found.inclusion), Step(SCOPE, StepState.DROPPED, "left out by this search's scope", remedy))
@@ -127,6 +129,22 @@ def _outside(found: _Found, outcome: SearchOutcome, reader: Reader) -> Lifeline:
         inclusion=found.inclusion,
         exclusion=found.exclusion,
     )
+
+
+def _opened_by(excluded: ExcludedConnection) -> str:
+    """Return what would let the search's principal see a connection, for an admin's eyes."""
+    connection = excluded.connection
+    level = connection.sensitivity.name.lower()
+    enabled = "" if excluded.is_enabled else ", once the connection is enabled"
+    match excluded.reason:
+        case Exclusion.NO_GRANT:
+            return f"A grant on {connection.compartment} with a clearance of at least {level} would open it{enabled}."
+        case Exclusion.CLEARANCE:
+            return f"A clearance of at least {level} on {connection.compartment} would open it{enabled}."
+        case Exclusion.DISABLED:
+            return "Enabling the connection would open it."
+        case _:
+            return ""
 
 
 def _inside(found: _Found, outcome: SearchOutcome) -> Lifeline:

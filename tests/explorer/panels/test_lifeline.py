@@ -3,6 +3,8 @@
 import uuid
 from dataclasses import replace
 
+import pytest
+
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from explorer.panels.lifeline import Candidate, WherePanel, candidates, lifeline_panel, step_label
 from retrieval.lifeline.types import Lifeline, Step, StepState, Way
@@ -53,6 +55,24 @@ def test_access_is_told_with_the_whole_rule():
     )
     panel = lifeline_panel(shut)
     assert (panel.steps[1].fact, panel.is_principals) == ("no grant on compartment Engineering", False)
+
+
+@pytest.mark.parametrize(
+    ("reason", "address"),
+    [
+        (Exclusion.NO_GRANT, "/access/clearances/"),
+        (Exclusion.CLEARANCE, "/access/clearances/"),
+        (Exclusion.DISABLED, "/connections/runbooks/"),
+    ],
+)
+def test_what_would_open_a_document_leads_to_where_an_admin_does_it(reason, address):
+    steps = (LINE.steps[0], Step("allowed", StepState.DROPPED, "outside", "This would open it."))
+    shut = replace(LINE, steps=steps, inclusion=None, exclusion=ExcludedConnection(RUNBOOKS, reason))
+    assert [step.remedy_address for step in lifeline_panel(shut).steps] == ["", address]
+
+
+def test_other_remedies_lead_nowhere():
+    assert {step.remedy_address for step in lifeline_panel(LINE).steps} == {""}
 
 
 def test_what_may_not_be_named_has_no_page():

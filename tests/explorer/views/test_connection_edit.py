@@ -80,6 +80,12 @@ def test_there_is_a_form_for_every_kind_and_for_no_other(alice):
     assert alice.get("/connections/new/carrier-pigeon/").status_code == 404
 
 
+def test_the_first_admin_is_led_to_make_a_compartment_in_the_console(client, people):
+    client.force_login(people["alice"])
+    page = client.get("/connections/new/").content.decode()
+    assert '<a href="/access/compartments/new/">Add a compartment</a>' in page
+
+
 def test_a_folder_is_added_and_synced(alice, world, queued, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         answer = alice.post("/connections/new/folder/", new(world, config_path=str(world.root)))

@@ -134,6 +134,10 @@ def test_an_admin_is_told_the_rule_that_keeps_a_document_from_a_person(where):
     assert line(response).verdict == "lost at access"
     assert rows(response)["allowed"].fact.startswith("sensitivity restricted > clearance internal")
     assert f'href="/documents/{id_of("Breach of March")}/"' in fragment(response)
+    assert (
+        '<a href="/access/clearances/">A clearance of at least restricted on Engineering would open it.</a>'
+        in fragment(response)
+    )
 
 
 def test_an_admin_without_a_grant_is_not_told_the_title(world, where):
