@@ -6,7 +6,7 @@ import pytest
 
 from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, AuditEvent, Grant
-from retrieval import preset_versions
+from retrieval import preset_versions, runtime
 from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets import PRESETS
@@ -98,6 +98,17 @@ def test_what_cannot_be_run_says_why(browse):
         response = bob.get(PATH, {**BOTH, **changed})
         assert response.status_code == status
         assert f"<h2>{title}</h2>" in page(response)
+
+
+@pytest.mark.usefixtures("draft")
+def test_every_run_that_is_offered_can_be_made(browse):
+    groups = browse("alice").get(PATH).context["choices"]
+    offered = {choice.value for group in groups for choice in group.choices}
+    assert {"helix:live:bm25", "corecube:draft:fulltext", "consolidated:live:dense"} <= offered
+    assert "helix:live:fulltext" not in offered
+    for preset, _, mode in (value.split(":") for value in offered):
+        pipeline = PRESETS[preset].build(PRESETS[preset].defaults, runtime.resources())
+        assert pipeline.in_mode(mode)
 
 
 # Drafts
