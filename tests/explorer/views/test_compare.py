@@ -153,6 +153,15 @@ def test_then_against_now_takes_query_depth_and_narrowing_of_then(browse, log, w
     assert panel.left.side.value in page(response)
 
 
+def test_what_both_sides_say_of_themselves_is_no_difference(browse, log):
+    panel = browse("bob").get(PATH, {"a": log("bob", "rollback xylophone")}).context["compared"]
+    assert panel.left.notes == panel.right.notes
+    assert [(side, badge.text) for side, badge in panel.notes] == [
+        ("A", "full text relaxed"),
+        ("B", "full text relaxed"),
+    ]
+
+
 def test_an_admin_sees_another_persons_search_as_that_person_and_it_is_audited(browse, log, world):
     response = browse("alice").get(PATH, {"a": log("bob", "rollback march codeword"), "b": "corecube:live:hybrid"})
     assert sources(response) == {"Runbooks"}
