@@ -12,7 +12,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.panels.badges import Badge, badges
+from explorer.panels.badges import Badge, badges, badges_of_spans
 from explorer.panels.funnel import milliseconds
 from explorer.panels.presets import version_label
 from explorer.sections import has_sections
@@ -190,13 +190,14 @@ def _now(side: Side, question: Question, principal: Principal) -> Run:
 
 def _logged(side: Side, record: SearchRecord) -> Run:
     trace = record.trace
+    spans = spans_of(trace)
     return Run(
         side=side,
         query=record.query,
         hits=hits_of(trace),
         seconds=record.milliseconds / 1000,
-        had_vector=any(note.code == "embed_cached" for span in spans_of(trace) for note in span.notes),
-        notes=tuple(Badge(wording.note_label(code), "As the log has it.", degraded=True) for code in record.degraded),
+        had_vector=any(note.code == "embed_cached" for span in spans for note in span.notes),
+        notes=badges_of_spans(spans),
         config=_logged_config(record),
         mode=trace.get("mode", HYBRID),
         version=version_label(trace.get("version", 0)) + (", then the draft" if trace.get("is_draft") else ""),

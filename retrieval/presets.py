@@ -57,6 +57,8 @@ class Preset:
     #: What it runs with where no version says otherwise; `build` takes this type.
     defaults: PresetConfig
     build: Callable[[Any, Resources], Pipeline]
+    #: The legs that it has without optional models; each can search alone.
+    legs: tuple[str, ...]
 
     def version(self, pipeline: Pipeline, config: PresetConfig) -> str:
         """Return a fingerprint of the stages and of every number: it changes when either does."""
@@ -189,24 +191,28 @@ PRESETS: Final = {
             "Governed hybrid search: full text and vectors, fused and blended.",
             CorecubeConfig(),
             build_corecube,
+            ("dense", "fulltext"),
         ),
         Preset(
             "helix",
             "Fast search for agents on the CPU alone: routed, ranked by memory type, diversified; no language model.",
             HelixConfig(),
             build_helix,
+            ("dense", "bm25"),
         ),
         Preset(
             "consolidated",
             "Evidence for the sections of a report: many-sided, recovered where a source type is missing, on time.",
             ConsolidatedConfig(),
             build_consolidated,
+            ("dense", "bm25"),
         ),
         Preset(
             "contextpack",
             "Judged by a language model, and packed with sections and neighbours into a budget of tokens.",
             ContextPackConfig(),
             build_contextpack,
+            ("dense", "fulltext"),
         ),
     )
 }

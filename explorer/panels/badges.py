@@ -1,11 +1,12 @@
 """Badges: what a reader should know about a search before reading its hits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from explorer import wording
 from retrieval.services import SearchOutcome
+from retrieval.types import Span
 
 #: Notes that are worth a badge though nothing fell back.
 _TOLD: Final = frozenset(
@@ -27,7 +28,7 @@ _TOLD: Final = frozenset(
         "source_missing",
     }
 )
-#: Notes whose text says all: how a misspelled name was read.
+#: Notes whose text says all: how a misspelled name was read. The log has not that text.
 _SPOKEN: Final = frozenset({"spelling"})
 
 
@@ -43,14 +44,19 @@ class Badge:
 
 def badges(outcome: SearchOutcome) -> tuple[Badge, ...]:
     """Return the badges of a search, what degraded it first, each once."""
-    found = dict.fromkeys(_badges(outcome))
+    return badges_of_spans(outcome.trace)
+
+
+def badges_of_spans(spans: Iterable[Span]) -> tuple[Badge, ...]:
+    """Return the badges of a search, made now or logged, of which these are the spans."""
+    found = dict.fromkeys(_badges(spans))
     return tuple(sorted(found, key=lambda badge: not badge.degraded))
 
 
-def _badges(outcome: SearchOutcome) -> Iterator[Badge]:
-    for span in outcome.trace:
+def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
+    for span in spans:
         for note in span.notes:
-            if note.code in _SPOKEN:
+            if note.code in _SPOKEN and note.text:
                 yield Badge(note.text.rstrip("."), "It stands so in one of the best hits.", note.degraded)
-            elif note.degraded or note.code in _TOLD:
-                yield Badge(wording.note_label(note.code), note.text, note.degraded)
+            elif note.degraded or note.code in _TOLD | _SPOKEN:
+                yield Badge(wording.note_label(note.code), note.text or "As the log has it.", note.degraded)

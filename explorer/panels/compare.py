@@ -7,6 +7,7 @@ from typing import Final
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.rank_flow import rank_flow
+from explorer.modes import modes_of
 from explorer.panels.badges import Badge
 from explorer.panels.drops import chunk_name
 from explorer.panels.lane_cards import LanesPanel
@@ -139,7 +140,7 @@ def _shown(run: Run) -> Mapping[str, str]:
 def side_choices(
     presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
 ) -> tuple[ChoiceGroup, ...]:
-    """Return what a side can be: each preset live, and where it is in `drafts` as its draft, in each mode."""
+    """Return what a side can be: each preset live, and where it is in `drafts` as its draft, in each of its modes."""
     groups = [ChoiceGroup(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
     known = {choice.value for group in groups for choice in group.choices}
     others = {side.value: side.label for side in chosen if side.value not in known}
@@ -150,6 +151,6 @@ def side_choices(
 
 def _choices(preset: str, drafts: frozenset[str]) -> Iterator[Choice]:
     for draft in (False, True) if preset in drafts else (False,):
-        for mode in wording.MODE_LABELS:
+        for mode in modes_of(preset):
             side = Side(preset, draft, mode)
             yield Choice(side.value, side.label)

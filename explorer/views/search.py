@@ -24,6 +24,7 @@ from explorer.draft import draft_changes
 from explorer.examples import examples_for
 from explorer.labels import chunk_labels
 from explorer.lanes import lanes_of
+from explorer.modes import mode_in, modes_of
 from explorer.panels.filter import filter_words
 from explorer.panels.page import result_panels
 from explorer.panels.scope import scope_chips, scope_rows, view_as
@@ -87,11 +88,12 @@ class Asked:
     def read(cls, query: QueryDict) -> Self:
         """Return what a query string asks for; what it cannot mean is left at its default."""
         tab, hit = query.get("tab", ""), query.get("hit", "")
+        preset = query.get("preset", DEFAULT_PRESET)
         return cls(
             text=query.get("q"),
-            preset=query.get("preset", DEFAULT_PRESET),
+            preset=preset,
             draft=query.get("draft") == "1",
-            mode=query.get("mode") or HYBRID,
+            mode=mode_in(preset, query.get("mode") or HYBRID),
             run_as=query.get("as", ""),
             without=tuple(dict.fromkeys(query.getlist("without"))),
             filter=query.get("filter", ""),
@@ -102,7 +104,7 @@ class Asked:
             find=query.get("find", ""),
             pin=query.get("pin", ""),
             with_answer=query.get("answer") == "1",
-            section=query.get("section", "") if has_sections(query.get("preset", "")) else "",
+            section=query.get("section", "") if has_sections(preset) else "",
         )
 
     @property
@@ -130,6 +132,7 @@ def _page(viewer: User, asked: Asked) -> tuple[dict[str, Any], int]:
     """Return the context of the results and the status to answer with."""
     context: dict[str, Any] = {"asked": asked, "hit_chosen": asked.hit > 1, "run_as": "", "announcement": ""}
     context["picker"] = picker(asked.section) if has_sections(asked.preset) else None
+    context["modes"] = {mode: wording.mode_label(mode) for mode in modes_of(asked.preset)}
     try:
         principal = principal_for(viewer, asked.run_as)
         context |= _scope(viewer, principal, asked)
@@ -216,7 +219,6 @@ def _form(viewer: User, asked: Asked) -> dict[str, Any]:
     return {
         "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
         "presets": PRESETS.values(),
-        "modes": _modes(),
         "people": people,
         "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }
@@ -226,12 +228,6 @@ def _offers_other_words(asked: Asked) -> bool:
     """Return whether the slower tier is offered: for its preset as it is live, where there is a language model."""
     is_whole = asked.preset == PRESET and asked.mode == HYBRID and not asked.draft
     return is_whole and LanguageModel.objects.filter(is_enabled=True).exists()
-
-
-def _modes() -> dict[str, str]:
-    """Return the modes that the form offers, each with its label."""
-    optional = {"sparse": wording.mode_label("sparse")} if settings.CORECUBE_SPARSE_MODEL else {}
-    return {**wording.MODE_LABELS, **optional}
 
 
 def failure_title(error: CoreCubeError) -> str:

@@ -149,3 +149,13 @@ def test_everything_can_be_read_without_javascript(start):
     expect(browser.page.locator(".passages:visible")).to_have_count(1)
     browser.page.locator("a.chip[title*=Engineering]").first.click()
     expect(browser.page.locator("a.chip.is-off")).to_have_count(1)
+
+
+def test_another_preset_offers_its_own_modes(searched):
+    page = searched.page
+    page.locator("#mode").select_option("fulltext")
+    expect(page).to_have_url(re.compile("mode=fulltext"))
+    page.locator("[name=preset]").select_option("helix")
+    expect(page.locator("#mode")).to_have_value("bm25")
+    expect(page.locator("#mode option")).to_have_text(["Hybrid", "Vector only", "BM25 only"])
+    assert page.evaluate("window.sameDocument")

@@ -153,7 +153,7 @@ def outcome(**changes):
         drops=tuple(drop for span in SPANS for drop in span.drops),
         trace=SPANS,
     )
-    preset = Preset("corecube", "Hybrid.", CorecubeConfig(), build_corecube)
+    preset = Preset("corecube", "Hybrid.", CorecubeConfig(), build_corecube, ("dense", "fulltext"))
     configuration = Configuration(config=CorecubeConfig())
     return SearchOutcome(uuid.UUID(int=77), preset, "abc123", replace(state, **changes), configuration)
 

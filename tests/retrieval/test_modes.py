@@ -5,6 +5,7 @@ import pytest
 from retrieval import runtime
 from retrieval.errors import UnknownModeError
 from retrieval.models import SearchRecord
+from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
 
@@ -54,6 +55,12 @@ def test_a_mode_that_the_preset_has_no_leg_for_is_refused(find, mode):
     with pytest.raises(UnknownModeError, match="there are: hybrid, dense, fulltext"):
         find(mode)
     assert not SearchRecord.objects.exists()
+
+
+@pytest.mark.usefixtures("world")
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
+def test_a_preset_tells_the_legs_that_it_has(preset):
+    assert preset.build(preset.defaults, runtime.resources()).legs == preset.legs
 
 
 def test_a_confidence_that_was_calibrated_for_both_legs_is_not_used_for_one(find, monkeypatch):

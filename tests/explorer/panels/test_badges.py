@@ -1,6 +1,6 @@
 """Badges."""
 
-from explorer.panels.badges import badges
+from explorer.panels.badges import badges, badges_of_spans
 from retrieval.types import Note, Span
 
 
@@ -18,6 +18,15 @@ def test_how_a_misspelled_name_was_read_is_told_in_words(make_outcome, finished)
     note = Note("spelling", "Read “Guuy” as “Guy”.", quotes=True)
     outcome = make_outcome(trace=(*finished.trace, Span("expand", 0.1, 0, 0, notes=(note,))))
     assert [badge.text for badge in badges(outcome)] == ["full text relaxed", "Read “Guuy” as “Guy”"]
+
+
+def test_a_note_without_the_text_that_the_log_leaves_out_is_told_by_its_name():
+    notes = (Note("spelling", ""), Note("fulltext_relaxed", ""), Note("dense_exact", ""))
+    found = badges_of_spans((Span("expand", 0.1, 0, 0, notes=notes),))
+    assert [(badge.text, badge.detail) for badge in found] == [
+        ("name read with another letter", "As the log has it."),
+        ("full text relaxed", "As the log has it."),
+    ]
 
 
 def test_a_time_read_from_the_question_is_told(make_outcome, finished):

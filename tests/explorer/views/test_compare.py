@@ -6,7 +6,7 @@ import pytest
 
 from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, AuditEvent, Grant
-from retrieval import preset_versions
+from retrieval import preset_versions, runtime
 from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets import PRESETS
@@ -100,6 +100,17 @@ def test_what_cannot_be_run_says_why(browse):
         assert f"<h2>{title}</h2>" in page(response)
 
 
+@pytest.mark.usefixtures("draft")
+def test_every_run_that_is_offered_can_be_made(browse):
+    groups = browse("alice").get(PATH).context["choices"]
+    offered = {choice.value for group in groups for choice in group.choices}
+    assert {"helix:live:bm25", "corecube:draft:fulltext", "consolidated:live:dense"} <= offered
+    assert "helix:live:fulltext" not in offered
+    for preset, _, mode in (value.split(":") for value in offered):
+        pipeline = PRESETS[preset].build(PRESETS[preset].defaults, runtime.resources())
+        assert pipeline.in_mode(mode)
+
+
 # Drafts
 
 
@@ -140,6 +151,15 @@ def test_then_against_now_takes_query_depth_and_narrowing_of_then(browse, log, w
     assert (panel.jaccard, panel.unseen, panel.is_skewed) == (1.0, (0, 0), False)
     assert sources(response) == {"Runbooks", "Ledger"}
     assert panel.left.side.value in page(response)
+
+
+def test_what_both_sides_say_of_themselves_is_no_difference(browse, log):
+    panel = browse("bob").get(PATH, {"a": log("bob", "rollback xylophone")}).context["compared"]
+    assert panel.left.notes == panel.right.notes
+    assert [(side, badge.text) for side, badge in panel.notes] == [
+        ("A", "full text relaxed"),
+        ("B", "full text relaxed"),
+    ]
 
 
 def test_an_admin_sees_another_persons_search_as_that_person_and_it_is_audited(browse, log, world):

@@ -64,6 +64,18 @@ def test_a_fragment_is_the_same_results_without_the_page(browse, htmx):
     assert "HX-Request" in response.headers["Vary"]
 
 
+@pytest.mark.parametrize(("preset", "words"), [("corecube", "fulltext"), ("helix", "bm25")])
+def test_a_preset_offers_its_own_modes_and_keeps_words_alone(browse, htmx, preset, words):
+    asked = {"q": "rollback", "preset": preset, "mode": {"bm25": "fulltext", "fulltext": "bm25"}[words]}
+    for headers in (None, htmx):
+        response = browse("bob").get("/", asked, headers=headers)
+        menu = re.search(r'<select[^>]* id="mode".*?</select>', page(response), re.DOTALL)
+        assert re.findall(r'<option value="(\w+)"', menu.group()) == ["hybrid", "dense", words]
+        assert f'<option value="{words}" selected>' in menu.group()
+        assert response.status_code == 200
+    assert {record.trace["mode"] for record in SearchRecord.objects.all()} == {words}
+
+
 def test_a_boosted_or_restored_page_is_whole(browse, htmx):
     for header in ("HX-Boosted", "HX-History-Restore-Request"):
         response = browse("bob").get("/", {"q": "rollback"}, headers={**htmx, header: "true"})

@@ -39,7 +39,7 @@ def answering():
         state = SimpleNamespace(
             vector=None, terms=QueryTerms(), passages=passages, answerability=answerability, notes=()
         )
-        preset = Preset("corecube", "Hybrid.", CorecubeConfig(), lambda *_: None)
+        preset = Preset("corecube", "Hybrid.", CorecubeConfig(), lambda *_: None, ("dense", "fulltext"))
         return Answering(
             outcome=SearchOutcome(uuid.UUID(int=1), preset, "v", state),
             principal=Principal(User(username="alice")),
