@@ -17,6 +17,7 @@ _TOLD: Final = frozenset(
         "query_cut",
         "access_breach",
         "stale_hits",
+        "route_skip",
         "route_window",
         "route_project",
         "route_let_go",

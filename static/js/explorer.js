@@ -74,8 +74,11 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.key === "/") {
-    event.preventDefault();
-    document.querySelector("[data-ask] input").select();
+    const query = document.querySelector("[data-ask] input");
+    if (query) {
+      event.preventDefault();
+      query.select();
+    }
     return;
   }
   const isArrow = event.key.startsWith("Arrow");

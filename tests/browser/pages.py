@@ -143,3 +143,33 @@ class Places:
     def addresses(self, pages):
         """Return the addresses of pages by their names."""
         return {name: address.format_map(vars(self)) for name, address in pages.items()}
+
+
+def issue_key(page):
+    """Issue a key, which its page shows this once."""
+    page.goto("/keys/new/")
+    page.get_by_label("Name", exact=True).fill("Nightly report")
+    page.get_by_role("button", name="Create key").click()
+    page.locator("[data-secret]").wait_for()
+
+
+def make_link(page, user):
+    """Make a link with which a user sets a password."""
+    page.goto(f"/access/users/{user}/")
+    page.get_by_role("button", name="Show a link to set a password").click()
+    page.locator("[data-secret]").wait_for()
+
+
+def follow_link(page, user):
+    """Open such a link."""
+    make_link(page, user)
+    page.goto(page.locator("[data-secret]").input_value())
+
+
+#: Ways to the pages that have no address of their own: they answer a form, or a link that works once. The second
+#: argument is whose password is to be set.
+STEPS = {
+    "key-issued": lambda page, _user: issue_key(page),
+    "user-link": make_link,
+    "password-link": follow_link,
+}

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.pages import MODEL_PAGES, OUTSIDE, PAGES, Places
+from tests.browser.pages import MODEL_PAGES, OUTSIDE, PAGES, STEPS, Places, issue_key
 from tests.fake_llm import FakeLLM, Fault
 
 ROOT = Path(__file__).parents[2]
@@ -118,10 +119,7 @@ def live_a_little(page):
     page.get_by_label("Model", exact=True).select_option("bge-small-en-v1.5-fp32")
     page.get_by_role("button", name="Begin an index").click()
     page.locator("[data-index]").nth(1).wait_for()
-    page.goto("/keys/new/")
-    page.get_by_label("Name", exact=True).fill("Nightly report")
-    page.get_by_role("button", name="Create key").click()
-    page.locator("[data-secret]").wait_for()
+    issue_key(page)
 
 
 def places(page):
@@ -202,11 +200,11 @@ def chatted(page):
     return page.url.split("/")[-2]
 
 
-def take(page, name, address):
-    """Take one page's pictures."""
+def take(page, name, show):
+    """Take the pictures of the page that `show` opens."""
     for width, height in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
-        page.goto(address)
+        show()
         _wait_until_drawn(page)
         # As tall a window as the page, so that what keeps to its edges is at the page's.
         tall = page.evaluate("document.documentElement.scrollHeight")
@@ -253,17 +251,20 @@ def main():
         chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = chromium.new_context(base_url=address).new_page()
         for outside, path in OUTSIDE.items():
-            take(page, outside, path)
+            take(page, outside, partial(page.goto, path))
         sign_in(page, name, password)
         live_a_little(page)
         # The log and the home page first, before the pictures' own visits stand in them.
-        pages = sorted(places(page).addresses(PAGES).items(), key=lambda it: it[0] not in _TELLING)
+        found = places(page)
+        pages = sorted(found.addresses(PAGES).items(), key=lambda it: it[0] not in _TELLING)
         for inside, path in pages:
-            take(page, inside, path)
+            take(page, inside, partial(page.goto, path))
+        for unaddressed, step in STEPS.items():
+            take(page, unaddressed, partial(step, page, found.user))
         with FakeLLM(fault=Fault.SLOW_HEADERS) as language_model:
             searched = in_other_words(page, language_model)
             for waiting, path in MODEL_PAGES.items():
-                take(page, waiting, path.format(queued=searched))
+                take(page, waiting, partial(page.goto, path.format(queued=searched)))
         chromium.close()
     size = sum(path.stat().st_size for path in FOLDER.glob("*.png"))
     sys.stdout.write(f"{len(list(FOLDER.glob('*.png')))} pictures, {size / 2**20:.1f} MiB, in {FOLDER}\n")

@@ -18,6 +18,14 @@ def searched(alice):
     return alice
 
 
+def test_somebody_signs_in_asks_and_signs_out(browser):
+    browser.sign_in("bob")
+    browser.ask("rollback")
+    browser.page.locator("[data-hits]").wait_for()
+    browser.page.get_by_role("button", name="Sign out").click()
+    expect(browser.page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
 def test_a_search_replaces_only_the_results(searched):
     assert searched.page.evaluate("window.sameDocument")
     expect(searched.page).to_have_url(re.compile("q=rollback"))

@@ -31,6 +31,16 @@ def test_a_logged_search_is_opened_then_and_now(start, world):
     expect(page.locator("#query")).to_have_value("rollback")
 
 
+def test_a_slash_does_nothing_where_there_is_no_query(alice):
+    alice.open("/?q=rollback")
+    alice.open("/log/")
+    alice.page.get_by_role("link", name="rollback").click()
+    alice.page.get_by_role("heading", name="What each stage did").wait_for()
+    alice.press("/")
+    # Errors are told with the next answer of the page; the window's watch fails the test for any.
+    expect(alice.page.get_by_role("heading", level=1)).to_have_text("rollback")
+
+
 def test_the_log_is_filtered_without_leaving_the_page(alice):
     page = alice.page
     for query in ("rollback", "quokka"):

@@ -1,5 +1,6 @@
 """Every page: no serious finding of axe, no sideways scrolling, and all of it within reach of the keyboard."""
 
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
@@ -25,7 +26,7 @@ from retrieval.models import (
 from retrieval.preset_versions import save_draft
 from retrieval.presets import preset_named
 from retrieval.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named, written_with
-from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, Places
+from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS, Places
 
 pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
@@ -234,11 +235,16 @@ def inspect(browser):
 
 def visit(browser, pages):
     """Return what is wrong with these pages, by name and address."""
+    return walk(browser, {name: partial(browser.open, address) for name, address in pages.items()})
+
+
+def walk(browser, steps):
+    """Return what is wrong with the pages that these steps lead to, by name."""
     wrong = []
     browser.page.emulate_media(reduced_motion="reduce")
-    for name, address in pages.items():
+    for name, step in steps.items():
         browser.resize(1440)
-        browser.open(address)
+        step()
         wrong += [f"{name}: {line}" for line in inspect(browser)]
     return wrong
 
@@ -262,6 +268,19 @@ def test_the_pages_of_a_language_model_can_be_used_by_everybody(alice, places):
 
 def test_the_pages_outside_can_be_used_by_everybody(browser):
     wrong = visit(browser, OUTSIDE)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_pages_without_an_address_can_be_used_by_everybody(alice, world):
+    wrong = walk(alice, {name: partial(step, alice.page, world.bob.pk) for name, step in STEPS.items()})
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_page_behind_signing_out_can_be_used_by_everybody(browser, settings):
+    settings.CORECUBE_OIDC_ISSUER = "https://id.example.com"
+    settings.CORECUBE_OIDC_AUTHORIZATION_URL = "https://id.example.com/in"
+    settings.CORECUBE_OIDC_SIGN_OUT_URL = "https://id.example.com/out"
+    wrong = visit(browser, {"signed-out": "/logout/done/"})
     assert not wrong, "\n".join(wrong)
 
 

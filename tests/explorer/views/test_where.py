@@ -4,6 +4,7 @@ import re
 import uuid
 
 import pytest
+from lxml import html
 
 from corecube.models import Connection, Grant
 from retrieval.ingest.sync import sync_connection
@@ -110,6 +111,14 @@ def test_the_search_box_keeps_the_rest_of_the_address(where):
         "without": "ledger",
         "tab": "where",
     }
+
+
+def test_the_search_box_keeps_the_section(browse, where):
+    asked = where("alice", "rollback", preset="consolidated", section="report/how_it_works")
+    form = html.fromstring(fragment(asked)).find(".//form")
+    found = browse("alice").get(form.action, {**dict(form.form_values()), "find": "rolling"})
+    assert found.context["section_strip"].query == asked.context["section_strip"].query
+    assert [row.title for row in found.context["where"].candidates] == ["Rolling back"]
 
 
 def test_a_pin_waits_for_its_question(browse):
