@@ -59,7 +59,9 @@ SIGNAL_WORDS: Final[Mapping[str, str]] = {
 
 DROP_REASONS: Final[Mapping[DropReason, str]] = {
     DropReason.ACCESS: "outside the scope",
+    DropReason.STALE: "gone from the store, or left out",
     DropReason.OUTSIDE_WINDOW: "outside the pool",
+    DropReason.SOURCE_QUOTA: "its place went to another source type",
     DropReason.QUALITY: "quality too low",
     DropReason.RERANK_CUT: "not reranked",
     DropReason.BELOW_FLOOR: "below the floor",

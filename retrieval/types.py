@@ -72,7 +72,11 @@ class DropReason(StrEnum):
     """Why a hit left the ranking; the explorer shows one per dropped document."""
 
     ACCESS = "access"
+    #: Not in the store any more, out of scope, or left out by the request's filter: which of these is nobody's to know.
+    STALE = "stale"
     OUTSIDE_WINDOW = "outside_window"
+    #: It gave its place in the pool to a chunk of a source type that is there in small numbers.
+    SOURCE_QUOTA = "source_quota"
     QUALITY = "quality"
     RERANK_CUT = "rerank_cut"
     BELOW_FLOOR = "below_floor"
@@ -292,6 +296,11 @@ class Drop:
     numbers: Mapping[str, float] = field(default_factory=dict, compare=False)
     #: The chunk that was kept in its place.
     instead: ChunkId | None = field(default=None, compare=False)
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether it is counted and nobody is told which chunk it was, which may be out of scope."""
+        return self.reason in {DropReason.ACCESS, DropReason.STALE}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,22 @@
-"""The context: the passages as a model is shown them, and what did not fit."""
+"""The context: the passages as a model is shown them, and what was left out and why."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from explorer import wording
 from explorer.panels.bars import percent
 from explorer.panels.drops import ChunkLabels, DropList, drop_list
 from retrieval.services import SearchOutcome
 from retrieval.types import ChunkId, DropReason
+
+#: Why a hit that was read is not in the context, those first that came nearest to it.
+_LEFT_OUT: Final = (
+    DropReason.BUDGET,
+    DropReason.REPETITIVE,
+    DropReason.DUPLICATE,
+    DropReason.BELOW_FLOOR,
+    DropReason.QUALITY,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +42,9 @@ class ContextPanel:
     used: int
     budget: int
     share: float
-    cut: DropList
+    left_out: DropList
+    #: How many of those the budget cut.
+    cut: int
     #: Hits beyond the number wanted; they never competed for the budget.
     beyond: int
 
@@ -42,6 +54,7 @@ def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
     _, budget = outcome.config.budget
     used = sum(passage.token_count for passage in outcome.passages)
     drops = outcome.state.drops
+    left_out = [drop for reason in _LEFT_OUT for drop in drops if drop.reason is reason]
     return ContextPanel(
         passages=tuple(
             PassageRow(
@@ -58,6 +71,7 @@ def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
         used=used,
         budget=budget,
         share=round(percent(used, budget), 2),
-        cut=drop_list((drop for drop in drops if drop.reason is DropReason.BUDGET), labels),
+        left_out=drop_list(left_out, labels),
+        cut=sum(drop.reason is DropReason.BUDGET for drop in drops),
         beyond=sum(drop.reason is DropReason.TOP_K for drop in drops),
     )

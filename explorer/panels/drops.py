@@ -35,11 +35,18 @@ class DropList:
 
     rows: tuple[DropRow, ...]
     total: int
+    #: Those that were not in the store any more; which they were is told nobody.
+    gone: int = 0
+
+    @property
+    def gone_words(self) -> str:
+        """How many were gone, and what that means: "3 gone from the store, or left out"; empty for none."""
+        return f"{self.gone:,} {wording.DROP_REASONS[DropReason.STALE]}" if self.gone else ""
 
     @property
     def unlisted(self) -> int:
-        """Drops that have no row."""
-        return self.total - len(self.rows)
+        """Drops that have no row, and whose reason is not told either."""
+        return self.total - len(self.rows) - self.gone
 
 
 def chunk_label(title: str, heading_path: Iterable[str], *, source: str) -> str:
@@ -63,14 +70,15 @@ def labels_of(hits: Iterable[Hit], scope: AccessScope) -> dict[ChunkId, str]:
 
 
 def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
-    """Return the drops as rows. Those for want of access, and those without a label, are counted, never named."""
+    """Return the drops as rows. The nameless ones, and those without a label, are counted, never named."""
     dropped = tuple(drops)
     rows = tuple(
         DropRow(drop.chunk_id, labels[drop.chunk_id], wording.DROP_REASONS[drop.reason], readable(drop.detail, labels))
         for drop in dropped
-        if drop.reason is not DropReason.ACCESS and drop.chunk_id in labels
+        if not drop.is_nameless and drop.chunk_id in labels
     )
-    return DropList(rows[:MOST_ROWS], len(dropped))
+    gone = sum(drop.reason is DropReason.STALE for drop in dropped)
+    return DropList(rows[:MOST_ROWS], len(dropped), gone)
 
 
 def readable(detail: str, labels: ChunkLabels) -> str:

@@ -76,8 +76,8 @@ def _absence(state: SearchState) -> Why:
     """Return why there is no passage."""
     if not state.scope.included:
         return Why(Reason.NO_SCOPE, "No connection is in scope, so nothing was searched.")
-    # A hit that the second look at access stopped is as if it had never been found.
-    dropped = [drop for drop in state.drops if drop.reason is not DropReason.ACCESS]
+    # A hit that access stopped, or that may be out of scope, is as if it had never been found.
+    dropped = [drop for drop in state.drops if not drop.is_nameless]
     if not dropped:
         return Why(Reason.NOTHING_FOUND, f"None of the {state.terms.corpus_size} chunks in scope came near.")
     if all(drop.reason is DropReason.BELOW_FLOOR for drop in dropped):

@@ -9,7 +9,7 @@ from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.quality_preview import LowChunk
 from retrieval.rows import row_unit
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkFacts, ChunkId, DropReason, Hit, Lift, Passage, Span
+from retrieval.types import ChunkFacts, ChunkId, Hit, Lift, Passage, Span
 
 #: Makes an address of this server out of a path.
 Absolute = Callable[[str], str]
@@ -181,8 +181,8 @@ def excluded_out(excluded: ExcludedConnection) -> schemas.ExcludedOut:
 
 
 def _span(span: Span) -> schemas.SpanOut:
-    # A chunk stopped by the second look at access is not even named.
-    drops = [drop for drop in span.drops if drop.reason is not DropReason.ACCESS]
+    # A chunk that access stopped, or that may be out of scope, is not even named.
+    drops = [drop for drop in span.drops if not drop.is_nameless]
     return schemas.SpanOut(
         stage=span.stage,
         parent=span.parent,

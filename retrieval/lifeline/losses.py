@@ -215,6 +215,7 @@ def _hundredth_above(value: float) -> float:
 
 _EXPLAINED: Final[Mapping[DropReason, Callable[[Loss], tuple[str, str]]]] = {
     DropReason.OUTSIDE_WINDOW: _outside_window,
+    DropReason.SOURCE_QUOTA: _outside_window,
     DropReason.RERANK_CUT: _rerank_cut,
     DropReason.QUALITY: _quality,
     DropReason.BELOW_FLOOR: _below_floor,

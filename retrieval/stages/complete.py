@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from retrieval.config import FulltextConfig
 from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
-from retrieval.types import ChunkId, Hit, Note, Ranking, SearchState
+from retrieval.types import ChunkId, Drop, DropReason, Hit, Note, Ranking, SearchState
 
 #: The signals that completing gives.
 _SIGNALS: Final = ("fulltext", "cosine")
@@ -36,11 +36,11 @@ class Complete:
         read = {hit.chunk_id: hit for hit in (state.ahead() if state.ahead else ())}
         read |= {hit.chunk_id: hit for hit in self.read(state, without=read)}
         hits = tuple(_joined(hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
-        gone = len(state.hits) - len(hits)
         # Gone, out of scope, or found by a leg that knows no filter: which of these is nobody's to know.
-        text = "were left out by the filter, or gone from the store" if state.filter else "were gone from the store"
-        notes = (Note("stale_hits", f"{gone} hits {text}."),) if gone else ()
-        return replace(state, hits=hits, notes=(*state.notes, *notes))
+        text = "left out by the filter, or gone from the store" if state.filter else "gone from the store"
+        drops = tuple(Drop(hit.chunk_id, DropReason.STALE, text) for hit in state.hits if hit.chunk_id not in read)
+        notes = (Note("stale_hits", f"{len(drops)} hits were {text}."),) if drops else ()
+        return replace(state, hits=hits, drops=(*state.drops, *drops), notes=(*state.notes, *notes))
 
     def read(self, state: SearchState, *, without: Container[ChunkId] = ()) -> Ranking:
         """Return the pool's hits completed, those that are gone and those of `without` left out."""

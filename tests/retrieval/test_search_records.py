@@ -1,5 +1,7 @@
 """What the record of a search keeps, whoever asks it and wherever."""
 
+import uuid
+
 import pytest
 
 from corecube.access import Principal, ScopeRequest
@@ -8,7 +10,7 @@ from retrieval.models import EmbeddingIndex, SearchRecord
 from retrieval.services import SearchRequest, search
 from retrieval.stored_trace import hits_of, ranking_of, spans_of
 from retrieval.tracing import span_json
-from retrieval.types import Note, Span
+from retrieval.types import ChunkId, Drop, DropReason, Note, Span
 
 QUESTION = "how to roll back staging"
 
@@ -43,6 +45,12 @@ def test_a_stored_trace_reads_back_as_it_was(world):
     assert len(found) > 2
     stages = [(span.stage, span.parent, span.hits_out, span.drops) for span in spans_of(trace)]
     assert stages == [(span.stage, span.parent, span.hits_out, span.drops) for span in outcome.trace]
+
+
+@pytest.mark.parametrize("reason", DropReason)
+def test_every_reason_reads_back(reason):
+    drop = Drop(ChunkId(uuid.UUID(int=1), 2), reason, "rank 9, window 8")
+    assert spans_of({"spans": [span_json(Span("quota", 0.1, 9, 8, drops=(drop,)))]})[0].drops == (drop,)
 
 
 def test_what_this_release_cannot_mean_is_left_out_of_a_stored_trace():

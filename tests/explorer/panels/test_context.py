@@ -1,7 +1,9 @@
 """The context and its budget."""
 
+import pytest
+
 from explorer.panels.context import context_panel
-from explorer.panels.drops import labels_of
+from explorer.panels.drops import MOST_ROWS, labels_of
 from retrieval.types import Drop, DropReason
 
 
@@ -12,11 +14,33 @@ def test_the_passages_are_shown_with_their_share_of_the_budget(finished):
     assert panel.passages[0].text == finished.hits[0].chunk.text
 
 
-def test_what_the_budget_cut_is_told_apart_from_what_was_not_wanted(finished, make_outcome):
+@pytest.fixture
+def labels(finished):
+    return labels_of(finished.state.hits, finished.state.scope)
+
+
+def test_what_was_left_out_is_told_apart_from_what_was_not_wanted(finished, make_outcome, labels):
     beyond = Drop(finished.hits[1].chunk_id, DropReason.TOP_K, "rank 11, 10 wanted")
-    outcome = make_outcome(drops=(*finished.state.drops, beyond))
-    panel = context_panel(outcome, labels_of(outcome.state.hits, outcome.state.scope))
-    assert [(row.label, row.reason) for row in panel.cut.rows] == [
+    panel = context_panel(make_outcome(drops=(*finished.state.drops, beyond)), labels)
+    assert [(row.label, row.reason) for row in panel.left_out.rows] == [
         ("Document 3 › Staging — Wiki", "over the token budget")  # noqa: RUF001
     ]
-    assert panel.beyond == 1
+    # The near-duplicate is not among what the viewer may name.
+    assert (panel.cut, panel.left_out.unlisted, panel.beyond) == (1, 1, 1)
+
+
+def test_everything_left_out_is_listed_with_its_reason_those_first_that_came_furthest(finished, make_outcome, labels):
+    chunk_id = finished.hits[0].chunk_id
+    reasons = ("quality", "outside_window", "below_floor", "duplicate_of", "repetitive", "budget", "stale", "access")
+    drops = tuple(Drop(chunk_id, DropReason(reason)) for reason in reasons)
+    panel = context_panel(make_outcome(drops=drops), labels)
+    assert [row.reason for row in panel.left_out.rows] == [
+        "over the token budget", "repetitive", "duplicate", "below the floor", "quality too low",
+    ]  # fmt: skip
+    assert panel.left_out.unlisted == 0
+
+
+def test_a_long_list_of_what_was_left_out_ends_in_a_count(finished, make_outcome, labels):
+    drops = (Drop(finished.hits[0].chunk_id, DropReason.QUALITY),) * (MOST_ROWS + 5)
+    panel = context_panel(make_outcome(drops=drops), labels)
+    assert (len(panel.left_out.rows), panel.left_out.unlisted) == (MOST_ROWS, 5)

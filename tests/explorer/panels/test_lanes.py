@@ -91,6 +91,10 @@ def test_what_access_stopped_is_in_no_lane(make_outcome):
     assert chunk_id(3) not in drop_words(outcome)
 
 
+def test_of_what_was_gone_no_lane_says_why(make_outcome):
+    assert drop_words(make_outcome(drops=(Drop(chunk_id(3), DropReason.STALE),))) == {}
+
+
 def test_before_access_was_checked_the_result_is_empty(make_outcome):
     outcome = make_outcome(access_checked=False)
     assert [numbers(column.lane) for column in panel(outcome).columns] == [[2, 1, 3], [], [1]]

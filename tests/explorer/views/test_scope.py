@@ -59,3 +59,16 @@ def test_a_drop_for_want_of_access_is_a_count_and_nothing_more(make_outcome):
     assert "and 2 more that are not listed here" in page
     for told in (str(hidden.document_id), "Document 3", "Wiki", "outside the scope", "href"):
         assert told not in page
+
+
+def test_hits_that_were_gone_are_a_count_whether_or_not_there_is_such_a_chunk(make_outcome):
+    """A hit of somebody's own that a filter left out, one out of scope and one that is gone look the same."""
+    whole = make_outcome()
+    pages = set()
+    for chunk_id in (whole.hits[0].chunk_id, ChunkId(uuid.UUID(int=3), 0), ChunkId(uuid.uuid4(), 0)):
+        spans = (Span("complete", 0.001, 3, 2, drops=(Drop(chunk_id, DropReason.STALE, "gone from the store"),)),)
+        cell = funnel(make_outcome(trace=spans), labels_of(whole.hits, whole.state.scope)).cells[0]
+        pages.add(render_to_string("explorer/_stage.html", {"cell": cell, "run_as": ""}))
+    (page,) = pages
+    assert "1 gone from the store, or left out; not named" in page
+    assert "href" not in page

@@ -7,7 +7,7 @@ import pytest
 from corecube.models import AuditEvent
 from retrieval import runtime
 from retrieval.errors import ModelMissingError, StageError
-from retrieval.models import SearchRecord
+from retrieval.models import Chunk, SearchRecord
 
 #: Words that only connections outside Bob's scope hold: their names, compartment, titles and texts.
 HIDDEN = (
@@ -208,6 +208,15 @@ def test_the_address_opens_a_tab(browse, tab, opened):
 def test_the_address_opens_a_ledger(browse, hit, opened):
     text = page(browse("bob").get("/", {"q": "rollback queue", "hit": hit}))
     assert re.findall(r'data-panel="hit" data-name="(\d+)">', text) == [str(opened)]
+
+
+def test_the_context_tells_what_was_left_out_of_it(browse):
+    Chunk.objects.filter(document__title="Queues").update(quality=0.1)
+    text = page(browse("bob").get("/", {"q": "queue", "tab": "context"}))
+    (left_out,) = re.findall(r'<ol class="drops"[^>]*aria-label="Left out of the context">(.*?)</ol>', text)
+    assert "Queues" in left_out
+    assert "quality too low" in left_out
+    assert [word for word in HIDDEN if word in left_out] == []
 
 
 def test_markup_in_documents_and_queries_is_escaped(browse, world):

@@ -95,6 +95,7 @@ def test_hits_that_were_all_dropped_are_told_by_stage(state):
     assert (both.reason, both.explanation) == ("filtered", "All hits were dropped: 3 below floor, 1 quality.")
 
 
-def test_hits_outside_the_scope_are_as_if_never_found(state):
-    stopped, bare = absent(state, drop(1, DropReason.ACCESS)), absent(state)
+@pytest.mark.parametrize("reason", [DropReason.ACCESS, DropReason.STALE])
+def test_hits_outside_the_scope_are_as_if_never_found(state, reason):
+    stopped, bare = absent(state, drop(1, reason)), absent(state)
     assert stopped == bare

@@ -1,8 +1,13 @@
 """POST /api/v1/search."""
 
+import uuid
+from types import SimpleNamespace
+
 import pytest
 
+from retrieval.api.shape import explanation
 from retrieval.models import Chunk, SearchRecord
+from retrieval.types import ChunkId, Drop, DropReason, Span
 
 PATH = "/api/v1/search"
 
@@ -89,6 +94,13 @@ def test_drops_are_told_by_reason_and_chunk_alone(world, post):
     drops = [drop for span in spans for drop in span["drops"]]
     assert drops
     assert all(drop.keys() == {"chunk_id", "reason"} for drop in drops)
+
+
+@pytest.mark.parametrize("reason", [DropReason.ACCESS, DropReason.STALE])
+def test_a_chunk_that_may_be_out_of_scope_is_not_named_among_the_drops(reason):
+    drops = (Drop(ChunkId(uuid.uuid4(), 0), reason),)
+    (span,) = explanation(SimpleNamespace(trace=(Span("complete", 0.1, 1, 0, drops=drops),))).spans
+    assert span.drops == []
 
 
 def test_an_admin_is_told_of_excluded_connections(world, post):

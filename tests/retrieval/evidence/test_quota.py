@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from retrieval.evidence.config import QuotaConfig
 from retrieval.evidence.quota import cut_with_quota
+from retrieval.types import DropReason
 from tests.retrieval.evidence.conftest import numbers, pools, type_of, typed
 
 CONFIG = QuotaConfig()
@@ -20,6 +21,15 @@ def test_a_minority_below_the_cut_gets_seats():
     types = ["pdf"] * 8 + ["excel"] * 3 + ["costar"]
     # One seat for each type, then a second for excel: half of the places; the rest by rank.
     assert cut(types, 8) == ([0, 1, 2, 3, 4, 8, 9, 11], [5, 6, 7, 10])
+
+
+def test_a_hit_that_gave_its_place_to_a_seat_says_so():
+    hits = tuple(typed(number, kind) for number, kind in enumerate(["pdf"] * 8 + ["excel"] * 3 + ["costar"]))
+    _, drops = cut_with_quota(hits, 8, type_of=type_of, config=CONFIG)
+    assert [(it.reason, it.detail) for it in drops] == [
+        *((DropReason.SOURCE_QUOTA, f"rank {rank}, window 8") for rank in (6, 7, 8)),
+        (DropReason.OUTSIDE_WINDOW, "rank 11, window 8"),
+    ]
 
 
 def test_one_type_alone_is_cut_by_rank():

@@ -17,7 +17,7 @@ from retrieval.query import read_query
 from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
 from retrieval.told_scores import as_told
-from retrieval.types import RequestFilter, SearchState
+from retrieval.types import DropReason, RequestFilter, SearchState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -196,6 +196,22 @@ def test_a_stale_index_loses_hits_and_shows_none(library, leg):
     assert found
     assert not found & {gone, hidden}
     assert "stale_hits" in codes(state)
+    assert {drop.chunk_id.document_id for drop in state.drops} == {gone, hidden}
+    assert {(drop.reason, drop.detail) for drop in state.drops} == {(DropReason.STALE, "gone from the store")}
+
+
+def test_what_a_filter_leaves_out_is_dropped_like_what_is_gone_or_hidden(library, leg):
+    state = leg("draining rollback queue", "bob")
+    gone, hidden, other = (
+        Document.objects.get(external_id=name).pk for name in ("drain.md", "rollback.md", "queues.txt")
+    )
+    Chunk.objects.filter(document_id=gone).delete()
+    Chunk.objects.filter(document_id=hidden).update(connection_id=library.vault.pk)
+    Document.objects.filter(pk=hidden).update(connection_id=library.vault.pk)
+    kept = frozenset({hit.chunk_id.document_id for hit in state.rankings["bm25"]} - {other})
+    state = completed(replace(state, filter=RequestFilter(documents=kept)))
+    assert {drop.chunk_id.document_id for drop in state.drops} == {gone, hidden, other}
+    assert len({(drop.reason, drop.detail) for drop in state.drops}) == 1
 
 
 def test_without_an_index_the_leg_says_so_and_gives_none(library, leg, settings):
