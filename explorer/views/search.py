@@ -29,6 +29,7 @@ from explorer.panels.filter import filter_words
 from explorer.panels.page import result_panels
 from explorer.panels.scope import scope_chips, scope_rows, view_as
 from explorer.panels.section import picker, section_strip
+from explorer.recent_searches import Asking, searched
 from explorer.sections import has_sections, query_of, section_asked
 from explorer.sides import Side
 from explorer.stems import stem_in
@@ -42,13 +43,15 @@ from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
 from retrieval.queued_searches import PRESET
 from retrieval.services import SearchOutcome, SearchRequest
-from retrieval.services import search as run_search
-from retrieval.stored_filter import read_filter
+from retrieval.stored_filter import AskedFilter, read_filter
 
 logger = logging.getLogger(__name__)
 
 _TABS: Final = ("hits", "lanes", "context", "answer", "where", "scores", "trace", "scope")
 _SERVER_ERROR: Final = 500
+#: The header by which a fragment asks for another view of the search that its page shows. It is no part of the address,
+#: which people share and which asks anew.
+_TRACE: Final = "CoreCube-Trace"
 #: Digits of a hit's place; more cannot be one.
 _MOST_DIGITS: Final = 4
 
@@ -120,16 +123,16 @@ class Asked:
 def search(request: HtmxHttpRequest) -> HttpResponse:
     """Show the explorer, and what the query found."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
-    context, status = _page(viewer, asked)
     fragment = wants_fragment(request)
+    context, status = _page(viewer, asked, request.headers.get(_TRACE, "") if fragment else "")
     if not fragment:
         context |= _form(viewer, asked)
     template = "explorer/_results_fragment.html" if fragment else "explorer/search.html"
     return render(request, template, {**context, "section": "explorer"}, status=status)
 
 
-def _page(viewer: User, asked: Asked) -> tuple[dict[str, Any], int]:
-    """Return the context of the results and the status to answer with."""
+def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:
+    """Return the context of the results, those of the search with this trace id if it is the same, and the status."""
     context: dict[str, Any] = {"asked": asked, "hit_chosen": asked.hit > 1, "run_as": "", "announcement": ""}
     context["picker"] = picker(asked.section) if has_sections(asked.preset) else None
     context["modes"] = {mode: wording.mode_label(mode) for mode in modes_of(asked.preset)}
@@ -141,7 +144,7 @@ def _page(viewer: User, asked: Asked) -> tuple[dict[str, Any], int]:
             examples = examples_for(context["scope"], principal.user.username)
             is_empty = viewer.is_admin and not Document.objects.exists()
             return context | {"examples": examples, "pinned": pinned, "is_empty": is_empty}, 200
-        return context | _results(principal, asked, context, reveal=viewer.is_admin), 200
+        return context | _results(principal, asked, context, trace), 200
     except CoreCubeError as error:
         if error.status >= _SERVER_ERROR:
             logger.exception("explorer.failed code=%s", error.code)
@@ -164,27 +167,11 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, reveal: bool) -> dict[str, Any]:
+def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], trace: str) -> dict[str, Any]:
     """Search once and return every panel."""
     scope: AccessScope = around["scope"]
-    # What is outside the scope is left out anyway, so a slug from someone else's address does no harm here.
-    own = {inclusion.connection.slug for inclusion in scope.included}
-    without = tuple(slug for slug in asked.without if slug in own)
     limits = read_filter(asked.filter)
-    section = section_asked(asked.section, asked.text or "") if asked.section else None
-    request = SearchRequest(
-        text=query_of(section) if section else asked.text or "",
-        section=section,
-        preset=asked.preset,
-        draft=asked.draft,
-        mode=asked.mode,
-        narrowing=ScopeRequest(exclude=without),
-        filter=limits.filter,
-        conditions=limits.conditions,
-        reveal_excluded=reveal,
-        surface=SearchRecord.Surface.EXPLORER,
-    )
-    outcome = run_search(request, principal=principal)
+    outcome = searched(_asking(principal, asked, scope, limits), trace)
     panels = result_panels(outcome, labels=chunk_labels(outcome), stem_in=stem_in)
     # Otherwise the page asks for the answer once it is shown.
     answer = answered(outcome, principal) if asked.tab == "answer" and asked.with_answer else None
@@ -204,6 +191,27 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], *, r
     around_panels["offers_other_words"] = _offers_other_words(asked)
     around_panels["filter_words"] = filter_words(limits)
     return {"panels": panels, "announcement": announcement, **around_panels, **judging}
+
+
+def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: AskedFilter) -> Asking:
+    """Return the search that a page asks for; `scope` is all that the principal may see."""
+    # What is outside the scope is left out anyway, so a slug from someone else's address does no harm here.
+    own = {inclusion.connection.slug for inclusion in scope.included}
+    without = tuple(slug for slug in asked.without if slug in own)
+    section = section_asked(asked.section, asked.text or "") if asked.section else None
+    request = SearchRequest(
+        text=query_of(section) if section else asked.text or "",
+        section=section,
+        preset=asked.preset,
+        draft=asked.draft,
+        mode=asked.mode,
+        narrowing=ScopeRequest(exclude=without),
+        filter=limits.filter,
+        conditions=limits.conditions,
+        reveal_excluded=(principal.actor or principal.user).is_admin,
+        surface=SearchRecord.Surface.EXPLORER,
+    )
+    return Asking(request, principal, scope)
 
 
 def answered(outcome: SearchOutcome, principal: Principal) -> AnswerPanel:

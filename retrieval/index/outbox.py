@@ -19,6 +19,7 @@ _WAITING: Final = statement("outbox_waiting")
 _PRUNE: Final = statement("prune_outbox")
 _TEXTS: Final = statement("chunk_texts")
 _HISTORY: Final = statement("history")
+_MARK: Final = statement("outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 #: Changes that are counted behind a follower at the most.
@@ -52,6 +53,27 @@ class Lag:
     transactions: int
     #: Since the first of them was written; 0 when there is none.
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What had changed in some connections at a moment; another one later is equal while nothing has changed since."""
+
+    #: The transaction before which every one had ended.
+    before: int
+    #: Changes of that transaction or a later one that could be seen.
+    changes: int
+
+
+def mark(connection_ids: Sequence[int], *, since: Mark | None = None) -> Mark:
+    """Return what has changed by now in some connections; `since` is the earlier mark that it is compared with.
+
+    A transaction that had written before the earlier mark, and ends after it, counts as a change.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, {"before": since.before if since else None, "connections": list(connection_ids)})
+        before, changes = cursor.fetchone()
+    return Mark(int(before), int(changes))
 
 
 def horizon() -> int:

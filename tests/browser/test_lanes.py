@@ -27,6 +27,21 @@ def test_three_lanes_stand_beside_each_other(alice):
     expect(page.get_by_role("region", name="Ranks as a table")).to_be_visible()
 
 
+def test_other_views_are_of_the_same_search(alice):
+    page = alice.page
+    trace = page.locator(".trace-id .mono").first
+    alice.open("/?q=rollback+staging")
+    first = trace.text_content()
+    for name in ("Lanes", "Where did it go?", "Answer"):
+        tab = page.get_by_role("navigation", name="Views of this search").get_by_role("link", name=name)
+        tab.click()
+        expect(tab).to_have_attribute("aria-current", "true")
+        assert trace.text_content() == first
+    assert first not in page.url
+    page.get_by_role("button", name="Run").click()
+    expect(trace).not_to_have_text(first)
+
+
 def test_two_runs_are_compared(alice):
     page = alice.page
     alice.open("/compare/")

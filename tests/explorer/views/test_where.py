@@ -46,7 +46,7 @@ def test_the_tab_is_computed_only_when_it_is_open(browse, where):
     assert 'data-name="where"' not in closed.content.decode()
     assert "tab=where" in closed.content.decode()
     opened = where()
-    assert '<section class="view" data-panel="tab" data-name="where" aria-label="Where did it go?">' in (
+    assert '<section class="view" data-panel="tab" data-name="where" aria-label="Where did it go?" hx-headers=' in (
         opened.content.decode()
     )
     assert (opened.context["where"].candidates, line(opened)) == ((), None)
