@@ -439,6 +439,8 @@ class SearchState:
     section: "SectionState | None" = None
     #: What a language model judged of candidates, in its own words; empty where none did.
     relevance: Mapping[ChunkId, "Relevance"] = field(default_factory=dict)
+    #: The candidates by those judgments, or by what stood in for them, before all but the best were dropped.
+    judged: Ranking = ()
     #: What stands around the hits that are packed.
     neighbours: tuple["Neighbour", ...] = ()
     #: In the order in which a reader gets them.
