@@ -33,6 +33,11 @@ DEFAULTS = {
     "max_text_chars_per_candidate": ("relevance.characters", 1200),
     "strict_json_output": ("relevance.strict_json", True),
 }
+FERRY = (
+    "The ferry leaves when the tide is high and the captain has checked the lamps, the ropes, both engines and the list"
+    " of passengers; whoever comes late waits on the pier until the next crossing, which in winter may well be a day"
+    " later because storms from the north close the harbour for hours."
+)
 IS = {"name": "title", "comparison_operator": "is"}
 GUIDE = "\n\n".join(
     [
@@ -93,6 +98,15 @@ def test_passages_are_numbered_without_gaps_and_say_why_they_are_there(world, gu
     assert {it.role for it in outcome.passages} <= {"primary", "parent", "sibling"}
     assert len(outcome.passages) > 1
     assert all(it.header.startswith(f"### [{it.number}] ") for it in outcome.passages)
+
+
+def test_no_two_candidates_say_the_same(world):
+    for name, more in (("one", ""), ("two", " Bring gloves.")):
+        (world.root / "runbooks" / f"{name}.md").write_text(f"# Tide table\n\n{FERRY}{more}")
+    sync_connection(world.runbooks)
+    outcome = find(world, top_k=1)
+    assert outcome.hits[0].chunk.title == "Rolling back"
+    assert [it.chunk.title for it in outcome.state.judged].count("Tide table") == 1
 
 
 def test_no_more_hits_are_packed_than_the_cap(world, guide):
@@ -224,7 +238,7 @@ class TestPack:
     def test_the_trace_tells_candidates_results_tokens_and_expansion(self, world):
         pack = retrieve("cold store hatch", principal=world.principal("bob"))
         trace = pack.trace
-        assert {it.chunk_id for it in trace.rerank_results} <= {it.chunk_id for it in trace.candidates}
+        assert {it.chunk_id for it in trace.rerank_results} == {it.chunk_id for it in trace.candidates}
         assert [it.rank for it in trace.candidates] == list(range(1, len(trace.candidates) + 1))
         scores = [it.relevance_score for it in trace.rerank_results]
         assert scores == sorted(scores, reverse=True)
