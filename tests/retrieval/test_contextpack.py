@@ -18,7 +18,7 @@ from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
 from retrieval.reopening import reopened
 from retrieval.services import SearchRequest, search
-from retrieval.types import ScoreType
+from retrieval.types import RequestFilter, ScoreType
 
 #: What the description of the original sets, and what it is called here. Its model, gpt-4o, is a row of the language
 #: models here, chosen by the routing rules.
@@ -142,6 +142,23 @@ def test_hits_that_alone_exceed_the_budget_stay_and_a_note_says_so(world, guide)
     outcome = find(world, text="open the hatch slowly", top_k=3, overrides={"context.budget_tokens": 100})
     assert [it.role for it in outcome.passages] == ["primary"] * 3
     assert "pack_over_budget" in outcome.state.degraded
+
+
+def test_the_least_quality_of_a_request_holds_for_what_is_around(world, guide):
+    best = find(world, text="cold store hatch", top_k=1).hits[0].chunk_id
+    guide.exclude(ordinal=best.ordinal).update(quality=0.5)
+    assert len(find(world, text="cold store hatch", top_k=1).passages) > 1
+    limited = find(world, text="cold store hatch", top_k=1, filter=RequestFilter(least_quality=0.8))
+    assert [it.hit.chunk_id for it in limited.passages] == [best]
+
+
+def test_the_kind_of_content_is_asked_of_hits_alone(world, guide):
+    best = find(world, text="cold store hatch", top_k=1).hits[0].chunk_id
+    Chunk.objects.update(hints=[])
+    guide.filter(ordinal=best.ordinal).update(hints=["table"])
+    limited = find(world, text="cold store hatch", top_k=1, filter=RequestFilter(hint="table"))
+    assert [it.hit.chunk_id for it in limited.passages if it.is_hit] == [best]
+    assert len(limited.passages) > 1
 
 
 def test_what_is_around_can_be_late(world, guide, monkeypatch):
