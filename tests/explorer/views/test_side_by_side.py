@@ -239,7 +239,7 @@ def model(world):
     kept_relevance.cache_clear()
     with FakeLLM() as fake:
         fake.says(judging)
-        yield LanguageModel.objects.create(
+        LanguageModel.objects.create(
             slug="m",
             name="M",
             base_url=fake.url,
@@ -249,6 +249,7 @@ def model(world):
             prompt_price=1000,
             completion_price=2000,
         )
+        yield fake
 
 
 @pytest.mark.usefixtures("model")
@@ -267,3 +268,12 @@ def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
     plain = browse("bob").get(PATH, {"q": JUDGED, "whole": "1"})
     assert "m: 1 call," in page(plain)
     assert "Its cost" not in page(plain)
+
+
+def test_judging_that_failed_costs_what_it_took(browse, model):
+    model.says("I am sorry, I cannot do that.")
+    columns = beside(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})).columns
+    found = {column.preset: column.found for column in columns}
+    assert "language model failed to judge" in {badge.text for badge in found["contextpack"].fallbacks}
+    assert found["contextpack"].cost == sum(used.cost for used in Usage.objects.all()) > 0
+    assert found["helix"].cost == 0
