@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from retrieval.contextpack.citations import citations
 from retrieval.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
-from retrieval.contextpack.packing import PACK_COUNTED, counted, items
+from retrieval.contextpack.packing import BREAK, PACK_COUNTED, counted, items
 from retrieval.contextpack.types import Relation
 from retrieval.types import PRIMARY, Passage, Ranking, SearchState
 
@@ -35,7 +35,7 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
 
 def context_text(passages: tuple[Passage, ...]) -> str:
     """Return the passages as a reader gets them: each under its header, a blank line between two."""
-    return "\n\n".join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
+    return BREAK.join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
 
 
 def _selected(passage: Passage, line: str) -> SelectedChunk:
