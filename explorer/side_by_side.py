@@ -49,6 +49,7 @@ def _attempt(preset: Preset, asking: Asking, principal: Principal) -> Attempt:
     request = SearchRequest(
         text=asking.text,
         preset=preset.name,
+        top_k=None,
         narrowing=asking.narrowing,
         filter=asking.limits.filter,
         conditions=asking.limits.conditions,

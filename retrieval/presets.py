@@ -155,7 +155,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
             Freshness(),
             Quality(config.quality),
             Blend(config.blend),
-            Dedupe(config.dedupe),
+            Dedupe(config.dedupe, config.relevance.candidates),
             JudgeRelevance(config.relevance, config.blend, resources.judge, resources.reranker),
             Neighbours(config.neighbours, config.relevance.top, config.quality.least),
             PackContext(config.context, config.relevance.top, resources.answerer_counter, resources.own_counter),

@@ -242,7 +242,7 @@ class Passage:
     hit: Hit
     #: "### [1] Title — Source — Compartment", the line above the text.
     header: str
-    #: Tokens of header and text together.
+    #: Tokens of header and text together, where all is one text with the break behind them.
     token_count: int
     #: Why it was packed: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
     role: str = ""
@@ -450,6 +450,8 @@ class SearchState:
     section: "SectionState | None" = None
     #: What a language model judged of candidates, in its own words; empty where none did.
     relevance: Mapping[ChunkId, "Relevance"] = field(default_factory=dict)
+    #: The candidates by those judgments, or by what stood in for them, before all but the best were dropped.
+    judged: Ranking = ()
     #: What stands around the hits that are packed.
     neighbours: tuple["Neighbour", ...] = ()
     #: In the order in which a reader gets them.

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final, Self
 
 from django.conf import settings
+from django.db.models import Sum
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -19,16 +20,13 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.panels.filter import filter_words
-from explorer.panels.preset_cost import ModelUse, model_uses
 from explorer.panels.scope import scope_chips
 from explorer.panels.side_by_side import SideBySidePanel, side_by_side_panel
 from explorer.side_by_side import Asking, Attempt, ask_each, usable_presets
 from explorer.stems import stem_in
 from explorer.views.search import failure_title
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
-from retrieval.generate.spending import cost_of
-from retrieval.generate.types import TokenUsage
-from retrieval.models import LanguageModel
+from retrieval.models import Usage
 from retrieval.services import checked_query
 from retrieval.stored_filter import read_filter
 
@@ -129,16 +127,10 @@ def _beside(viewer: User, principal: Principal, scope: AccessScope, asked: Asked
 
 
 def _costs(attempts: Sequence[Attempt]) -> dict[str, Decimal]:
-    """Return what the language models of each search cost at their prices now, by preset."""
-    uses = {it.preset.name: model_uses(it.outcome) for it in attempts if it.outcome}
-    asked = {use.model for found in uses.values() for use in found}
-    models = {model.slug: model for model in LanguageModel.objects.filter(slug__in=asked)} if asked else {}
-
-    def cost(use: ModelUse) -> Decimal:
-        tokens = TokenUsage(use.prompt_tokens, use.completion_tokens)
-        return cost_of(models[use.model], tokens) if use.model in models else Decimal(0)
-
-    return {name: sum(map(cost, found), Decimal(0)) for name, found in uses.items()}
+    """Return what the language models of each search cost, by preset; answers that were of no use cost too."""
+    names = {it.outcome.id: it.preset.name for it in attempts if it.outcome}
+    used = Usage.objects.filter(record__in=names).order_by().values_list("record").annotate(Sum("cost"))
+    return {names[record]: cost for record, cost in used}
 
 
 def _form(viewer: User) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from retrieval.contextpack.citations import citations
 from retrieval.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
-from retrieval.contextpack.packing import PACK_COUNTED, counted, items
+from retrieval.contextpack.packing import BREAK, PACK_COUNTED, counted, items
 from retrieval.contextpack.types import Relation
-from retrieval.types import PRIMARY, Passage, Ranking, ScoreType, SearchState
+from retrieval.types import PRIMARY, Passage, Ranking, SearchState
 
 _JUDGING = "judge_relevance"
 
@@ -22,7 +22,7 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
         citations=lines,
         trace=PackTrace(
             candidates=tuple(_candidates(_before_judging(state))),
-            rerank_results=tuple(_results(hits, state)),
+            rerank_results=tuple(_results(state)),
             final_token_count=sum(it.token_count for it in selected),
             budget_tokens=budget_tokens,
             tokenizer=_tokenizer(state),
@@ -35,7 +35,7 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
 
 def context_text(passages: tuple[Passage, ...]) -> str:
     """Return the passages as a reader gets them: each under its header, a blank line between two."""
-    return "\n\n".join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
+    return BREAK.join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
 
 
 def _selected(passage: Passage, line: str) -> SelectedChunk:
@@ -62,8 +62,9 @@ def _candidates(ranking: Ranking) -> Iterator[CandidateTrace]:
         yield CandidateTrace(chunk_id=hit.chunk_id, rank=rank, score=hit.score, ranks=hit.ranks)
 
 
-def _results(hits: Ranking, state: SearchState) -> Iterator[RerankResult]:
-    for hit in hits:
+def _results(state: SearchState) -> Iterator[RerankResult]:
+    """Yield every candidate, also those that were judged and not packed."""
+    for hit in state.judged:
         judged = state.relevance.get(hit.chunk_id)
         if judged is not None:
             yield RerankResult(
@@ -73,7 +74,7 @@ def _results(hits: Ranking, state: SearchState) -> Iterator[RerankResult]:
                 key_evidence=judged.evidence,
                 is_judged=True,
             )
-        elif hit.score_type is ScoreType.MAPPED:
+        else:
             yield RerankResult(chunk_id=hit.chunk_id, relevance_score=hit.score)
 
 

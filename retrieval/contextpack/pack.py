@@ -16,6 +16,7 @@ class SelectedChunk:
     #: primary, parent, sibling or cross_page.
     role: str
     facts: ChunkFacts
+    #: Tokens of its header, its text and the break behind them.
     token_count: int
     #: On the rubric's scale, 0 to 100; None for what stands around a primary hit.
     score: float | None = None
@@ -54,6 +55,7 @@ class PackTrace:
     candidates: tuple[CandidateTrace, ...]
     #: Best first.
     rerank_results: tuple[RerankResult, ...]
+    #: The sum of the chunks' tokens; the context has no more.
     final_token_count: int
     #: What the pack had to fit.
     budget_tokens: int

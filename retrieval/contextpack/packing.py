@@ -14,6 +14,8 @@ from retrieval.types import PRIMARY, ChunkId, Hit, Ranking
 
 #: The event that tells in whose tokens a pack was counted.
 PACK_COUNTED: Final = "pack_counted"
+#: What stands between two passages.
+BREAK: Final = "\n\n"
 
 _RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=1)}
 
@@ -43,7 +45,7 @@ class Numbered:
     item: Item
     #: The line above its text.
     header: str
-    #: Tokens of both.
+    #: Tokens of both and of the break behind them.
     tokens: int
 
 
@@ -95,11 +97,12 @@ def packed(
     """Drop items from the end of `found` until the rest fits the budget; the first primary hits stay in any case.
 
     So cross-page neighbours go first, then siblings, parents and the primary hits behind the first `least_primary`. The
-    kept are numbered from 1 without gaps. Tokens are those of each header and text as they stand, counted together:
-    what ingestion stored was counted by the model of its time.
+    kept are numbered from 1 without gaps. Tokens are those of each header and text as they stand, counted together
+    with the break behind them, so that the whole has no more than their sum: what ingestion stored was counted by the
+    model of its time.
     """
     lines = [header(number, item.hit) for number, item in enumerate(found, start=1)]
-    sizes = count_tokens([f"{line}\n{item.hit.chunk.text}" for line, item in zip(lines, found, strict=True)])
+    sizes = count_tokens([f"{line}\n{item.hit.chunk.text}{BREAK}" for line, item in zip(lines, found, strict=True)])
     numbered = [
         Numbered(number, item, line, tokens)
         for number, (item, line, tokens) in enumerate(zip(found, lines, sizes, strict=True), start=1)

@@ -13,6 +13,8 @@ class Dedupe:
     """Keep one of several chunks with the same or nearly the same text: the most trusted, then the freshest."""
 
     config: DedupeConfig
+    #: Near duplicates are looked for among so many of the best at the least, where a later stage orders them anew.
+    least_window: int = 0
 
     name: ClassVar[str] = "dedupe"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
@@ -30,6 +32,6 @@ class Dedupe:
             state.hits,
             preference=preference,
             least_similarity=self.config.least_similarity,
-            top_k=state.top_k,
+            top_k=max(state.top_k, self.least_window),
         )
         return replace(state, hits=hits, drops=(*state.drops, *drops))

@@ -36,7 +36,7 @@ class JudgeRelevance:
 
     name: ClassVar[str] = "judge_relevance"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
-    gives: ClassVar[frozenset[str]] = frozenset({"relevance"})
+    gives: ClassVar[frozenset[str]] = frozenset({"relevance", "judged"})
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
@@ -87,7 +87,7 @@ class JudgeRelevance:
             Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {rank}, window {window}", {"rank": rank, "window": window})
             for rank, hit in enumerate(state.hits[window:], start=window + 1)
         )
-        return replace(state, hits=state.hits[:window], drops=(*state.drops, *drops))
+        return replace(state, hits=state.hits[:window], judged=state.hits, drops=(*state.drops, *drops))
 
 
 def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:

@@ -13,7 +13,11 @@ from retrieval.types import Note, SearchState
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Read the rest of the primary hits' sections, the chunks beside them and those of the next pages, in scope."""
+    """Read the rest of the primary hits' sections, the chunks beside them and those of the next pages, in scope.
+
+    A request's least quality holds for them too. The kind of content that it asks for is asked of hits alone: what
+    explains a hit is mostly of another kind.
+    """
 
     config: NeighboursConfig
     #: Primary hits at the most.
@@ -36,7 +40,7 @@ class Neighbours:
                 primaries,
                 config=self.config,
                 scope=state.scope,
-                least_quality=self.least_quality,
+                least_quality=max(self.least_quality, state.filter.least_quality),
                 timeout_seconds=state.deadline.leg_seconds,
             )
         except SearchTimeoutError:

@@ -18,7 +18,7 @@ from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
 from retrieval.reopening import reopened
 from retrieval.services import SearchRequest, search
-from retrieval.types import ScoreType
+from retrieval.types import RequestFilter, ScoreType
 
 #: What the description of the original sets, and what it is called here. Its model, gpt-4o, is a row of the language
 #: models here, chosen by the routing rules.
@@ -33,6 +33,11 @@ DEFAULTS = {
     "max_text_chars_per_candidate": ("relevance.characters", 1200),
     "strict_json_output": ("relevance.strict_json", True),
 }
+FERRY = (
+    "The ferry leaves when the tide is high and the captain has checked the lamps, the ropes, both engines and the list"
+    " of passengers; whoever comes late waits on the pier until the next crossing, which in winter may well be a day"
+    " later because storms from the north close the harbour for hours."
+)
 IS = {"name": "title", "comparison_operator": "is"}
 GUIDE = "\n\n".join(
     [
@@ -95,6 +100,15 @@ def test_passages_are_numbered_without_gaps_and_say_why_they_are_there(world, gu
     assert all(it.header.startswith(f"### [{it.number}] ") for it in outcome.passages)
 
 
+def test_no_two_candidates_say_the_same(world):
+    for name, more in (("one", ""), ("two", " Bring gloves.")):
+        (world.root / "runbooks" / f"{name}.md").write_text(f"# Tide table\n\n{FERRY}{more}")
+    sync_connection(world.runbooks)
+    outcome = find(world, top_k=1)
+    assert outcome.hits[0].chunk.title == "Rolling back"
+    assert [it.chunk.title for it in outcome.state.judged].count("Tide table") == 1
+
+
 def test_no_more_hits_are_packed_than_the_cap(world, guide):
     numbers = {"relevance.top": 2, "neighbours.parents": 0, "neighbours.same_page": 0}
     outcome = find(world, text="rollback queue hatch", top_k=5, overrides=numbers)
@@ -128,6 +142,23 @@ def test_hits_that_alone_exceed_the_budget_stay_and_a_note_says_so(world, guide)
     outcome = find(world, text="open the hatch slowly", top_k=3, overrides={"context.budget_tokens": 100})
     assert [it.role for it in outcome.passages] == ["primary"] * 3
     assert "pack_over_budget" in outcome.state.degraded
+
+
+def test_the_least_quality_of_a_request_holds_for_what_is_around(world, guide):
+    best = find(world, text="cold store hatch", top_k=1).hits[0].chunk_id
+    guide.exclude(ordinal=best.ordinal).update(quality=0.5)
+    assert len(find(world, text="cold store hatch", top_k=1).passages) > 1
+    limited = find(world, text="cold store hatch", top_k=1, filter=RequestFilter(least_quality=0.8))
+    assert [it.hit.chunk_id for it in limited.passages] == [best]
+
+
+def test_the_kind_of_content_is_asked_of_hits_alone(world, guide):
+    best = find(world, text="cold store hatch", top_k=1).hits[0].chunk_id
+    Chunk.objects.update(hints=[])
+    guide.filter(ordinal=best.ordinal).update(hints=["table"])
+    limited = find(world, text="cold store hatch", top_k=1, filter=RequestFilter(hint="table"))
+    assert [it.hit.chunk_id for it in limited.passages if it.is_hit] == [best]
+    assert len(limited.passages) > 1
 
 
 def test_what_is_around_can_be_late(world, guide, monkeypatch):
@@ -224,7 +255,7 @@ class TestPack:
     def test_the_trace_tells_candidates_results_tokens_and_expansion(self, world):
         pack = retrieve("cold store hatch", principal=world.principal("bob"))
         trace = pack.trace
-        assert {it.chunk_id for it in trace.rerank_results} <= {it.chunk_id for it in trace.candidates}
+        assert {it.chunk_id for it in trace.rerank_results} == {it.chunk_id for it in trace.candidates}
         assert [it.rank for it in trace.candidates] == list(range(1, len(trace.candidates) + 1))
         scores = [it.relevance_score for it in trace.rerank_results]
         assert scores == sorted(scores, reverse=True)

@@ -79,7 +79,8 @@ def test_every_preset_searches_with_a_trace_of_its_own(browse):
         record = records[column.preset]
         assert column.found.trace == str(record.pk)
         assert f'href="/log/{record.pk}/"' in page(response)
-        assert (record.top_k, record.surface) == (10, SearchRecord.Surface.EXPLORER)
+        assert record.top_k == PRESETS[column.preset].defaults.usual_top_k
+        assert record.surface == SearchRecord.Surface.EXPLORER
         assert len(column.found.hits) == record.hit_count
     assert "style=" not in page(response).split("<main")[1].split('<figure class="chart"')[0]
 
@@ -238,7 +239,7 @@ def model(world):
     kept_relevance.cache_clear()
     with FakeLLM() as fake:
         fake.says(judging)
-        yield LanguageModel.objects.create(
+        LanguageModel.objects.create(
             slug="m",
             name="M",
             base_url=fake.url,
@@ -248,6 +249,7 @@ def model(world):
             prompt_price=1000,
             completion_price=2000,
         )
+        yield fake
 
 
 @pytest.mark.usefixtures("model")
@@ -266,3 +268,12 @@ def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
     plain = browse("bob").get(PATH, {"q": JUDGED, "whole": "1"})
     assert "m: 1 call," in page(plain)
     assert "Its cost" not in page(plain)
+
+
+def test_judging_that_failed_costs_what_it_took(browse, model):
+    model.says("I am sorry, I cannot do that.")
+    columns = beside(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})).columns
+    found = {column.preset: column.found for column in columns}
+    assert "language model failed to judge" in {badge.text for badge in found["contextpack"].fallbacks}
+    assert found["contextpack"].cost == sum(used.cost for used in Usage.objects.all()) > 0
+    assert found["helix"].cost == 0

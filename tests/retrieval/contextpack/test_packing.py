@@ -34,7 +34,7 @@ def pack(found, budget, least=3):
         budget_tokens=budget,
         least_primary=least,
         header=lambda number, _: f"[{number}]",
-        count_tokens=lambda texts: [1 + sizes[text.split("\n", 1)[1]] for text in texts],
+        count_tokens=lambda texts: [1 + sizes[text.split("\n", 1)[1].removesuffix("\n\n")] for text in texts],
     )
 
 
@@ -96,7 +96,7 @@ def test_tokens_are_counted_anew_and_all_at_once():
     found = packed(
         items((FIRST, SECOND), ()), budget_tokens=1000, least_primary=1, header=lambda *_: "a b", count_tokens=count
     )
-    assert asked == [["a b\n1:5", "a b\n2:5"]]
+    assert asked == [["a b\n1:5\n\n", "a b\n2:5\n\n"]]
     assert [it.tokens for it in found.kept] == [300, 300]
 
 

@@ -118,6 +118,15 @@ class TestJudging:
         assert best["key_evidence"] == ANSWERING
 
     @pytest.mark.usefixtures("model")
+    def test_a_pack_tells_the_judgments_of_all_candidates(self, world):
+        best = ContextPackConfig(relevance=RelevanceConfig(top=1))
+        trace = retrieve(ASKED, config=best, principal=world.principal("bob")).trace
+        assert len(trace.rerank_results) > trace.expansion["primary"]["found"] == 1
+        assert {it.chunk_id for it in trace.rerank_results} == {it.chunk_id for it in trace.candidates}
+        assert all(it.is_judged for it in trace.rerank_results)
+        assert [it.relevance_score for it in trace.rerank_results] == [100, *[40] * (len(trace.candidates) - 1)]
+
+    @pytest.mark.usefixtures("model")
     def test_evidence_is_neither_stored_nor_logged(self, world, caplog):
         caplog.set_level("DEBUG")
         find(world)

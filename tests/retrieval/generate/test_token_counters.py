@@ -50,9 +50,8 @@ def test_a_pack_is_counted_in_the_tokens_of_who_would_answer(world, llm):
     stored("ours", llm, "bytes", is_default=True)
     pack = retrieve("rollback staging", principal=world.principal("bob"))
     assert pack.trace.tokenizer == "ours"
-    # Two line breaks between two passages are no passage's.
-    breaks = 2 * (len(pack.selected_chunks) - 1)
-    assert pack.trace.final_token_count == len(pack.context_pack.encode()) - breaks > 100
+    # The two line breaks behind a passage are counted, behind the last one too.
+    assert pack.trace.final_token_count == len(pack.context_pack.encode()) + 2 > 100
 
 
 def test_a_budget_is_one_of_those_tokens(world, llm):
@@ -64,6 +63,17 @@ def test_a_budget_is_one_of_those_tokens(world, llm):
     pack = retrieve("rollback staging", config=config, principal=world.principal("bob"))
     assert 0 < len(pack.selected_chunks) < len(whole.selected_chunks)
     assert len(pack.context_pack.encode()) <= 250
+
+
+@pytest.mark.parametrize(("more", "packed"), [(2, 2), (0, 1), (-1, 1), (-2, 1)])
+def test_the_whole_text_keeps_to_a_budget_that_is_nearly_its_size(world, llm, more, packed):
+    stored("ours", llm, "bytes", is_default=True)
+    bob = world.principal("bob")
+    budget = len(retrieve("rollback staging", principal=bob).context_pack.encode()) + more
+    config = ContextPackConfig(context=ContextConfig(budget_tokens=budget, least_primary=1))
+    pack = retrieve("rollback staging", config=config, principal=bob)
+    assert len(pack.selected_chunks) == packed
+    assert len(pack.context_pack.encode()) <= pack.trace.final_token_count <= budget
 
 
 def test_a_bound_compartments_model_counts_its_own(world, llm):
