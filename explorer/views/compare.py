@@ -25,7 +25,7 @@ from explorer.panels.section import picker
 from explorer.sections import has_sections, query_of, section_asked
 from explorer.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
 from explorer.stems import stem_in
-from explorer.views.search import failure_title
+from explorer.views.search import failure_title, left_out
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets import DEFAULT_PRESET, PRESETS
@@ -66,7 +66,7 @@ class Compared:
             right=read_side(named, viewer) if (named := query.get("b")) else opposite(left),
             text=query.get("q"),
             run_as=query.get("as", ""),
-            without=tuple(dict.fromkeys(query.getlist("without"))) if "without" in query else None,
+            without=left_out(query) if "without" in query else None,
             filter=query.get("filter"),
             view=query.get("view", ""),
             section=query.get("section", ""),

@@ -98,7 +98,7 @@ class Asked:
             draft=query.get("draft") == "1",
             mode=mode_in(preset, query.get("mode") or HYBRID),
             run_as=query.get("as", ""),
-            without=tuple(dict.fromkeys(query.getlist("without"))),
+            without=left_out(query),
             filter=query.get("filter", ""),
             tab=tab if tab in _TABS else _TABS[0],
             hit=int(hit) if hit.isdecimal() and len(hit) <= _MOST_DIGITS else 1,
@@ -114,6 +114,16 @@ class Asked:
     def side(self) -> str:
         """How the comparison names what this page runs."""
         return Side(self.preset, self.draft, self.mode).value
+
+    @property
+    def live_side(self) -> str:
+        """How the comparison names the same with what is live."""
+        return Side(self.preset, mode=self.mode).value
+
+
+def left_out(query: QueryDict) -> tuple[str, ...]:
+    """Return the slugs of the connections that a query string leaves out; an empty one says that none is."""
+    return tuple(dict.fromkeys(filter(None, query.getlist("without"))))
 
 
 @require_GET

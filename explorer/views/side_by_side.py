@@ -24,7 +24,7 @@ from explorer.panels.scope import scope_chips
 from explorer.panels.side_by_side import SideBySidePanel, side_by_side_panel
 from explorer.side_by_side import Asking, Attempt, ask_each, usable_presets
 from explorer.stems import stem_in
-from explorer.views.search import failure_title
+from explorer.views.search import failure_title, left_out
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.models import Usage
 from retrieval.services import checked_query
@@ -55,7 +55,7 @@ class Asked:
         return cls(
             text=query.get("q"),
             run_as=query.get("as", ""),
-            without=tuple(dict.fromkeys(query.getlist("without"))),
+            without=left_out(query),
             filter=query.get("filter", ""),
             whole=query.get("whole") == "1",
         )

@@ -1,6 +1,8 @@
 """The page that compares two runs."""
 
 import re
+from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -11,6 +13,8 @@ from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest, search
+from retrieval.stored_filter import AskedFilter
+from retrieval.types import RequestFilter
 from tests.explorer.views.test_search import HIDDEN
 
 PATH = "/compare/"
@@ -19,6 +23,15 @@ BOTH = {"q": "rollback staging", "a": "corecube:live:hybrid", "b": "corecube:liv
 
 def page(response):
     return response.content.decode()
+
+
+def resubmitted(response):
+    """Return what the form of a page sends when it is sent again."""
+    asked = response.context["asked"]
+    sent = {"q": asked.text, "a": asked.left.value, "b": asked.right.value}
+    for name, value in re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)" form="ask">', page(response)):
+        sent.setdefault(name, []).append(unescape(value))
+    return sent
 
 
 def sources(response):
@@ -137,6 +150,25 @@ def test_only_an_admin_learns_of_a_draft(browse, draft):
     assert PresetVersion.objects.exists()
 
 
+def test_a_draft_is_compared_with_what_is_live_as_it_was_tried(browse, draft):
+    limits = AskedFilter(RequestFilter(source_types=frozenset({"markdown"}))).text
+    tried = {
+        "q": "rollback",
+        "draft": "1",
+        "as": "bob",
+        "without": "vault",
+        "filter": limits,
+        "mode": "dense",
+        "hit": "2",
+    }
+    text = page(browse("alice").get("/", tried))
+    address = unescape(re.search(r'<a href="([^"]+)">Compare with live</a>', text).group(1))
+    sides = {"a": "corecube:live:dense", "b": "corecube:draft:dense"}
+    kept = {name: tried[name] for name in ("q", "as", "without", "filter")}
+    assert dict(parse_qsl(urlsplit(address).query)) == kept | sides
+    assert browse("alice").get(address).context["principal"].user.username == "bob"
+
+
 # A logged search
 
 
@@ -160,6 +192,18 @@ def test_what_both_sides_say_of_themselves_is_no_difference(browse, log):
         ("A", "full text relaxed"),
         ("B", "full text relaxed"),
     ]
+
+
+def test_the_last_connection_that_was_left_out_then_is_included_again_and_stays(browse, log):
+    alice = browse("alice")
+    then = alice.get(PATH, {"a": log("alice", "rollback codeword", narrowing=ScopeRequest(exclude=("vault",)))})
+    assert resubmitted(then)["without"] == ["vault"]
+    address = re.search(r'<a class="chip is-off" href="([^"]+)"', page(then)).group(1)
+    now = alice.get(PATH + unescape(address))
+    again = alice.get(PATH, resubmitted(now))
+    assert resubmitted(now)["without"] == resubmitted(again)["without"] == [""]
+    assert sources(now) == sources(again) == {"Runbooks", "Ledger", "Vault"}
+    assert "is-off" not in page(now) + page(again)
 
 
 def test_an_admin_sees_another_persons_search_as_that_person_and_it_is_audited(browse, log, world):
@@ -253,5 +297,12 @@ def test_a_logged_search_is_compared_within_what_it_asked_for(browse, log, world
     assert panel.only_left == panel.only_right == 0
     assert response.context["filter_words"] == ("author is Ann",)
     whole = browse("alice").get(PATH, {"a": side, "filter": ""})
-    assert whole.context["compared"].only_right > 0
-    assert whole.context["filter_words"] == ()
+    again = browse("alice").get(PATH, resubmitted(whole))
+    assert whole.context["compared"].only_right == again.context["compared"].only_right > 0
+    assert whole.context["filter_words"] == again.context["filter_words"] == ()
+
+
+def test_what_a_logged_search_asked_for_is_kept_where_it_could_not_be_compared(browse, log):
+    refused = browse("bob").get(PATH, {"a": log("bob", narrowing=ScopeRequest(exclude=("runbooks",))), "as": "alice"})
+    assert refused.status_code == 403
+    assert not {"without", "filter"} & set(resubmitted(refused))
