@@ -242,7 +242,7 @@ class Passage:
     hit: Hit
     #: "### [1] Title — Source — Compartment", the line above the text.
     header: str
-    #: Tokens of header and text together, where all is one text with the break behind them.
+    #: Tokens of header and text together; in `contextpack` with the break behind them too.
     token_count: int
     #: Why it was packed: "primary", "parent", "sibling" or "cross_page"; empty where all are hits.
     role: str = ""
