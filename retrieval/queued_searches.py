@@ -23,6 +23,7 @@ from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.pipeline import HYBRID
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, SearchRequest, checked_query, search
+from retrieval.stored_filter import AskedFilter, filter_json, filter_of
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearc
         "include": list(request.narrowing.include),
         "exclude": list(request.narrowing.exclude),
         "overrides": dict(request.overrides),
+        "filter": filter_json(AskedFilter(request.filter, request.conditions)),
         "surface": request.surface.value,
     }
     return QueuedSearch.objects.create(
@@ -91,7 +93,7 @@ def take_up_lost() -> None:
     lost = QueuedSearch.objects.filter(status=_Status.RUNNING, started_at__lt=now - _LOST)
     message = "It was begun more than once and never came to its end."
     lost.filter(at__lt=now - _TRIED).update(
-        status=_Status.FAILED, finished_at=now, text="", code="worker_lost", message=message
+        status=_Status.FAILED, finished_at=now, text="", request={}, code="worker_lost", message=message
     )
     lost.update(status=_Status.QUEUED)
 
@@ -138,12 +140,16 @@ def _run(job: QueuedSearch) -> None:
 def _searched(job: QueuedSearch) -> tuple[SearchOutcome, tuple[str, ...]]:
     """Return what a queued search finds as its asker may search now, and the other ways it was put."""
     asked = job.request
+    # Those that waited since before a filter was kept have none.
+    limits = filter_of(asked.get("filter", {}))
     principal = _principal(job)
     request = SearchRequest(
         text=job.text,
         preset=PRESET,
         top_k=asked["top_k"],
         narrowing=ScopeRequest(tuple(asked["include"]), tuple(asked["exclude"])),
+        filter=limits.filter,
+        conditions=limits.conditions,
         overrides=asked["overrides"],
         surface=SearchRecord.Surface(asked["surface"]),
     )
@@ -162,5 +168,5 @@ def _principal(job: QueuedSearch) -> Principal:
 
 
 def _ended(job: QueuedSearch, **changes: object) -> None:
-    """Store how a search ended; its text goes, as its record keeps it where it is to be kept."""
-    QueuedSearch.objects.filter(pk=job.pk).update(text="", finished_at=timezone.now(), **changes)
+    """Store how a search ended; what was asked goes, as its record keeps it where it is to be kept."""
+    QueuedSearch.objects.filter(pk=job.pk).update(text="", request={}, finished_at=timezone.now(), **changes)

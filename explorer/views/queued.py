@@ -17,6 +17,7 @@ from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.queued_searches import PRESET, queue_search
 from retrieval.queued_tasks import search_soon
 from retrieval.services import SearchRequest
+from retrieval.stored_filter import read_filter
 
 
 @require_POST
@@ -58,9 +59,12 @@ def _request(request: HttpRequest) -> SearchRequest:
     principal = principal_for(viewer_of(request), request.POST.get("as", ""))
     own = {inclusion.connection.slug for inclusion in scope_for(principal).included}
     without = tuple(slug for slug in request.POST.getlist("without") if slug in own)
+    limits = read_filter(request.POST.get("filter", ""))
     return SearchRequest(
         text=request.POST.get("q", ""),
         preset=PRESET,
         narrowing=ScopeRequest(exclude=without),
+        filter=limits.filter,
+        conditions=limits.conditions,
         surface=SearchRecord.Surface.EXPLORER,
     )

@@ -112,6 +112,11 @@ class Asked:
         """How the comparison names what this page runs."""
         return Side(self.preset, self.draft, self.mode).value
 
+    @property
+    def live_side(self) -> str:
+        """How the comparison names the same with what is live."""
+        return Side(self.preset, mode=self.mode).value
+
 
 def left_out(query: QueryDict) -> tuple[str, ...]:
     """Return the slugs of the connections that a query string leaves out; an empty one says that none is."""

@@ -28,7 +28,7 @@ class QueuedSearch(models.Model):
     key = models.ForeignKey("corecube.ApiKey", null=True, on_delete=models.CASCADE, related_name="queued_searches")
     #: The question, until it was searched for; the record of the search keeps it, where it is to be kept.
     text = models.TextField(blank=True)
-    #: What else was asked: {"preset", "top_k", "include", "exclude", "surface"}.
+    #: What else was asked, as long: {"top_k", "include", "exclude", "overrides", "filter", "surface"}.
     request = models.JSONField(default=dict)
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
     started_at = models.DateTimeField(null=True)

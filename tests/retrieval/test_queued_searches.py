@@ -14,12 +14,15 @@ from retrieval import runtime
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError, OverridesError
 from retrieval.generate.expansion import variants_in
 from retrieval.helix_config import HelixConfig
-from retrieval.models import LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
+from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
 from retrieval.presets import PRESETS
 from retrieval.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
 from retrieval.services import SearchRequest, search
 from retrieval.stages import ReadNames
 from retrieval.stages.variants import Variants, with_variants
+from retrieval.stored_filter import AskedFilter, filter_of
+from retrieval.stored_trace import ranking_of
 from tests.fake_llm import FakeLLM, Fault
 from tests.retrieval.test_helix import FORBIDDEN, reachable
 
@@ -111,6 +114,15 @@ class TestQueue:
         assert ASKED in fake.heard()
         assert Usage.objects.get().user_id == world.bob.pk
 
+    def test_it_is_searched_within_what_was_asked_for(self, world):
+        Document.objects.filter(title="Rolling back").update(metadata={"author": "Ann"})
+        asked = AskedFilter(conditions=Conditions((Condition(("author",), "is", "Ann"),)))
+        job = ran(ask(world, conditions=asked.conditions))
+        record = SearchRecord.objects.get(pk=job.record_id)
+        assert filter_of(record.trace["filter"]) == asked
+        found = {chunk_id.document_id for chunk_id, _ in ranking_of(record.trace)}
+        assert found == {Document.objects.get(title="Rolling back").pk}
+
     def test_the_language_model_is_shown_the_question_alone(self, world, fake):
         ran(ask(world))
         (request,) = fake.requests
@@ -155,7 +167,7 @@ class TestQueue:
         QueuedSearch.objects.update(status="running", at=long_ago, started_at=long_ago + timedelta(minutes=10))
         take_up_lost()
         job.refresh_from_db()
-        assert (job.status, job.code, job.text) == ("failed", "worker_lost", "")
+        assert (job.status, job.code, job.text, job.request) == ("failed", "worker_lost", "", {})
         assert run_queued() == 0
 
     def test_it_is_forgotten_after_a_week_and_its_record_is_not(self, world):
@@ -166,8 +178,9 @@ class TestQueue:
 
     def test_without_kept_texts_nothing_of_the_question_stays(self, world, settings):
         settings.CORECUBE_KEEP_QUERY_TEXT = False
-        job = ran(ask(world))
-        assert (job.text, job.variants) == ("", [])
+        conditions = Conditions((Condition(("author",), "is", "Ann"),))
+        job = ran(ask(world, conditions=conditions))
+        assert (job.text, job.variants, job.request) == ("", [], {})
         assert ASKED not in str(SearchRecord.objects.get().trace)
         assert OTHERS[0] not in str(SearchRecord.objects.get().trace)
 

@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
@@ -12,6 +13,8 @@ from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest, search
+from retrieval.stored_filter import AskedFilter
+from retrieval.types import RequestFilter
 from tests.explorer.views.test_search import HIDDEN
 
 PATH = "/compare/"
@@ -145,6 +148,25 @@ def test_only_an_admin_learns_of_a_draft(browse, draft):
     assert "draft" not in page(browse("bob").get(PATH))
     assert browse("bob").get(PATH, {**BOTH, "b": "corecube:draft:hybrid"}).status_code == 403
     assert PresetVersion.objects.exists()
+
+
+def test_a_draft_is_compared_with_what_is_live_as_it_was_tried(browse, draft):
+    limits = AskedFilter(RequestFilter(source_types=frozenset({"markdown"}))).text
+    tried = {
+        "q": "rollback",
+        "draft": "1",
+        "as": "bob",
+        "without": "vault",
+        "filter": limits,
+        "mode": "dense",
+        "hit": "2",
+    }
+    text = page(browse("alice").get("/", tried))
+    address = unescape(re.search(r'<a href="([^"]+)">Compare with live</a>', text).group(1))
+    sides = {"a": "corecube:live:dense", "b": "corecube:draft:dense"}
+    kept = {name: tried[name] for name in ("q", "as", "without", "filter")}
+    assert dict(parse_qsl(urlsplit(address).query)) == kept | sides
+    assert browse("alice").get(address).context["principal"].user.username == "bob"
 
 
 # A logged search

@@ -189,7 +189,7 @@ def test_a_search_with_the_draft_says_what_differs_and_leads_to_a_comparison(bro
         ("blend.dense", "0.8", "0.9")
     ]
     assert "1 number differs from what is live" in page(response)
-    assert "/compare/?q=rollback&amp;a=corecube:live:hybrid&amp;b=corecube:draft:hybrid" in page(response)
+    assert "/compare/?q=rollback&amp;a=corecube%3Alive%3Ahybrid&amp;b=corecube%3Adraft%3Ahybrid" in page(response)
     assert 'id="draft-diff"' not in page(alice.get("/", {"q": "rollback"}))
     assert "blend.dense" not in page(browse("bob").get("/", {"q": "rollback", "draft": "1"}))
 

@@ -1,12 +1,16 @@
 """Searching in other words: offered where it can be had, waited for, and nobody else's business."""
 
 import json
+import re
+from html import unescape
 
 import pytest
 from django.test import Client
 
+from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import LanguageModel, QueuedSearch, RoutingRule
 from retrieval.queued_searches import run_queued
+from retrieval.stored_filter import AskedFilter, filter_of
 from tests.fake_llm import FakeLLM, Fault
 
 ASKED = "How do I undo a deployment?"
@@ -70,6 +74,16 @@ class TestWaiting:
         swapped = bob.get(sent.url, headers={"HX-Request": "true"})
         assert swapped["HX-Redirect"] == f"/log/{job.record_id}/"
         assert "Rolling back" in page(bob.get(f"/log/{job.record_id}/"))
+
+    def test_it_is_asked_within_the_filter_of_the_page(self, browse):
+        bob = browse("bob")
+        limits = AskedFilter(conditions=Conditions((Condition(("author",), "is", "Ann"),)))
+        text = page(bob.get("/", {"q": ASKED, "preset": "helix", "filter": limits.text}))
+        form = re.search(r'<form class="other-words".*?</form>', text, re.DOTALL).group()
+        kept = unescape(re.search(r'name="filter" value="([^"]+)"', form).group(1))
+        bob.post("/queued/", {"q": ASKED, "filter": kept})
+        assert filter_of(QueuedSearch.objects.get().request["filter"]) == limits
+        assert bob.post("/queued/", {"q": ASKED, "filter": "x"}).status_code == 422
 
     def test_what_failed_says_why(self, browse, fake):
         fake.fault = Fault.ERROR
