@@ -219,10 +219,18 @@ class Admission:
             raise self._refusal(reason)
 
     def _ask_ladder(self, purpose: Purpose, budget_seconds: float) -> None:
-        """Raise OverloadedError where the ladder turns a query away."""
-        reason = self._ladder().refusal(self._world.active(), budget_seconds=budget_seconds, purpose=purpose)
-        if reason is not None:
-            raise self._refusal(reason)
+        """Raise OverloadedError where the ladder turns a query away.
+
+        It is asked again without the caller's connection: of a crowd that comes in the same instant each would else be
+        turned away for the connections of the others, who do not query yet.
+        """
+        if self._turned_away(purpose, budget_seconds) is not None:
+            self._world.let_go()
+            if (reason := self._turned_away(purpose, budget_seconds)) is not None:
+                raise self._refusal(reason)
+
+    def _turned_away(self, purpose: Purpose, budget_seconds: float) -> Refusal | None:
+        return self._ladder().refusal(self._world.active(), budget_seconds=budget_seconds, purpose=purpose)
 
     def _ladder(self) -> Ladder:
         return Ladder(self._pool, self._config, self._world.fitting())

@@ -205,6 +205,19 @@ def test_a_search_waits_for_its_turn_and_no_longer_than_its_budget():
         assert (admission.load().held, world.let_go) == (1, 1)
 
 
+def test_of_a_crowd_nobody_is_turned_away_for_the_others_who_do_not_query_yet():
+    """All hold a connection when they come, and let go of it before they are turned away."""
+    world = World(active=31)
+
+    def let_go():
+        world.active = 0
+
+    crowd = Surroundings(lambda: world.active, lambda: None, let_go, world.clock)
+    assert refused(Admission(SMALL, world=crowd)) is None
+    world.active = 31
+    assert refused(Admission(SMALL, world=world.surroundings())) == Refusal.HARD_REJECT
+
+
 def test_the_ladder_is_asked_again_after_a_wait():
     world = World()
     admission = Admission(turns=1, world=world.surroundings())

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from tests.race import until
+
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 #: A busy machine is slow, and that is no failure.
 _WAIT_SECONDS = 240
@@ -73,6 +75,8 @@ def installation():
         environment = {**inherited, "CORECUBE_VAR_DIR": name, "CORECUBE_LOST_SECONDS": "4"}
         manage(environment, "migrate", "--verbosity", "0")
         yield environment
+        # The server ends some time after its last user.
+        until(lambda: not (Path(name) / "postgres" / "postmaster.pid").exists())
 
 
 @pytest.fixture(scope="module")
