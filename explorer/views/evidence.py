@@ -20,7 +20,7 @@ from explorer.evidence_asked import LEAST_SECONDS, MOST_SECONDS, EvidenceAsked
 from explorer.panels.evidence import evidence_panel
 from explorer.stems import stem_in
 from explorer.views.search import failure_title
-from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from explorer.views.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, gather
 from retrieval.models import Document, SearchRecord
 from retrieval.section_sets import DEFAULT_SECTION_SET, section_sets
@@ -50,8 +50,7 @@ def evidence(request: HtmxHttpRequest) -> HttpResponse:
     """Show the evidence page; where a run over a section set is asked for, what it finds follows the page."""
     viewer, asked = viewer_of(request), EvidenceAsked.read(request.GET)
     fragment = wants_fragment(request)
-    # Who looks as somebody else does so once, and is noted once.
-    searches = fragment or asked.whole or asked.run_as not in {"", viewer.username}
+    searches = comes_whole(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, request.GET, searches=searches)
     template = "explorer/_evidence_fragment.html" if fragment else "explorer/evidence.html"
     return render(request, template, {**context, "section": "evidence"}, status=status)

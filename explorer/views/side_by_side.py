@@ -25,7 +25,7 @@ from explorer.panels.side_by_side import SideBySidePanel, side_by_side_panel
 from explorer.side_by_side import Asking, Attempt, ask_each, usable_presets
 from explorer.stems import stem_in
 from explorer.views.search import failure_title, left_out
-from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from explorer.views.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.models import Usage
 from retrieval.services import checked_query
 from retrieval.stored_filter import read_filter
@@ -69,8 +69,7 @@ def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
     """Show every preset's answer to one question beside the others'; a page comes first, and they follow it."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
     fragment = wants_fragment(request)
-    # Who looks as somebody else does so once, and is noted once.
-    searches = fragment or asked.whole or asked.run_as not in {"", viewer.username}
+    searches = comes_whole(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, searches=searches)
     if not fragment:
         context |= _form(viewer)

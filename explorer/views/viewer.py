@@ -70,6 +70,14 @@ def wants_fragment(request: HtmxHttpRequest) -> bool:
     return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
 
 
+def comes_whole(request: HtmxHttpRequest, *, whole: bool, run_as: str) -> bool:
+    """Return whether a page that runs several searches comes with what they find, which otherwise follows it.
+
+    A fragment does, a page that is asked for `whole`, and one that is read as somebody else, so that it is noted once.
+    """
+    return wants_fragment(request) or whole or run_as not in {"", viewer_of(request).username}
+
+
 def viewer_of(request: HttpRequest) -> User:
     """Return the signed-in user; raise NotPermittedError for nobody."""
     if not isinstance(request.user, User):
