@@ -56,8 +56,11 @@ class Browser:
     def resize(self, width, height=844):
         self.page.set_viewport_size({"width": width, "height": height})
 
-    def open_ledgers(self):
-        return [panel.get_attribute("data-name") for panel in self.page.locator("[data-panel=hit]:visible").all()]
+    def expect_ledgers(self, *names):
+        """Wait until the ledgers of these hits are open, and no others."""
+        for name in names:
+            expect(self.page.locator(f"[data-panel=hit][data-name='{name}']")).to_be_visible()
+        expect(self.page.locator("[data-panel=hit]:visible")).to_have_count(len(names))
 
     def scrolls_sideways(self):
         return self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")

@@ -34,19 +34,19 @@ def test_a_search_replaces_only_the_results(searched):
 
 def test_the_keyboard_walks_through_the_hits(searched):
     searched.page.evaluate("document.activeElement.blur()")
-    assert searched.open_ledgers() == ["1"]
+    searched.expect_ledgers("1")
     searched.press("j", "j")
-    assert searched.open_ledgers() == ["3"]
+    searched.expect_ledgers("3")
     searched.press("k")
-    assert searched.open_ledgers() == ["2"]
+    searched.expect_ledgers("2")
     expect(searched.page).to_have_url(re.compile("hit=2"))
     expect(searched.page.locator("[data-switch=hit][data-name='2']")).to_be_focused()
     searched.press("ArrowDown")
-    assert searched.open_ledgers() == ["3"]
+    searched.expect_ledgers("3")
     searched.press("/")
     expect(searched.page.locator("#query")).to_be_focused()
     searched.press("j")
-    assert searched.open_ledgers() == ["3"]
+    searched.expect_ledgers("3")
 
 
 def test_a_shared_address_opens_what_was_open(searched):
@@ -67,7 +67,7 @@ def test_a_connection_is_excluded_and_the_open_tab_stays(searched):
     expect(page).to_have_url(re.compile("without="))
     expect(page).to_have_url(re.compile("tab=context"))
     expect(page.locator(".passages")).to_be_visible()
-    assert page.locator(".passages").inner_text() != before
+    expect(page.locator(".passages")).not_to_have_text(before)
     page.go_back()
     expect(page.locator("a.chip.is-off")).to_have_count(0)
 
@@ -78,7 +78,7 @@ def test_a_stage_opens_and_closes(searched):
     expect(searched.page.locator(panel)).to_contain_text("fusion.rank_constant")
     searched.page.locator(cell).click()
     expect(searched.page.locator(panel)).to_have_count(0)
-    assert "stage=" not in searched.page.url
+    expect(searched.page).not_to_have_url(re.compile("stage="))
 
 
 def test_another_person_sees_another_scope(searched):
@@ -126,9 +126,9 @@ def test_without_javascript_a_link_shows_the_answer(start):
 def test_a_ledger_opens_below_its_hit_on_a_phone(start):
     browser = start(user="alice", width=390)
     browser.open("/?q=rollback")
-    assert browser.open_ledgers() == []
+    browser.expect_ledgers()
     browser.page.locator("[data-switch=hit][data-name='2']").click()
-    assert browser.open_ledgers() == ["2"]
+    browser.expect_ledgers("2")
     ledger = browser.page.locator("#ledger-2").bounding_box()
     below = browser.page.locator("[data-hit-card]").nth(2).bounding_box()
     assert ledger["y"] + ledger["height"] <= below["y"] + 1
@@ -152,7 +152,7 @@ def test_everything_can_be_read_without_javascript(start):
     browser.ask("rollback")
     browser.page.locator("[data-hits]").wait_for()
     browser.page.locator("[data-switch=hit][data-name='2']").click()
-    assert browser.open_ledgers() == ["2"]
+    browser.expect_ledgers("2")
     browser.page.locator("[data-switch=tab][data-name=context]").click()
     expect(browser.page.locator(".passages:visible")).to_have_count(1)
     browser.page.locator("a.chip[title*=Engineering]").first.click()

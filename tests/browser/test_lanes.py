@@ -18,7 +18,7 @@ def test_three_lanes_stand_beside_each_other(alice):
         [re.compile("Vector"), re.compile("Hybrid"), re.compile("Full text")]
     )
     expect(lanes.nth(1).locator("li").first).to_contain_text("Rolling back")
-    assert page.locator(".lane-gap svg").count() == 2
+    expect(page.locator(".lane-gap svg")).to_have_count(2)
     expect(page.locator(".lanes-figures")).to_contain_text("Jaccard")
     page.get_by_role("link", name="Table", exact=True).click()
     expect(page.get_by_role("region", name="Ranks as a table")).to_be_visible()
@@ -36,7 +36,7 @@ def test_other_views_are_of_the_same_search(alice):
         tab = page.get_by_role("navigation", name="Views of this search").get_by_role("link", name=name)
         tab.click()
         expect(tab).to_have_attribute("aria-current", "true")
-        assert trace.text_content() == first
+        expect(trace).to_have_text(first)
     assert first not in page.url
     page.get_by_role("button", name="Run").click()
     expect(trace).not_to_have_text(first)
@@ -48,6 +48,6 @@ def test_two_runs_are_compared(alice):
     page.get_by_label("Side B").select_option(index=1)
     alice.ask("rollback staging")
     expect(page.get_by_role("region", name="What differs")).to_contain_text("Jaccard")
-    assert "q=rollback" in page.url
+    expect(page).to_have_url(re.compile("q=rollback"))
     page.get_by_role("link", name="Swap the sides").click()
     expect(page.get_by_role("region", name="What differs")).to_contain_text("Jaccard")

@@ -16,7 +16,7 @@ def test_presets_stand_beside_each_other(alice):
     alice.ask("rollback staging")
     columns = page.locator(".beside").first.locator(".beside-column")
     expect(columns).to_have_count(len(PRESETS))
-    assert "q=rollback" in page.url
+    expect(page).to_have_url(re.compile("q=rollback"))
     expect(columns.first.locator(".beside-hit").first).to_contain_text("Rolling back")
     tops = {column.bounding_box()["y"] for column in columns.all()}
     assert len(tops) == 1
