@@ -135,6 +135,7 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "embed_cached": "query vector kept",
     "dense_timeout": "vector leg timed out",
     "fulltext_timeout": "full-text leg timed out",
+    "bm25_substituted": "full text for BM25",
     "bm25_unavailable": "no BM25 index",
     "bm25_timeout": "BM25 leg timed out",
     "sparse_unavailable": "no sparse model",

@@ -113,7 +113,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             Legs(
                 (
                     Dense(config.dense, resources.index),
-                    Bm25(config.bm25, resources.bm25, resources.text_search_config),
+                    Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
                     *sparse_leg(config.sparse, resources.sparse),
                 ),
                 resources.executor,

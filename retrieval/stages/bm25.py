@@ -9,6 +9,7 @@ from retrieval.bm25.reader import Reader
 from retrieval.errors import Bm25UnavailableError
 from retrieval.helix_config import Bm25Config
 from retrieval.query import clauses_of
+from retrieval.stages.fulltext import Fulltext
 from retrieval.types import ChunkId, Hit, Note, Ranking, ScoreType, SearchState
 
 
@@ -27,6 +28,8 @@ class Bm25:
     index: Reader | None
     #: Text search configuration of connections that name none.
     text_search_config: str
+    #: Searches in its place where there is no index to read: without its words a search misses names, paths and errors.
+    substitute: Fulltext | None = None
 
     name: ClassVar[str] = "bm25"
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
@@ -34,12 +37,14 @@ class Bm25:
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with this leg's ranking; without an index or time it gives none and says so."""
+        """Return the state with this leg's ranking; it says so where another leg searched for it, or none."""
         if not state.scope.connection_ids:
             return replace(state, rankings={**state.rankings, self.name: ()})
         try:
             ranking, note = self._search(state)
         except Bm25UnavailableError:
+            if self.substitute is not None:
+                return self._substituted(state, self.substitute)
             text = "There is no BM25 index to read, it may be building; the other legs searched alone."
             ranking, note = (), Note("bm25_unavailable", text, degraded=True)
         return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
@@ -60,6 +65,12 @@ class Bm25:
             note = Note("bm25_relaxed", f"{len(found)} chunks hold what was demanded; others come after them.")
             found += [it for it in view.best(composer.relaxed, self.config.depth) if it not in found]
         return tuple(_hit(chunk_id, score) for chunk_id, score in found[: self.config.depth]), note
+
+    def _substituted(self, state: SearchState, substitute: Fulltext) -> SearchState:
+        """Return the state with the other leg's ranking and notes as this leg's."""
+        text = "There is no BM25 index to read, it may be building; PostgreSQL's full text searched in its place."
+        found = substitute(replace(state, notes=(*state.notes, Note("bm25_substituted", text, degraded=True))))
+        return replace(found, rankings={**state.rankings, self.name: found.rankings[substitute.name]})
 
     def _question(self, state: SearchState) -> Question:
         connections = [inclusion.connection for inclusion in state.scope.included]

@@ -14,6 +14,7 @@ from retrieval.helix_config import Bm25Config
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
 from retrieval.query import read_query
+from retrieval.services import SearchRequest, search
 from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
 from retrieval.told_scores import as_told
@@ -220,6 +221,17 @@ def test_without_an_index_the_leg_says_so_and_gives_none(library, leg, settings)
     assert (titles(state), codes(state), state.notes[0].degraded) == ([], ["bm25_unavailable"], True)
     settings.CORECUBE_BM25 = False
     assert codes(leg("rollback")) == ["bm25_unavailable"]
+
+
+def test_full_text_takes_the_place_of_a_missing_index(library, settings):
+    (settings.CORECUBE_BM25_DIR / "CURRENT").unlink(missing_ok=True)
+    request = SearchRequest(text="rollback limit", preset="helix", mode="bm25")
+    state = search(request, principal=library.principal("alice")).state
+    assert "bm25_substituted" in state.degraded
+    words = search(replace(request, preset="corecube", mode="fulltext"), principal=library.principal("alice")).state
+    found = [(hit.chunk_id, hit.score) for hit in state.rankings["bm25"]]
+    assert found == [(hit.chunk_id, hit.score) for hit in words.rankings["fulltext"]] != []
+    assert {hit.chunk_id for hit in state.hits} == {chunk for chunk, _ in found}
 
 
 def test_without_time_the_leg_gives_none_and_says_so(leg):
