@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.utils import InterfaceError, OperationalError
@@ -34,12 +35,22 @@ def read(
     local = {**(settings or {})}
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
-    given = {"setting_names": list(local), "setting_values": list(local.values())}
+    given = {**parameters, "setting_names": list(local), "setting_values": list(local.values())}
     with translated(), _savepoint(), connection.cursor() as cursor:
-        cursor.execute(f"{statements.SETTINGS};\n{sql}", {**parameters, **given})
+        cursor.execute(f"{statements.SETTINGS};\n{sql}", {name: _sent(it) for name, it in given.items()})
         cursor.nextset()
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _sent(value: Any) -> Any:  # noqa: ANN401 -- whatever the driver takes
+    """Return a parameter as the driver gets it: an array of numbers or ids as its text.
+
+    The driver would look at each element at every place where the statement names the array; a scope stands in many.
+    """
+    if isinstance(value, list) and value and isinstance(value[0], int | float | UUID):
+        return f"{{{','.join(map(str, value))}}}"
+    return value
 
 
 def _savepoint() -> AbstractContextManager[None]:

@@ -79,7 +79,7 @@ def test_the_presets_own_statement_walks_the_hnsw_index(world, index, remembered
     [(sql, parameters), *_] = [it for it in sent if "nearest to a query vector, by the HNSW index" in it[0]]
     settings = dict(zip(parameters["setting_names"], parameters["setting_values"], strict=True))
     assert settings["hnsw.iterative_scan"] == "relaxed_order"
-    assert parameters["scope"] == [world.runbooks.pk]
+    assert parameters["scope"] == f"{{{world.runbooks.pk}}}"
     alone = {name: value for name, value in settings.items() if name != "statement_timeout"}
     plan = plan_of(sql.partition(";\n")[2], parameters, alone)
     assert f"retrieval_embedding_hnsw_{index.id}" in indexes(plan)
