@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings as configured
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
+from django.db import connection
 from django.db.models import Model
 from hypothesis import HealthCheck, settings
 
@@ -86,6 +87,18 @@ class World:
     def key(self, name: str) -> str:
         """Return the secret of a new API key of this person."""
         return ApiKey.issue(user=getattr(self, name), name="test")[1]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """Spare the tests' database what large and lasting ones need: memory for workers at an index, waiting for disks."""
+    with django_db_blocker.unblock():
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER DATABASE {name} SET max_parallel_maintenance_workers = 0")
+            cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        connection.close()
+        connection.close_pool()
 
 
 @pytest.fixture(autouse=True)
