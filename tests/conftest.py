@@ -170,7 +170,7 @@ def governed(people, tmp_path):
 def world(governed, request):
     """The same with the documents of all three connections taken in."""
     connections = (governed.runbooks, governed.vault, governed.ledger)
-    kind = None if _commits(request) else _kind_of_world(str(governed.root))
+    kind = None if configured.CORECUBE_BM25 and _commits(request) else _kind_of_world(str(governed.root))
     if kind in _worlds:
         root, rows = _worlds[kind]
         rows.put_back(root, str(governed.root))
