@@ -51,16 +51,16 @@ _LONGEST: Final = (
     "tests/retrieval/test_tasks.py",
     "tests/corecube/test_start.py",
     "tests/browser/test_chat.py",
-    "tests/retrieval/ingest/test_index_build_killed.py",
-    "tests/retrieval/index/test_plans.py",
+    "tests/retrieval/test_consolidated_faults.py",
     "tests/retrieval/api/test_ways_in.py",
+    "tests/retrieval/encoders/test_agreement.py",
+    "tests/retrieval/ingest/parse/test_limited.py",
+    "tests/retrieval/evaluate/test_answerability.py",
+    "tests/retrieval/api/test_fuzz.py",
+    "tests/retrieval/generate/test_relevance.py",
     "tests/browser/test_explorer.py",
-    "tests/retrieval/bm25/test_follower.py",
-    "tests/retrieval/evaluate/test_bench_chat.py",
     "tests/retrieval/evaluate/test_bench.py",
     "tests/quality/test_samples.py",
-    "tests/corecube/test_checks.py",
-    "tests/corecube/test_outage.py",
 )
 
 
