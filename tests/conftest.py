@@ -13,6 +13,7 @@ import pytest
 from django.conf import settings as configured
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
+from django.db import connection
 from django.db.models import Model
 from hypothesis import HealthCheck, settings
 
@@ -50,16 +51,16 @@ _LONGEST: Final = (
     "tests/retrieval/test_tasks.py",
     "tests/corecube/test_start.py",
     "tests/browser/test_chat.py",
-    "tests/retrieval/ingest/test_index_build_killed.py",
-    "tests/retrieval/index/test_plans.py",
+    "tests/retrieval/test_consolidated_faults.py",
     "tests/retrieval/api/test_ways_in.py",
+    "tests/retrieval/encoders/test_agreement.py",
+    "tests/retrieval/ingest/parse/test_limited.py",
+    "tests/retrieval/evaluate/test_answerability.py",
+    "tests/retrieval/api/test_fuzz.py",
+    "tests/retrieval/generate/test_relevance.py",
     "tests/browser/test_explorer.py",
-    "tests/retrieval/bm25/test_follower.py",
-    "tests/retrieval/evaluate/test_bench_chat.py",
     "tests/retrieval/evaluate/test_bench.py",
     "tests/quality/test_samples.py",
-    "tests/corecube/test_checks.py",
-    "tests/corecube/test_outage.py",
 )
 
 
@@ -86,6 +87,18 @@ class World:
     def key(self, name: str) -> str:
         """Return the secret of a new API key of this person."""
         return ApiKey.issue(user=getattr(self, name), name="test")[1]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """Spare the tests' database what large and lasting ones need: memory for workers at an index, waiting for disks."""
+    with django_db_blocker.unblock():
+        name = connection.ops.quote_name(connection.settings_dict["NAME"])
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER DATABASE {name} SET max_parallel_maintenance_workers = 0")
+            cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        connection.close()
+        connection.close_pool()
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +170,7 @@ def governed(people, tmp_path):
 def world(governed, request):
     """The same with the documents of all three connections taken in."""
     connections = (governed.runbooks, governed.vault, governed.ledger)
-    kind = None if _commits(request) else _kind_of_world(str(governed.root))
+    kind = None if configured.CORECUBE_BM25 and _commits(request) else _kind_of_world(str(governed.root))
     if kind in _worlds:
         root, rows = _worlds[kind]
         rows.put_back(root, str(governed.root))

@@ -14,7 +14,11 @@ from retrieval import tasks
 from retrieval.ingest.crew import work_through
 from tests.browser.watch import Watch
 
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking")
+_FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"),
+    # Axe makes and drops so many objects that a small heap would be collected all the time.
+    "--js-flags=--min-semi-space-size=64",
+)
 _TIMEOUT_MS = 10_000
 expect.set_options(timeout=_TIMEOUT_MS)
 

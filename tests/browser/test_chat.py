@@ -6,10 +6,10 @@ import time
 
 import pytest
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from retrieval.models import Conversation, Judgment, Message, SearchRecord
+from tests.browser.axe import findings
 from tests.fake_llm import FakeLLM, Fault
 
 pytestmark = [
@@ -22,7 +22,6 @@ QUESTION = "How do I roll back the staging database?"
 WRITTEN = (
     "Run **deployctl rollback** first [1].\n\n- Draining takes four minutes [2].\n- The colony on Mars hears of it [2]."
 )
-_SERIOUS = {"serious", "critical"}
 
 
 @pytest.fixture
@@ -70,13 +69,6 @@ def asked(browser, text=QUESTION):
     exchange = page.locator("[data-exchange]").nth(before)
     exchange.wait_for()
     return exchange
-
-
-def findings(page):
-    violations = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    return [
-        f"{it['id']}: {node['html'][:160]}" for it in violations if it["impact"] in _SERIOUS for node in it["nodes"]
-    ]
 
 
 def test_an_answer_quotes_its_sources_and_stays_where_it_was_asked(bob):

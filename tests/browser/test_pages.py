@@ -4,7 +4,6 @@ from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import get_resolver, resolve
@@ -26,6 +25,7 @@ from retrieval.models import (
 from retrieval.preset_versions import save_draft
 from retrieval.presets import preset_named
 from retrieval.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named, written_with
+from tests.browser.axe import findings
 from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS, Places
 
 pytestmark = pytest.mark.browser
@@ -81,9 +81,7 @@ NO_PAGES = {
 }
 #: Pages that one test looks at.
 _BATCH = 12
-_SERIOUS = {"serious", "critical"}
-_EVERY_RULE = {"resultTypes": ["violations"]}
-_COLOURS = {"resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"]}
+_COLOURS = ["color-contrast", "link-in-text-block"]
 #: What a page still loads or draws by itself.
 _UNSETTLED = "[hx-trigger=load], .htmx-request"
 #: Focuses each link, button and field in turn and tells those that Tab passes over or whose focus cannot be seen.
@@ -200,17 +198,6 @@ def _chatted(world):
     return str(Conversation.objects.get().pk)
 
 
-def findings(page, options):
-    """Return what axe has against a page, a line for each element."""
-    violations = Axe().run(page, options=options).response["violations"]
-    return [
-        f"{violation['id']} ({violation['impact']}) {' '.join(map(str, node['target']))}: {node['html'][:160]}"
-        for violation in violations
-        if violation["impact"] in _SERIOUS
-        for node in violation["nodes"]
-    ]
-
-
 def inspect(browser):
     """Yield what is wrong with the open page, at every width and in both themes."""
     page = browser.page
@@ -221,14 +208,14 @@ def inspect(browser):
             yield f"{width}: scrolls sideways"
         if width == 820:
             continue
-        yield from (f"{width}: {line}" for line in findings(page, _EVERY_RULE))
+        yield from (f"{width}: {line}" for line in findings(page))
     # After a key, the browser shows the focus wherever it goes.
     page.keyboard.press("Tab")
     yield from page.evaluate(_UNREACHED)
     page.emulate_media(color_scheme="dark")
     for width in (390, 1440):
         browser.resize(width)
-        yield from (f"dark, {width}: {line}" for line in findings(page, _COLOURS))
+        yield from (f"dark, {width}: {line}" for line in findings(page, runOnly=_COLOURS))
     page.emulate_media(color_scheme="light")
     yield from browser.watch.complaints()
 

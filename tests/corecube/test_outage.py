@@ -15,14 +15,19 @@ import json, sys
 import django
 django.setup()
 from django.test import Client
-path, headers = json.loads(sys.argv[1])
-response = Client(headers={"host": "localhost", **headers}).get(path)
-print(json.dumps([response.status_code, response.headers.get("Retry-After"), response.content.decode()]))
+told = []
+for path, headers in json.loads(sys.argv[1]):
+    response = Client(headers={"host": "localhost", **headers}).get(path)
+    told.append([response.status_code, response.headers.get("Retry-After"), response.content.decode()])
+print(json.dumps(told))
 """
+_PROGRAM = ["/v1/models", {"Authorization": "Bearer cc_any"}]
+_PERSON = ["/", {"Cookie": "sessionid=" + "a" * 32}]
 
 
-def get(path, **headers):
-    """Return status, Retry-After and body of a request to an installation whose database is stopped."""
+@pytest.fixture(scope="module")
+def told():
+    """Return status, Retry-After and body of both requests to an installation whose database is stopped."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "corecube.settings",
@@ -30,7 +35,7 @@ def get(path, **headers):
         "CORECUBE_LOG_LEVEL": "CRITICAL",
     }
     finished = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, json.dumps([path, headers])],
+        [sys.executable, "-c", _SCRIPT, json.dumps([_PROGRAM, _PERSON])],
         env=environment,
         capture_output=True,
         text=True,
@@ -39,15 +44,15 @@ def get(path, **headers):
     return json.loads(finished.stdout.splitlines()[-1])
 
 
-def test_a_program_gets_503_and_when_to_try_again():
-    status, retry_after, body = get("/v1/models", Authorization="Bearer cc_any")
+def test_a_program_gets_503_and_when_to_try_again(told):
+    status, retry_after, body = told[0]
     assert (status, retry_after) == (503, "5")
     assert json.loads(body)["error"]["code"] == "database_unavailable"
     assert "secret-word" not in body
 
 
-def test_a_person_gets_a_page_that_says_so():
-    status, _, body = get("/", Cookie="sessionid=" + "a" * 32)
+def test_a_person_gets_a_page_that_says_so(told):
+    status, _, body = told[1]
     assert status == 503
     assert "The database does not answer" in body
     assert "secret-word" not in body

@@ -7,14 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
-from tests.race import until
+from tests.installation import Observer, new_installation
 
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 #: A busy machine is slow, and that is no failure.
@@ -22,67 +21,20 @@ _WAIT_SECONDS = 240
 _PAGES = 500
 
 
-class Observer:
-    """A process of the installation that runs what it is told, so that not every look loads the application anew."""
-
-    _LOOP = (
-        "import json, sys\n"
-        "from django.db import connection\n"
-        "for line in sys.stdin:\n"
-        "    exec(json.loads(line), {})\n"
-        "    connection.close()\n"
-        "    print(end=chr(0), flush=True)\n"
-    )
-
-    def __init__(self, environment):
-        self._environment = environment
-        self.begin()
-
-    def begin(self):
-        self._process = subprocess.Popen(
-            [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", f"exec({self._LOOP!r}, {{}})"],
-            cwd=settings.BASE_DIR,
-            env=self._environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __call__(self, script):
-        """Return what the script prints."""
-        self._process.stdin.write(json.dumps(script) + "\n")
-        self._process.stdin.flush()
-        printed = []
-        while (sign := self._process.stdout.read(1)) != "\0":
-            assert sign, "the observer ended"
-            printed.append(sign)
-        return "".join(printed)
-
-    def end(self):
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
-
-
 @pytest.fixture(scope="module")
 def installation():
-    """Return the environment of an installation whose database is migrated."""
+    """Return the environment of an installation."""
     if not (_MODEL / "manifest.json").is_file():
         pytest.skip(f"the model {_MODEL.name} is not here: run manage.py models fetch")
-    with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
-        (Path(name) / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
-        inherited = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
-        environment = {**inherited, "CORECUBE_VAR_DIR": name, "CORECUBE_LOST_SECONDS": "4"}
-        manage(environment, "migrate", "--verbosity", "0")
+    with new_installation(CORECUBE_LOST_SECONDS="4") as environment:
         yield environment
-        # The server ends some time after its last user.
-        until(lambda: not (Path(name) / "postgres" / "postmaster.pid").exists())
 
 
 @pytest.fixture(scope="module")
 def observe(installation):
-    """Return what runs a script in the installation and returns what it prints."""
+    """Return what runs scripts and commands in the installation, whose database is migrated."""
     observer = Observer(installation)
+    observer.manage("migrate", "--verbosity", "0")
     yield observer
     observer.end()
 
@@ -162,21 +114,24 @@ def wait_until_searchable(observe, word):
     return observe(script).split()
 
 
-def ingest_by_worker(environment, observe, folder, word):
+def one_page(folder, word):
     folder.mkdir()
     (folder / "page.md").write_text(f"# Page\n\nThe word is {word}.\n")
-    manage(environment, "ingest", str(folder), "--connection", word, "--queue")
-    with worker(environment):
-        assert wait_until_searchable(observe, word) == ["done", "1", "1"]
+    return "ingest", str(folder), "--connection", word, "--queue"
 
 
 def test_a_queued_sync_is_run_by_a_worker_over_files(installation, observe, tmp_path):
-    ingest_by_worker(installation, observe, tmp_path / "files", "quetzal")
+    observe.manage(*one_page(tmp_path / "files", "quetzal"))
+    with worker(installation):
+        assert wait_until_searchable(observe, "quetzal") == ["done", "1", "1"]
 
 
 @pytest.mark.redis
 def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, observe, redis_url, tmp_path):
-    ingest_by_worker({**installation, "REDIS_URL": redis_url}, observe, tmp_path / "redis", "ocelot")
+    environment = {**installation, "REDIS_URL": redis_url}
+    manage(environment, *one_page(tmp_path / "redis", "ocelot"))
+    with worker(environment):
+        assert wait_until_searchable(observe, "ocelot") == ["done", "1", "1"]
 
 
 def many_pages(folder, word):
@@ -215,7 +170,7 @@ def wait_for_more(observe):
 def test_a_sync_whose_worker_ends_is_finished_by_the_next_worker(installation, observe, tmp_path, stop):
     word = f"ibis{stop}"
     many_pages(tmp_path / word, word)
-    manage(installation, "ingest", str(tmp_path / word), "--connection", word, "--queue")
+    observe.manage("ingest", str(tmp_path / word), "--connection", word, "--queue")
     with worker(installation, stop=stop):
         wait_until_half_way(observe)
     script = "from retrieval.models import Sync; s = Sync.objects.first(); print(s.status)"
@@ -261,7 +216,7 @@ def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_hav
     installation, observe, redis_url, tmp_path
 ):
     many_pages(tmp_path / "heron", "heron")
-    manage(installation, "ingest", str(tmp_path / "heron"), "--connection", "undisturbed")
+    observe.manage("ingest", str(tmp_path / "heron"), "--connection", "undisturbed")
     environment = {**installation, "REDIS_URL": redis_url}
     manage(environment, "ingest", str(tmp_path / "heron"), "--connection", "disturbed", "--queue")
     with worker(environment, stop=signal.SIGKILL):

@@ -8,13 +8,17 @@ from retrieval import runtime
 from retrieval.bm25.follower import rebuild
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Document, SearchRecord
+from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.route_examples import Routers
 
 
 @pytest.fixture
 def ask(world, client, settings, monkeypatch):
-    """Return a function that posts as Bob and returns the answer's JSON; only "Hello" needs no search."""
+    """Return a function that posts as Bob and returns the answer's JSON; only "Hello" needs no search.
+
+    No search is out of time on a machine that is busy.
+    """
+    PresetVersion.objects.create(preset="helix", number=1, status="live", values={"deadline_ms": 10_000})
     examples = {"greeting": ["Hello"], "search": ["what is the limit of expenses"]}
     monkeypatch.setattr("retrieval.route_examples.shipped_examples", lambda: examples)
     monkeypatch.setattr(runtime, "_routers", Routers())

@@ -1,5 +1,6 @@
 """Scopes, and more rows than the shared world has."""
 
+from contextlib import contextmanager
 from uuid import UUID
 
 import numpy as np
@@ -41,11 +42,19 @@ def bob(world):
     return scope_for(world.principal("bob"))
 
 
-def rebuild(index):
-    """Give an embedding index the HNSW index of its scan in place of the one that it has."""
+@contextmanager
+def rebuilding(index):
+    """Give an embedding index the HNSW index of its scan once the block has written vectors, many at once."""
     with database.cursor() as cursor:
         cursor.execute(statement("drop_hnsw") % {"index": index.id})
+        yield cursor
     create_vector_index(index)
+
+
+def rebuild(index):
+    """Give an embedding index the HNSW index of its scan in place of the one that it has."""
+    with rebuilding(index):
+        pass
 
 
 @pytest.fixture
@@ -56,7 +65,7 @@ def many(world, index, unit):
         (number, index.id, world.runbooks.pk if number % 2 else world.ledger.pk, HalfVector(vector).to_text())
         for number, vector in enumerate(vectors)
     ]
-    with database.cursor() as cursor:
+    with rebuilding(index) as cursor:
         cursor.executemany(
             "INSERT INTO retrieval_embedding (document_id, ordinal, index_id, connection_id, vector)"
             " VALUES (gen_random_uuid(), %s, %s, %s, %s::halfvec)",

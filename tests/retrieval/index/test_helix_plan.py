@@ -15,6 +15,7 @@ from retrieval.index import store
 from retrieval.models import Document
 from retrieval.services import SearchRequest, search
 from retrieval.types import MemoryType, RequestFilter
+from tests.retrieval.index.conftest import rebuilding
 from tests.retrieval.index.test_plans import indexes, plan_of
 
 NOW = timezone.now()
@@ -32,6 +33,7 @@ def remembered(world, index, unit):
     """Add 1,500 remembered items with random vectors to the runbooks, and a copy of each out of Bob's scope."""
     kinds = [MemoryType.DECISION, *[MemoryType.EPISODIC] * 19]
     vectors = unit(31, 1500)
+    rows = []
     for connection in (world.runbooks, world.ledger):
         documents = Document.objects.bulk_create(
             Document(
@@ -45,16 +47,16 @@ def remembered(world, index, unit):
             )
             for number in range(len(vectors))
         )
-        rows = [
+        rows += [
             (document.pk, index.id, connection.pk, HalfVector(vector).to_text())
             for document, vector in zip(documents, vectors, strict=True)
         ]
-        with database.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO retrieval_embedding (document_id, ordinal, index_id, connection_id, vector)"
-                " VALUES (%s, 0, %s, %s, %s::halfvec)",
-                rows,
-            )
+    with rebuilding(index) as cursor:
+        cursor.executemany(
+            "INSERT INTO retrieval_embedding (document_id, ordinal, index_id, connection_id, vector)"
+            " VALUES (%s, 0, %s, %s, %s::halfvec)",
+            rows,
+        )
     return vectors
 
 

@@ -1,0 +1,71 @@
+"""An installation of a test's own: its folder, its environment, and a process of it that does what it is told."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from tests.race import until
+
+
+@contextmanager
+def new_installation(**variables: str) -> Iterator[dict[str, str]]:
+    """Yield the environment of an installation with this one's models; its database server has ended at the end."""
+    with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
+        (Path(name) / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
+        inherited = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
+        yield {**inherited, "CORECUBE_VAR_DIR": name, **variables}
+        # The server ends some time after its last user.
+        until(lambda: not (Path(name) / "postgres" / "postmaster.pid").exists())
+
+
+class Observer:
+    """A process of the installation that runs what it is told, so that not every look loads the application anew."""
+
+    _LOOP = (
+        "import json, sys\n"
+        "from django.db import connection\n"
+        "for line in sys.stdin:\n"
+        "    exec(json.loads(line), {})\n"
+        "    connection.close()\n"
+        "    print(end=chr(0), flush=True)\n"
+    )
+
+    def __init__(self, environment):
+        self._environment = environment
+        self.begin()
+
+    def begin(self):
+        self._process = subprocess.Popen(
+            [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", f"exec({self._LOOP!r}, {{}})"],
+            cwd=settings.BASE_DIR,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, script):
+        """Return what the script prints."""
+        self._process.stdin.write(json.dumps(script) + "\n")
+        self._process.stdin.flush()
+        printed = []
+        while (sign := self._process.stdout.read(1)) != "\0":
+            assert sign, "the observer ended"
+            printed.append(sign)
+        return "".join(printed)
+
+    def manage(self, *arguments):
+        """Run a command and return what it prints."""
+        return self(f"from django.core.management import call_command; call_command(*{arguments!r})")
+
+    def end(self):
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
