@@ -6,7 +6,7 @@ can only narrow both. A key that acts for somebody else opens what both its own 
 Anything else is denied.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -185,8 +185,10 @@ def _named(request: ScopeRequest | None) -> tuple[str, ...]:
     return (*request.include, *request.exclude) if request and request.include else ()
 
 
-def _connections(compartments: Iterable[int] | None, slugs: Sequence[str]) -> Iterator[_Connection]:
+def _connections(compartments: Collection[int] | None, slugs: Sequence[str]) -> Iterator[_Connection]:
     """Yield the connections by name: those of some compartments, or all to be told of; of these the ones with slugs."""
+    if compartments is not None and not compartments:
+        return iter(())
     # A text that PostgreSQL cannot hold is no slug.
     held = [slug for slug in slugs if slug.isascii() and slug.isprintable()]
     parameters = {

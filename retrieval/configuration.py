@@ -107,7 +107,7 @@ def fitted(preset: Preset, number: int, values: Mapping[str, object]) -> tuple[P
 def _fitted(name: str, number: int, defaults: PresetConfig, stored: str) -> tuple[PresetConfig, Mapping[str, str]]:
     config, unfit = defaults.fitted(json.loads(stored))
     if unfit:
-        logger.warning("preset.unfit preset=%s version=%d tunables=%s", name, number, ",".join(unfit))
+        logger.warning("preset.unfit preset=%s version=%d tunables=%s", name, number, ",".join(sorted(unfit)))
     return config, unfit
 
 
