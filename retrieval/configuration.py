@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from django.db import connection
-
 from retrieval.config import PresetConfig
 from retrieval.errors import UnknownVersionError
 from retrieval.models import PresetVersion
@@ -20,8 +18,6 @@ logger = logging.getLogger(__name__)
 
 #: The number of the defaults that a preset is shipped with, which serve while no version is live.
 SHIPPED: Final = 0
-#: As SQL: every search pays for it.
-_STORED: Final = 'SELECT number, "values"::text FROM retrieval_presetversion WHERE preset = %s AND status = %s'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +72,11 @@ def configuration_of(
     Raises UnknownVersionError when there is no draft to run with, and OverridesError.
     """
     status = PresetVersion.Status.DRAFT if draft else PresetVersion.Status.LIVE
-    with connection.cursor() as cursor:
-        cursor.execute(_STORED, [preset.name, status])
-        stored = cursor.fetchone()
+    stored = PresetVersion.objects.filter(preset=preset.name, status=status).values_list("number", "values").first()
     if stored is None and draft:
         raise UnknownVersionError("This preset has no draft.")
-    number, values = stored or (SHIPPED, "{}")
-    config, unfit = _fitted(preset.name, number, preset.defaults, values)
+    number, values = stored or (SHIPPED, {})
+    config, unfit = fitted(preset, number, values)
     found = Configuration(config=config, number=number, is_draft=draft, unfit=unfit)
     return _overridden(found, overrides) if overrides else found
 
@@ -107,7 +101,7 @@ def fitted(preset: Preset, number: int, values: Mapping[str, object]) -> tuple[P
 def _fitted(name: str, number: int, defaults: PresetConfig, stored: str) -> tuple[PresetConfig, Mapping[str, str]]:
     config, unfit = defaults.fitted(json.loads(stored))
     if unfit:
-        logger.warning("preset.unfit preset=%s version=%d tunables=%s", name, number, ",".join(sorted(unfit)))
+        logger.warning("preset.unfit preset=%s version=%d tunables=%s", name, number, ",".join(unfit))
     return config, unfit
 
 
