@@ -26,7 +26,7 @@ from corecube.scope import (
 )
 
 # Every search pays for these two: as SQL, for Django takes as long to write them as the database to answer.
-#: The grants of a user and of the user's groups, the widest last.
+#: The grants of a user and of the user's groups as `_Grant` has them, the widest last.
 _GRANTS: Final = """
 SELECT granted.compartment_id, granted.clearance, holder.username, team.name
 FROM corecube_grant AS granted
@@ -37,7 +37,7 @@ WHERE
     OR granted.group_id IN (SELECT group_id FROM corecube_user_groups WHERE user_id = %(user)s)
 ORDER BY granted.clearance, granted.id DESC
 """
-#: The connections of some compartments, or all; of these the ones with some slugs, or all.
+#: The connections of some compartments, or all, as `_Connection` has them; of these the ones with some slugs, or all.
 _CONNECTIONS: Final = """
 SELECT
     source.id, source.slug, source.name, source.compartment_id, compartment.name, source.sensitivity, source.trust,
