@@ -4,11 +4,12 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 from retrieval.config import PresetConfig
 from retrieval.errors import UnknownVersionError
+from retrieval.index.compiled import CompiledQuery
 from retrieval.models import PresetVersion
 from retrieval.pipeline import HYBRID
 from retrieval.presets import Preset
@@ -72,13 +73,18 @@ def configuration_of(
     Raises UnknownVersionError when there is no draft to run with, and OverridesError.
     """
     status = PresetVersion.Status.DRAFT if draft else PresetVersion.Status.LIVE
-    stored = PresetVersion.objects.filter(preset=preset.name, status=status).values_list("number", "values").first()
+    stored = _stored(preset.name, status).first()
     if stored is None and draft:
         raise UnknownVersionError("This preset has no draft.")
-    number, values = stored or (SHIPPED, {})
-    config, unfit = fitted(preset, number, values)
+    number, values = stored or (SHIPPED, "{}")
+    config, unfit = _fitted(preset.name, number, preset.defaults, values)
     found = Configuration(config=config, number=number, is_draft=draft, unfit=unfit)
     return _overridden(found, overrides) if overrides else found
+
+
+@cache
+def _stored(preset: str, status: PresetVersion.Status) -> CompiledQuery:
+    return CompiledQuery(PresetVersion.objects.filter(preset=preset, status=status).values_list("number", "values"))
 
 
 def _overridden(found: Configuration, overrides: Mapping[str, object]) -> Configuration:
@@ -94,12 +100,12 @@ def _overridden(found: Configuration, overrides: Mapping[str, object]) -> Config
 
 def fitted(preset: Preset, number: int, values: Mapping[str, object]) -> tuple[PresetConfig, Mapping[str, str]]:
     """Return the config of stored values, and what is wrong with those that do not fit, by dotted name."""
-    return _fitted(preset.name, number, preset.defaults, json.dumps(values, sort_keys=True))
+    return _fitted(preset.name, number, preset.defaults, json.dumps(values))
 
 
 @lru_cache(maxsize=64)
 def _fitted(name: str, number: int, defaults: PresetConfig, stored: str) -> tuple[PresetConfig, Mapping[str, str]]:
-    config, unfit = defaults.fitted(json.loads(stored))
+    config, unfit = defaults.fitted(dict(sorted(json.loads(stored).items())))
     if unfit:
         logger.warning("preset.unfit preset=%s version=%d tunables=%s", name, number, ",".join(unfit))
     return config, unfit

@@ -104,12 +104,13 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index)
     names, links = _links(config.graph, resources, ReadAhead(complete, resources.executor))
-    ahead = next((QuestionAhead(analyze, it, resources.executor) for it in names), None)
+    route = Route(config.route, resources.local_router)
+    ahead = next((QuestionAhead(analyze, route, it, resources.executor) for it in names), None)
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead),
             analyze,
-            Route(config.route, resources.local_router),
+            route,
             Legs(
                 (
                     Dense(config.dense, resources.index),

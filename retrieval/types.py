@@ -428,6 +428,8 @@ class SearchState:
     #: Waits for the terms that a thread reads meanwhile, and returns them; None where nobody began.
     terms_ahead: Callable[[], QueryTerms] | None = None
     vector: Vector | None = None
+    #: Waits for the projects in scope, which a thread reads meanwhile, and returns them; None where nobody began.
+    projects_ahead: Callable[[], Sequence[str]] | None = None
     #: None in presets without a router.
     routing: Routing | None = None
     #: What the request, and a router, leave of the scope's documents; every leg and the reading of the pool keep to it.

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from retrieval.embedders import choices
 from retrieval.encoders import Encoder
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.errors import IndexStateError
+from retrieval.index.compiled import CompiledQuery, instance_of
 from retrieval.index.scans import ScanChoice
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -138,7 +140,13 @@ def existing(pk: int) -> EmbeddingIndex:
 
 def active_row() -> EmbeddingIndex | None:
     """Return the index that is searched, None while there is none."""
-    return EmbeddingIndex.objects.filter(status=_Status.ACTIVE).first()
+    row = _active().first()
+    return None if row is None else instance_of(EmbeddingIndex, row)
+
+
+@cache
+def _active() -> CompiledQuery:
+    return CompiledQuery(EmbeddingIndex.objects.filter(status=_Status.ACTIVE))
 
 
 def kept_indexes() -> list[EmbeddingIndex]:

@@ -3,23 +3,22 @@
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corecube.scope import AccessScope
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
-from retrieval.types import ChunkId, Ranking, Vector
+from retrieval.types import Ranking
 
 _VECTORS: Final = statement("pool_vectors")
-#: Bytes before the components, which are half floats, the high byte first.
+#: Bytes before the components of each, which are half floats, the high byte first.
 _HEADER: Final = 4
-_HALF: Final = ">f2"
+_HALF: Final = np.dtype(">f2")
 
 
-def vectors_of(
-    hits: Ranking, *, index: VectorIndex, scope: AccessScope, timeout_seconds: float
-) -> dict[ChunkId, Vector]:
-    """Return the stored vectors of hits in scope; one without a vector in the index is left out.
+def vectors_of(hits: Ranking, *, index: VectorIndex, scope: AccessScope, timeout_seconds: float) -> NDArray[np.float32]:
+    """Return the stored vectors of hits, shape (n, dim); zeros for one that is not in scope, or not in the index.
 
     Raises SearchTimeoutError.
     """
@@ -29,9 +28,9 @@ def vectors_of(
         "index": index.id,
         "scope": scope.connection_ids,
     }
-    rows = read(_VECTORS, parameters, timeout_seconds=timeout_seconds)
-    return {ChunkId(row["document_id"], row["ordinal"]): _vector(bytes(row["vector"])) for row in rows}
-
-
-def _vector(sent: bytes) -> Vector:
-    return np.frombuffer(sent, _HALF, offset=_HEADER).astype(np.float32)
+    (row,) = read(_VECTORS, parameters, timeout_seconds=timeout_seconds)
+    vectors = np.zeros((len(hits), index.dim), np.float32)
+    if row["places"]:
+        stored = np.frombuffer(row["vectors"], np.uint8).reshape(len(row["places"]), -1)
+        vectors[np.array(row["places"]) - 1] = np.ascontiguousarray(stored[:, _HEADER:]).view(_HALF)
+    return vectors

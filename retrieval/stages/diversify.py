@@ -58,10 +58,8 @@ class Diversify:
     def _vectors(self, head: Ranking, state: SearchState) -> NDArray[np.float32]:
         """Return the unit vectors of hits, shape (n, dim); zeros for one that has none, which repeats nothing."""
         found = vectors_of(head, index=self.index, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
-        nothing = np.zeros(self.index.dim, np.float32)
-        stacked = np.stack([found.get(hit.chunk_id, nothing) for hit in head])
-        lengths = np.linalg.norm(stacked, axis=1, keepdims=True)
-        return (stacked / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        return (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 def _comparable(hits: Ranking) -> Ranking:

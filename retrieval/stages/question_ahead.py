@@ -1,34 +1,43 @@
 """Reading the question while it is embedded."""
 
+from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 
 from retrieval.graph.asked import AskedNames
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.read_names import ReadNames
+from retrieval.stages.route import Route
 from retrieval.types import QueryTerms, SearchState
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionAhead:
-    """Begins to read a question's terms, and then its names, while the query is embedded, which leaves a core to it."""
+    """Reads a question's terms, the projects it may name and its names while the query is embedded.
+
+    They are read in the order in which stages wait for them. The embedding leaves a core to it.
+    """
 
     analyze: Analyze
+    route: Route
     names: ReadNames
     executor: Executor
 
     def begun(self, state: SearchState) -> SearchState:
-        """Return the state with its terms and names as they are now being read."""
+        """Return the state with its terms, projects and names as they are now being read."""
         terms: Future[QueryTerms] = Future()
-        names = self.executor.submit(self._read, state, terms)
-        return replace(state, terms_ahead=terms.result, asked_ahead=names.result)
+        projects: Future[Sequence[str]] = Future()
+        names = self.executor.submit(self._read, state, terms, projects)
+        return replace(state, terms_ahead=terms.result, projects_ahead=projects.result, asked_ahead=names.result)
 
-    def _read(self, state: SearchState, terms: Future[QueryTerms]) -> AskedNames:
-        """Return the names, having handed over the terms; what fails with these fails with both."""
+    def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> AskedNames:
+        """Return the names, having handed over the terms and the projects; what fails fails for all that is left."""
         try:
-            found = self.analyze.read(state)
+            terms.set_result(self.analyze.read(state))
+            projects.set_result(self.route.projects(state))
         except BaseException as error:
-            terms.set_exception(error)
+            for left in (terms, projects):
+                if not left.done():
+                    left.set_exception(error)
             raise
-        terms.set_result(found)
-        return self.names.read(replace(state, terms=found))
+        return self.names.read(replace(state, terms=terms.result()))

@@ -1,11 +1,12 @@
 """Reading from the question what is to be searched."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Final
 
+from corecube.errors import DatabaseUnavailableError
 from retrieval.errors import SearchTimeoutError
 from retrieval.helix_config import RouteConfig
 from retrieval.index.filters import holds_any, known_projects
@@ -64,12 +65,24 @@ class Route:
         router = self.router()
         return Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
 
+    def projects(self, state: SearchState) -> Sequence[str]:
+        """Return the projects that a question may name; raise SearchTimeoutError, DatabaseUnavailableError."""
+        return known_projects(state.scope, timeout_seconds=state.deadline.leg_seconds)
+
+    def _known_projects(self, state: SearchState) -> Sequence[str]:
+        """Return the same, which may have been read ahead."""
+        try:
+            return state.projects_ahead() if state.projects_ahead else self.projects(state)
+        except DatabaseUnavailableError:
+            # The other thread may have found no connection free; this one has one.
+            return self.projects(state)
+
     def _narrowed(self, state: SearchState, routing: Routing) -> SearchState:
         """Return the state with the filter that the question's time and project make of its own."""
         text = state.query.plain_text or state.query.retrieval_text
         seconds = state.deadline.leg_seconds
         said = time_in(text, state.now)
-        project = project_in(text, known_projects(state.scope, timeout_seconds=seconds))
+        project = project_in(text, self._known_projects(state))
         if said is not None and not _counts(said, routing.memory_type, text):
             said = None
         for window, name in ((said.window if said else None, project), (None, project)):

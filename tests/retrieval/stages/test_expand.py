@@ -10,11 +10,11 @@ from retrieval import runtime
 from retrieval.config import DenseConfig, FulltextConfig, FusionConfig
 from retrieval.deadline import Deadline
 from retrieval.errors import EncoderError, SearchTimeoutError
-from retrieval.helix_config import GraphConfig
+from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index import graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.query import read_query
-from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse, ReadNames
+from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse, ReadNames, Route
 from retrieval.stages.complete import ReadAhead
 from retrieval.stages.question_ahead import QuestionAhead
 from retrieval.types import SearchState
@@ -52,7 +52,7 @@ def search(pages):
         graph_config = GraphConfig(**config)
         names, rest = ReadNames(graph_config, tools.encoder), Complete(FulltextConfig(), tools.index)
         analyze = Analyze("english")
-        begin = QuestionAhead(analyze, names, threads) if threads else None
+        begin = QuestionAhead(analyze, Route(RouteConfig(), lambda: None), names, threads) if threads else None
         state = analyze(Embed(tools.encoder, ahead=begin)(state))
         state = Dense(DenseConfig(depth=depth), tools.index)(state)
         state = Fuse(FusionConfig())(Fulltext(FulltextConfig(depth=depth))(state))

@@ -1,4 +1,4 @@
-"""Reading a question's terms and names while it is embedded."""
+"""Reading a question's terms, projects and names while it is embedded."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
+from corecube.errors import DatabaseUnavailableError
 from retrieval import runtime
 from retrieval.deadline import Deadline
 from retrieval.errors import SearchTimeoutError
-from retrieval.helix_config import GraphConfig
+from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index.reading import read
+from retrieval.memory.items import Item, remember
 from retrieval.query import read_query
-from retrieval.stages import Analyze, ReadNames
+from retrieval.stages import Analyze, ReadNames, Route
 from retrieval.stages.question_ahead import QuestionAhead
 from retrieval.testing import HashEncoder
 from retrieval.types import QueryTerms, SearchState
@@ -27,7 +29,7 @@ class SlowAnalyze(Analyze):
 
 @pytest.fixture
 def stages():
-    return Analyze("english"), ReadNames(GraphConfig(), HashEncoder())
+    return Analyze("english"), Route(RouteConfig(), lambda: None), ReadNames(GraphConfig(), HashEncoder())
 
 
 @pytest.fixture
@@ -41,16 +43,16 @@ def asked(world):
     )
 
 
-def both(stages, state):
-    """Return the state after the stages that wait for the terms and for the names."""
-    analyze, names = stages
-    return names(analyze(state))
+def after_all(stages, state):
+    """Return the state after the stages that wait for the terms, the projects and the names."""
+    analyze, route, names = stages
+    return names(route(analyze(state)))
 
 
 def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
     ahead = QuestionAhead(*stages, runtime.InlineExecutor()).begun(asked)
     assert ahead.terms == QueryTerms()
-    after, alone = both(stages, ahead), both(stages, asked)
+    after, alone = after_all(stages, ahead), after_all(stages, asked)
     assert after.terms == alone.terms
     assert (after.asked.known, after.asked.rest) == (alone.asked.known, alone.asked.rest)
     assert [name.text for name in after.asked.known] == ["Rolling back"]
@@ -61,21 +63,46 @@ def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
 def test_the_terms_are_there_before_the_names_are(stages, asked):
     with runtime.DatabaseThreads(1, thread_name_prefix="ahead") as threads:
         ahead = QuestionAhead(*stages, threads).begun(asked)
-        assert ahead.terms_ahead() == both(stages, asked).terms
-        assert ahead.asked_ahead().known == both(stages, asked).asked.known
+        assert ahead.terms_ahead() == after_all(stages, asked).terms
+        assert ahead.asked_ahead().known == after_all(stages, asked).asked.known
 
 
 def test_terms_that_were_read_ahead_are_not_those_of_another_text(stages, asked):
-    analyze, _ = stages
+    analyze, *_ = stages
     after = analyze(QuestionAhead(*stages, runtime.InlineExecutor()).begun(asked))
     other = analyze(replace(after, query=read_query("queues", characters=500)))
     assert {term.lexeme for term in other.terms.terms} == {"queue"}
 
 
 def test_without_terms_there_is_no_search_and_without_names_there_is_one(stages, asked):
-    _, names = stages
+    _, route, names = stages
     slow = SlowAnalyze("english")
-    ahead = QuestionAhead(slow, names, runtime.InlineExecutor()).begun(asked)
+    ahead = QuestionAhead(slow, route, names, runtime.InlineExecutor()).begun(asked)
     with pytest.raises(SearchTimeoutError):
         slow(ahead)
     assert [note.code for note in names(ahead).notes] == ["names_timeout"]
+    assert [note.code for note in route(ahead).notes] == ["route_timeout"]
+
+
+@pytest.fixture
+def of_a_project(asked, world):
+    """A question that names a project of Bob's memory."""
+    bob = world.principal("bob")
+    remember(Item(text="The pump of atlas-2.", project="atlas-2"), principal=bob)
+    return replace(asked, query=read_query("why does atlas-2 fail", characters=500), scope=scope_for(bob))
+
+
+def test_a_project_that_was_read_ahead_narrows(stages, of_a_project):
+    ahead = QuestionAhead(*stages, runtime.InlineExecutor()).begun(of_a_project)
+    assert ahead.projects_ahead() == ["atlas-2"]
+    assert after_all(stages, ahead).routing == after_all(stages, of_a_project).routing
+    assert after_all(stages, ahead).routing.project == "atlas-2"
+
+
+def test_without_a_connection_for_the_other_thread_this_one_reads(stages, of_a_project):
+    def unavailable():
+        raise DatabaseUnavailableError
+
+    state = after_all(stages, replace(of_a_project, terms_ahead=unavailable, projects_ahead=unavailable))
+    assert {term.lexeme for term in state.terms.terms} >= {"fail"}
+    assert state.routing.project == "atlas-2"

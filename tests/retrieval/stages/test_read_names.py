@@ -11,12 +11,12 @@ from corecube.errors import ConfigError
 from retrieval import runtime
 from retrieval.deadline import Deadline
 from retrieval.graph.asked import AskedNames
-from retrieval.helix_config import GraphConfig
+from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
 from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
-from retrieval.stages import Analyze, ReadNames
+from retrieval.stages import Analyze, ReadNames, Route
 from retrieval.stages.question_ahead import QuestionAhead
 from retrieval.testing import HashEncoder
 from retrieval.types import SearchState
@@ -71,7 +71,7 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
     assert [name.text for name in names(asked).asked.known] == ["Guy of Tuscany"]
     try:
         kill_own_server_process()
-        ahead = QuestionAhead(Analyze("english"), names, runtime.InlineExecutor())
+        ahead = QuestionAhead(Analyze("english"), Route(RouteConfig(), lambda: None), names, runtime.InlineExecutor())
         begun = ahead.begun(asked) if is_ahead else asked
         after = names(begun)
     finally:
