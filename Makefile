@@ -1,6 +1,9 @@
 # Two commands are enough: `make run` and `make test`. `make help` lists the rest.
 
-PYTHON ?= python3
+# The system's own Python where it makes environments: distributions compile it with profiles, and it is a quarter faster
+# than one compiled without.
+PYTHON ?= $(shell /usr/bin/python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo /usr/bin/python3 || echo python3)
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # One version of each package for every Python and platform, with the hashes of all its files and no addresses.
