@@ -18,6 +18,11 @@ def percentiles(milliseconds: Sequence[float]) -> Percentiles:
     return {name: round(float(value), 3) for name, value in zip(("p50", "p95", "p99"), values, strict=True)}
 
 
+def quickest_ms(milliseconds: Sequence[float], *, queries: int) -> Percentiles:
+    """Return percentiles of what each query took at its quickest, of searches for all queries in several passes."""
+    return percentiles([min(milliseconds[place::queries]) for place in range(queries)])
+
+
 def latency_ms(totals: Sequence[float], traces: Iterable[Sequence[Span]]) -> Mapping[str, Percentiles]:
     """Return percentiles of the whole search ("total", from `totals` in milliseconds) and of each stage."""
     stages: dict[str, list[float]] = {}

@@ -12,6 +12,7 @@ CONNECTIONS: Final = 100
 _FEWEST_CHUNKS: Final = 1_000
 _MOST_CHUNKS: Final = 5_000_000
 _MOST_QUERIES: Final = 10_000
+_MOST_PASSES: Final = 100
 #: Measured at 100,000 chunks, sorting included; beside it the server keeps its log.
 _BYTES_PER_CHUNK: Final = 14_000
 _LOG_BYTES: Final = 2 * 2**30
@@ -29,6 +30,8 @@ class Plan:
     #: Timed searches in each scope.
     queries: int
     seed: int
+    #: How often each of them is asked, 1 to 100, all of them before any again.
+    passes: int = 1
     #: How the HNSW index is walked.
     scan: ScanChoice = field(default_factory=ScanChoice)
 
@@ -47,6 +50,7 @@ class Plan:
         """Check the ranges."""
         _require("the number of chunks", self.chunks, _FEWEST_CHUNKS, _MOST_CHUNKS)
         _require("the number of queries", self.queries, 1, _MOST_QUERIES)
+        _require("the number of passes", self.passes, 1, _MOST_PASSES)
         _require("the seed", self.seed, 0, 2**32)
         for percent in self.scopes:
             _require("a scope's percentage", percent, 1, CONNECTIONS)

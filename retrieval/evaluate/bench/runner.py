@@ -34,7 +34,7 @@ from retrieval.evaluate.bench.recall import Asked, RecallFigures, recall_figures
 from retrieval.evaluate.bench.scratch import Scratch, restart_server, scratch_database
 from retrieval.evaluate.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluate.bench.workload import KnownQueries, installed_model, request_for, sample_queries
-from retrieval.evaluate.latency import Percentiles, latency_ms
+from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
@@ -55,8 +55,12 @@ class ScopeFigures:
     """What searches in one scope took and found."""
 
     scope_percent: int
+    #: Each was asked in every pass.
     queries: int
+    passes: int
     latency_ms: Mapping[str, Percentiles]
+    #: What each query took at its quickest: less what else the machine, or its host, was doing. None of one pass.
+    quickest_ms: Percentiles | None
     #: What each step took of its budget; empty for presets without budgets.
     budget: tuple[BudgetRow, ...]
     #: Share of the exact nearest chunks that the dense leg found, as the preset runs it; None without such a leg.
@@ -226,8 +230,12 @@ def _scope_figures(plan: Plan, percent: int, progress: Progress) -> ScopeFigures
     recall = _recall(observed, plan)
     return ScopeFigures(
         scope_percent=percent,
-        queries=len(observed),
+        queries=plan.queries,
+        passes=plan.passes,
         latency_ms=latency_ms([it.milliseconds for it in observed], [it.trace for it in observed]),
+        quickest_ms=quickest_ms([it.milliseconds for it in observed], queries=plan.queries)
+        if plan.passes > 1
+        else None,
         budget=_budget(plan, observed),
         recall_against_exact=recall.of_leg,
         walk_recall=recall.of_walk,
@@ -243,8 +251,9 @@ def _budget(plan: Plan, observed: Sequence[_Observation]) -> tuple[BudgetRow, ..
 
 
 def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress) -> list[_Observation]:
-    """Search for every query of a scope, one after the other."""
-    queries = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
+    """Search for every query of a scope, one after the other, and for those that are timed once each pass."""
+    sampled = sample_queries(plan, percent, _warm_up(plan) + plan.queries)
+    queries = [*sampled, *sampled[_warm_up(plan) :] * (plan.passes - 1)]
     encoder = KnownQueries({query.text: query.vector for query in queries}, installed_model())
     # As the web server does at its start; a database kept from an earlier run is on the disk alone.
     warm_up.warm_up(tools=runtime.resources(encoder))

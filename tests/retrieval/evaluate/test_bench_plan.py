@@ -34,6 +34,7 @@ def test_connections_share_all_chunks_evenly(chunks):
         ({"scopes": (50, 0)}, "percentage must lie between 1 and 100, not 0"),
         ({"scopes": (101,)}, "not 101"),
         ({"queries": 0}, "queries must lie between 1"),
+        ({"passes": 0}, "passes must lie between 1 and 100, not 0"),
         ({"seed": -1}, "seed must lie between 0"),
     ],
 )
