@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from threading import Thread
@@ -111,10 +112,11 @@ class BoundedClient:
                     retry_after_seconds=retry_after(response.headers.get("retry-after", ""), now=datetime.now(UTC)),
                 )
             content = bytearray()
-            async for part in response.aiter_raw():
-                content += part
-                if len(content) > self._most_answer_bytes:
-                    raise AnswerTooLargeError(f"answered with more than {self._most_answer_bytes} bytes")
+            async with aclosing(response.aiter_raw()) as parts:
+                async for part in parts:
+                    content += part
+                    if len(content) > self._most_answer_bytes:
+                        raise AnswerTooLargeError(f"answered with more than {self._most_answer_bytes} bytes")
             return bytes(content)
 
 

@@ -5,6 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from corecube.errors import DatabaseUnavailableError
 from retrieval.config import FulltextConfig
 from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
@@ -33,7 +34,7 @@ class Complete:
         """Return the state with completed hits; those that are gone from the store are left out."""
         if not state.hits:
             return state
-        read = {hit.chunk_id: hit for hit in (state.ahead() if state.ahead else ())}
+        read = {hit.chunk_id: hit for hit in _read_ahead(state)}
         read |= {hit.chunk_id: hit for hit in self.read(state, without=read)}
         hits = tuple(_joined(hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
         # Gone, out of scope, or found by a leg that knows no filter: which of these is nobody's to know.
@@ -83,6 +84,14 @@ class ReadAhead:
     def begun(self, state: SearchState) -> SearchState:
         """Return the state with the pool as it is now being read."""
         return replace(state, ahead=self.executor.submit(self.complete.read, state).result)
+
+
+def _read_ahead(state: SearchState) -> Ranking:
+    try:
+        return state.ahead() if state.ahead else ()
+    except DatabaseUnavailableError:
+        # The other thread may have found no connection free; this one has one.
+        return ()
 
 
 def _joined(hit: Hit, read: Hit) -> Hit:

@@ -210,7 +210,7 @@ def test_each_scope_has_its_figures_and_the_first_stands_at_the_top(story):
 def test_of_several_passes_each_query_counts_at_its_quickest_too(story):
     once, thrice = story.first["scopes"][0], story.second["scopes"][0]
     assert (once["passes"], once["quickest_ms"]) == (1, None)
-    assert (thrice["passes"], thrice["queries"], thrice["notes"]["fused"]) == (3, 8, 24)
+    assert (thrice["passes"], thrice["queries"], thrice["notes"]["ranked_as"]) == (3, 8, 24)
     assert 0 < thrice["quickest_ms"]["p50"] <= thrice["latency_ms"]["total"]["p50"]
     assert thrice["quickest_ms"]["p95"] <= thrice["latency_ms"]["total"]["p95"]
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
+from corecube.errors import DatabaseUnavailableError
 from retrieval import runtime
 from retrieval.config import DenseConfig, FulltextConfig, FusionConfig
 from retrieval.deadline import Deadline
@@ -172,6 +173,15 @@ def test_of_many_documents_with_one_name_the_one_that_was_found_counts(search, p
     for ahead in (False, True):
         first = search("Who is Guy of Spoleto, 24x24?", depth=30, ahead=ahead).hits[0]
         assert "24x24" in first.chunk.text
+
+
+def test_without_a_connection_for_the_other_thread_the_pool_is_read_by_this_one(search):
+    def unavailable():
+        raise DatabaseUnavailableError
+
+    state = search("When was the brother of Guy of Tuscany dismissed?", depth=10, complete=False)
+    complete = Complete(FulltextConfig(), runtime.active_index(runtime.encoder()))
+    assert complete(replace(state, ahead=unavailable)).hits == complete(state).hits != ()
 
 
 def test_a_second_hop_is_followed_where_it_is_asked_for(search, pages):
