@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import Any, Final
 
@@ -279,11 +279,12 @@ def _warm_up(plan: Plan) -> int:
 
 
 def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
-    """Return what later figures need; the hits' texts would be most of the process's memory."""
+    """Return what later figures need; the hits would be most of the process's memory."""
     state = outcome.state
     ranking = state.rankings.get(_DENSE)
     dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
-    return _Observation(milliseconds, state.trace, state.scope, state.vector, dense)
+    trace = tuple(replace(span, drops=(), left=()) for span in state.trace)
+    return _Observation(milliseconds, trace, state.scope, state.vector, dense)
 
 
 def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
