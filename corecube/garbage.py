@@ -13,5 +13,10 @@ def settle() -> None:
     A full collection over all code holds a request up for 0.1 s. Most objects go by their reference counts anyway.
     """
     gc.collect()
+    spare()
+
+
+def spare() -> None:
+    """Do the same without a last search: what is garbage by now stays, for a process that ends soon."""
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS)

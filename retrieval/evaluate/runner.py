@@ -9,13 +9,14 @@ from typing import Any, Final, Protocol
 import ir_measures
 from ir_measures import AP, RR, Judged, R, nDCG
 
+from corecube import garbage
 from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
 from retrieval import runtime
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluate.corpus import document_names, evaluation_principal, first_vectors, ingested
 from retrieval.evaluate.datasets import Dataset, JudgedQuery
-from retrieval.evaluate.latency import latency_ms
+from retrieval.evaluate.latency import latency_ms, times_of
 from retrieval.evaluate.ordering import ordering
 from retrieval.evaluate.stress import Stress, misspelled, with_false_links
 from retrieval.evaluate.unjudged import without_judge
@@ -119,8 +120,7 @@ def measured(
     warm_up = questions.queries[:_WARM_UP]
     for place, query in enumerate((*warm_up, *questions.queries)):
         if place == len(warm_up):
-            # What was judged to warm up would be known when it is measured.
-            kept_relevance.cache_clear()
+            _begin_to_measure()
         started = perf_counter()
         request = SearchRequest(text=query.text, preset=preset, top_k=depth, narrowing=narrowing)
         # With a model handed in, no query's vector is kept from the warm-up.
@@ -132,7 +132,7 @@ def measured(
         if outcome is None:
             degraded += 1
         else:
-            traces.append(outcome.trace)
+            traces.append(times_of(outcome.trace))
             tokens += sum(passage.token_count for passage in outcome.passages)
             degraded += bool(outcome.state.degraded)
             ordered_by.update(ordering(hit) for hit in outcome.hits[:1])
@@ -160,6 +160,12 @@ def _qrels(questions: JudgedCollection) -> list[ir_measures.Qrel]:
         for query, grades in questions.qrels.items()
         for document, grade in grades.items()
     ]
+
+
+def _begin_to_measure() -> None:
+    # What was judged to warm up would be known; and a web server that has loaded all this does not stop to collect it.
+    kept_relevance.cache_clear()
+    garbage.spare()
 
 
 def _found(request: SearchRequest, principal: Principal, resources: Resources) -> SearchOutcome | None:

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any, Final
 
@@ -34,7 +34,7 @@ from retrieval.evaluate.bench.recall import Asked, RecallFigures, recall_figures
 from retrieval.evaluate.bench.scratch import Scratch, restart_server, scratch_database
 from retrieval.evaluate.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluate.bench.workload import KnownQueries, installed_model, request_for, sample_queries
-from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms
+from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms, times_of
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
@@ -279,12 +279,11 @@ def _warm_up(plan: Plan) -> int:
 
 
 def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
-    """Return what later figures need; the hits would be most of the process's memory."""
+    """Return what later figures need."""
     state = outcome.state
     ranking = state.rankings.get(_DENSE)
     dense = None if ranking is None else tuple(hit.chunk_id for hit in ranking)
-    trace = tuple(replace(span, drops=(), left=()) for span in state.trace)
-    return _Observation(milliseconds, trace, state.scope, state.vector, dense)
+    return _Observation(milliseconds, times_of(state.trace), state.scope, state.vector, dense)
 
 
 def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
