@@ -57,7 +57,7 @@ help: ## List these commands
 
 .venv/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "CoreCube needs Python 3.11 or newer; PYTHON=… names one that is not python3."; exit 1; }
+		|| { echo "CoreCube needs Python 3.11 or newer; PYTHON=… names another one than $(PYTHON)."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
 		|| { $(call debian,python3-venv,Python's venv module is missing.,exit 1;) }
 	@$(PYTHON) -m venv .venv

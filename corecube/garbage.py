@@ -17,6 +17,6 @@ def settle() -> None:
 
 
 def spare() -> None:
-    """Do the same without a last search: what is garbage by now stays, for a process that ends soon."""
+    """Do what `settle` does without a last search: what is garbage by now stays, for a process that ends soon."""
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS)
