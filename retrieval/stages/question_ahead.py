@@ -31,13 +31,16 @@ class QuestionAhead:
         return replace(state, terms_ahead=terms.result, projects_ahead=projects.result, asked_ahead=names.result)
 
     def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> AskedNames:
-        """Return the names, having handed over the terms and the projects; what fails fails for all that is left."""
+        """Return the names, having handed over the terms and the projects; without terms all of it fails."""
         try:
-            terms.set_result(self.analyze.read(state))
-            projects.set_result(self.route.projects(state))
+            found = self.analyze.read(state)
         except BaseException as error:
-            for left in (terms, projects):
-                if not left.done():
-                    left.set_exception(error)
+            terms.set_exception(error)
+            projects.set_exception(error)
             raise
-        return self.names.read(replace(state, terms=terms.result()))
+        terms.set_result(found)
+        try:
+            projects.set_result(self.route.projects(state))
+        except Exception as error:  # noqa: BLE001 -- handed to the stage that waits for them
+            projects.set_exception(error)
+        return self.names.read(replace(state, terms=found))

@@ -27,6 +27,13 @@ class SlowAnalyze(Analyze):
         return read("SELECT pg_sleep(5)", {}, timeout_seconds=state.deadline.read_seconds / 1000)
 
 
+class SlowRoute(Route):
+    """Takes longer than it may to read the projects."""
+
+    def projects(self, state):
+        return read("SELECT pg_sleep(5)", {}, timeout_seconds=state.deadline.leg_seconds / 1000)
+
+
 @pytest.fixture
 def stages():
     return Analyze("english"), Route(RouteConfig(), lambda: None), ReadNames(GraphConfig(), HashEncoder())
@@ -82,6 +89,14 @@ def test_without_terms_there_is_no_search_and_without_names_there_is_one(stages,
         slow(ahead)
     assert [note.code for note in names(ahead).notes] == ["names_timeout"]
     assert [note.code for note in route(ahead).notes] == ["route_timeout"]
+
+
+def test_projects_that_take_too_long_leave_the_names(stages, asked):
+    analyze, route, names = stages
+    slow = SlowRoute(route.config, route.router)
+    ahead = QuestionAhead(analyze, slow, names, runtime.InlineExecutor()).begun(asked)
+    assert [note.code for note in slow(analyze(ahead)).notes] == ["route_timeout"]
+    assert [name.text for name in names(ahead).asked.known] == ["Rolling back"]
 
 
 @pytest.fixture
