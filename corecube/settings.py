@@ -23,6 +23,7 @@ from corecube.env import (
     env_url,
     usable_folder,
 )
+from corecube.machine import cores
 
 # onnxruntime collects telemetry in the home folder from its import on; nothing of a search is anybody else's.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -314,8 +315,9 @@ CORECUBE_SENTENCE_CACHE = env_int("CORECUBE_SENTENCE_CACHE", 10_000, low=0, high
 CORECUBE_WARM_UP = env_bool("CORECUBE_WARM_UP", default=True)
 #: Seconds after which a process writes when documents were last read; 0 keeps no such record.
 CORECUBE_ACCESS_SECONDS = env_int("CORECUBE_ACCESS_SECONDS", 5, low=0, high=3600)
-#: Threads that search legs run on beside the request's own; 0 runs the legs one after the other.
-CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", 4, low=0, high=64)
+#: Threads that search legs run on beside the request's own; 0 runs the legs one after the other. More than there are
+#: cores would only spread a search over more sessions of the database, each of which begins with cold caches.
+CORECUBE_LEG_THREADS = env_int("CORECUBE_LEG_THREADS", min(4, cores()), low=0, high=64)
 #: Whether this machine keeps a BM25 index; without one, presets that search it go by their other legs.
 CORECUBE_BM25 = env_bool("CORECUBE_BM25", default=True)
 #: Threads that answers are quoted and checked on; searches have others.

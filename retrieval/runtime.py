@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection
 
 from corecube.database import let_go
+from corecube.machine import cores
 from corecube.pool import connections_at_work, most_connections
 from retrieval import embedders
 from retrieval.admission import Admission, Surroundings
@@ -24,7 +25,6 @@ from retrieval.encoders.kept_vectors import KeptVectors
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
-from retrieval.encoders.session import cores
 from retrieval.encodings import key_of, sparse_encoder
 from retrieval.errors import EncoderError, ModelMissingError, RerankError
 from retrieval.evidence.ladder import PoolConfig

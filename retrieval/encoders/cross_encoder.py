@@ -8,6 +8,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+from corecube.machine import cores
 from retrieval.encoders.manifest import (
     MODEL_FILE,
     TOKENIZER_FILE,
@@ -16,7 +17,7 @@ from retrieval.encoders.manifest import (
 )
 from retrieval.encoders.pooling import length_sorted_batches, pad
 from retrieval.encoders.reranker import TimeBox, checked_scores
-from retrieval.encoders.session import Session, cores, input_names, open_session, side_by_side
+from retrieval.encoders.session import Session, input_names, open_session, side_by_side
 from retrieval.encoders.tokens import PairTokenizer, PairTokens
 from retrieval.errors import EncoderError, RerankError
 from retrieval.types import ScoreType

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from corecube.machine import cores
 from retrieval.encoders.manifest import (
     MODEL_FILE,
     TOKENIZER_FILE,
@@ -17,7 +18,7 @@ from retrieval.encoders.manifest import (
 )
 from retrieval.encoders.onnx_encoder import OnnxEncoder, load_encoder
 from retrieval.encoders.pooling import pad, unit_length
-from retrieval.encoders.session import Session, cores, input_names, open_session, side_by_side
+from retrieval.encoders.session import Session, input_names, open_session, side_by_side
 from retrieval.encoders.tokens import ModelTokenizer
 from retrieval.errors import EncoderError
 

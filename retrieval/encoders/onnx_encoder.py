@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.errors import ConfigError
+from corecube.machine import cores
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, read_manifest
 from retrieval.encoders.passages import windows
 from retrieval.encoders.pooling import (
@@ -26,7 +27,7 @@ from retrieval.encoders.pooling import (
     unit_length,
 )
 from retrieval.encoders.protocol import Batching
-from retrieval.encoders.session import Session, cores, input_names, open_session, side_by_side
+from retrieval.encoders.session import Session, input_names, open_session, side_by_side
 from retrieval.encoders.tokens import MarkedTokens, ModelTokenizer
 from retrieval.errors import EncoderError
 

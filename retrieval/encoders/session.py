@@ -1,6 +1,5 @@
 """Running a network on onnxruntime: one thread a run, so that as many runs go at once as there are cores."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -68,10 +67,3 @@ def side_by_side(work: Callable[[_In], _Out], items: Sequence[_In], *, threads: 
     # A pool for the call, not for the model: threads do not survive the fork of a worker process.
     with ThreadPoolExecutor(workers, thread_name_prefix="encode") as pool:
         yield from pool.map(work, items)
-
-
-def cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

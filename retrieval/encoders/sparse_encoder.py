@@ -8,9 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from corecube.machine import cores
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, SparseManifest, read_sparse_manifest
 from retrieval.encoders.pooling import pad
-from retrieval.encoders.session import Session, cores, input_names, open_session, side_by_side
+from retrieval.encoders.session import Session, input_names, open_session, side_by_side
 from retrieval.encoders.sparse import SparseVector, heaviest, splade_weights
 from retrieval.encoders.tokens import ModelTokenizer
 from retrieval.errors import EncoderError

@@ -7,10 +7,10 @@ from typing import Final
 
 from django.conf import settings
 
+from corecube.machine import cores
 from retrieval.context_line import in_context
 from retrieval.encoders.admission import ingest_slot
 from retrieval.encoders.seq2seq import Seq2Seq, load_seq2seq
-from retrieval.encoders.session import cores
 from retrieval.errors import EncoderError, EnrichError
 from retrieval.ingest.enrich.prompts import MOST_QUESTIONS, Place, expansions_in
 
