@@ -34,9 +34,11 @@ def server_bytes() -> int | None:
     if _name(pid) != _SERVER:
         return None
     postmaster = _parent(pid)
-    # Proportional set sizes: shared pages are divided among those who have them.
-    sizes = [_field(_PROC / str(it) / "smaps_rollup", "Pss:") for it in (postmaster, *_children(postmaster))]
-    return sum(sizes) if sizes[0] else None
+    files = [_PROC / str(it) / "smaps_rollup" for it in (postmaster, *_children(postmaster))]
+    # Proportional set sizes: shared pages are divided among those who have them. Large pages are in none of them.
+    sizes = [_field(file, "Pss:") for file in files]
+    large = max(_field(file, "Shared_Hugetlb:") + _field(file, "Private_Hugetlb:") for file in files)
+    return sum(sizes) + large if sizes[0] else None
 
 
 def _children(parent: int) -> Iterator[int]:
