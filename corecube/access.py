@@ -14,6 +14,7 @@ from django.db import connection as database
 
 from corecube.errors import UnknownConnectionError, UnknownPrincipalError
 from corecube.models import ApiKey, User
+from corecube.prepared import Prepared, execution
 from corecube.scope import (
     AccessScope,
     ConnectionFacts,
@@ -27,7 +28,7 @@ from corecube.scope import (
 
 # Every search pays for these two: as SQL, for Django takes as long to write them as the database to answer.
 #: The grants of a user and of the user's groups as `_Grant` has them, the widest last.
-_GRANTS: Final = """
+_GRANTS: Final = Prepared("""
 SELECT granted.compartment_id, granted.clearance, holder.username, team.name
 FROM corecube_grant AS granted
 LEFT JOIN corecube_user AS holder ON holder.id = granted.user_id
@@ -36,9 +37,9 @@ WHERE
     granted.user_id = %(user)s
     OR granted.group_id IN (SELECT group_id FROM corecube_user_groups WHERE user_id = %(user)s)
 ORDER BY granted.clearance, granted.id DESC
-"""
+""")
 #: The connections of some compartments, or all, as `_Connection` has them; of these the ones with some slugs, or all.
-_CONNECTIONS: Final = """
+_CONNECTIONS: Final = Prepared("""
 SELECT
     source.id, source.slug, source.name, source.compartment_id, compartment.name, source.sensitivity, source.trust,
     source.half_life_days, source.freshness_basis, source.language, source.enabled
@@ -48,7 +49,7 @@ WHERE
     (%(compartments)s::bigint[] IS NULL OR source.compartment_id = ANY(%(compartments)s::bigint[]))
     AND (%(slugs)s::text[] IS NULL OR source.slug = ANY(%(slugs)s::text[]))
 ORDER BY source.name
-"""
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +199,9 @@ def _connections(compartments: Collection[int] | None, slugs: Sequence[str]) -> 
     return map(_Connection._make, _rows(_CONNECTIONS, parameters))
 
 
-def _rows(sql: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+def _rows(sql: Prepared, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
     with database.cursor() as cursor:
-        cursor.execute(sql, parameters)
+        cursor.execute(execution(cursor, sql), parameters)
         return list(cursor.fetchall())
 
 

@@ -102,7 +102,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     No stage holds a language model, and none asks a service: an embedding model at one is left alone.
     """
     analyze = Analyze(resources.text_search_config)
-    complete = Complete(config.fulltext, resources.index)
+    complete = Complete(config.fulltext, resources.index, with_vectors=True)
     names, links = _links(config.graph, resources, ReadAhead(complete, resources.executor))
     route = Route(config.route, resources.local_router)
     ahead = next((QuestionAhead(analyze, route, it, resources.executor) for it in names), None)
@@ -128,7 +128,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             RankSignals(config.signals),
             *few_pairs(config.rerank, resources.reranker),
             NearDuplicates(config.near_duplicates),
-            Diversify(config.diversify, resources.index),
+            Diversify(config.diversify),
             Pack(config.pack, resources.count_tokens),
             JudgeAnswerability(
                 config.answerability,

@@ -163,6 +163,8 @@ class ChunkFacts:
     accessed_at: datetime | None = None
     #: When it was last read before the day (UTC) of `accessed_at`; None while it was not.
     accessed_before: datetime | None = None
+    #: Its vector in the index that is searched, as half floats, the high byte first; empty where nobody compares it.
+    vector: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

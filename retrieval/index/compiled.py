@@ -5,17 +5,21 @@ from typing import Any
 from django.db import connection
 from django.db.models import Model, QuerySet
 
+from corecube.prepared import Prepared, execution
+
 
 class CompiledQuery:
     """The first row of a queryset, as written when this was made."""
 
     def __init__(self, rows: QuerySet[Any, Any]) -> None:
-        self._sql, self._parameters = rows[:1].query.sql_with_params()
+        sql, parameters = rows[:1].query.sql_with_params()
+        self._parameters = {f"parameter_{place}": it for place, it in enumerate(parameters)}
+        self._sql = Prepared(sql % tuple(f"%({name})s" for name in self._parameters))
 
     def first(self) -> tuple[Any, ...] | None:
         """Return the first row that there is now, JSON as its text; None without one."""
         with connection.cursor() as cursor:
-            cursor.execute(self._sql, self._parameters)
+            cursor.execute(execution(cursor, self._sql), self._parameters)
             row: tuple[Any, ...] | None = cursor.fetchone()
         return row
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from corecube.scope import AccessScope
 from retrieval.index.kept import kept_parameters
 from retrieval.index.reading import read
-from retrieval.index.statements import kept_clause, statement
+from retrieval.index.statements import kept_clause, prepared, statement
 from retrieval.types import RequestFilter
 
 _FILTERED: Final = statement("filtered")
@@ -19,7 +19,7 @@ _BY_HINT: Final = statement("filtered_hint")
 _WALKED_BY_SOURCE_TYPE: Final = statement("walked_source_types")
 _WALKED_BY_CHUNK: Final = statement("walked_chunks")
 _HOLDS: Final = statement("filter_holds")
-_PROJECTS: Final = statement("projects")
+_PROJECTS: Final = prepared("projects")
 _IN_SCOPE: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _TABLE: Final = re.compile(r"\bFROM (retrieval_\w+)")
 _CHUNKS: Final = "retrieval_chunk"

@@ -13,15 +13,15 @@ from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
 from retrieval.graph.stated import Meeting, Stated, StatedKind
 from retrieval.index.reading import read
-from retrieval.index.statements import statement
+from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex
 from retrieval.index.vector_text import vector_text
 from retrieval.types import ChunkId, Vector
 
-_NAMES: Final = statement("graph_names")
-_HUBS: Final = statement("graph_hubs")
-_EDGES: Final = statement("graph_edges")
-_LIKENESS: Final = statement("graph_likeness")
+_NAMES: Final = prepared("graph_names")
+_HUBS: Final = prepared("graph_hubs")
+_EDGES: Final = prepared("graph_edges")
+_LIKENESS: Final = prepared("graph_likeness")
 #: Documents read of one name in a question, beside those that the legs found.
 _BEARERS_ASKED: Final = 20
 #: Chunks of a document that its links start from, and that it is entered by, beside those that the legs found.

@@ -1,6 +1,6 @@
 """Running a search's statements: their time limit, their settings, and what a failure means."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final
 from uuid import UUID
@@ -10,13 +10,15 @@ from django.db.utils import InterfaceError, OperationalError
 from psycopg.errors import QueryCanceled
 
 from corecube.errors import DatabaseUnavailableError
+from corecube.prepared import Prepared, execution
 from retrieval.deadline import Deadline
 from retrieval.errors import SearchTimeoutError
-from retrieval.index import statements
 
 #: What a statement without a limit of its own may take at the least: one that waits for nobody ends sooner.
 _LEAST_SECONDS: Final = 0.5
 _LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true);\n"
+#: What a text that `read` sends begins with.
+_SET: Final = "/* for one read */ SELECT"
 
 _Execute = Callable[[str, Any, bool, dict[str, Any]], Any]
 
@@ -35,12 +37,19 @@ def read(
     local = {**(settings or {})}
     if timeout_seconds is not None:
         local["statement_timeout"] = f"{max(1, int(timeout_seconds * 1000))}ms"
-    given = {**parameters, "setting_names": list(local), "setting_values": list(local.values())}
+    given = {name: _sent(it) for name, it in parameters.items()} | local
     with translated(), _savepoint(), connection.cursor() as cursor:
-        cursor.execute(f"{statements.SETTINGS};\n{sql}", {name: _sent(it) for name, it in given.items()})
+        run = execution(cursor, sql) if isinstance(sql, Prepared) else sql
+        cursor.execute(f"{_settings(local)};\n{run}", given)
         cursor.nextset()
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _settings(local: Iterable[str]) -> str:
+    """Return what sets settings, whose values are parameters of the same names, until the transaction ends."""
+    calls = (f"set_config('{name}', %({name})s, true)" for name in local)
+    return f"{_SET} {', '.join(calls)}"
 
 
 def _sent(value: Any) -> Any:  # noqa: ANN401 -- whatever the driver takes
@@ -70,7 +79,7 @@ def bounded(deadline: Deadline) -> Iterator[None]:
     """
 
     def execute(run: _Execute, sql: str, parameters: object, many: bool, context: dict[str, Any]) -> object:  # noqa: FBT001
-        if many or connection.in_atomic_block or sql.startswith(statements.SETTINGS):
+        if many or connection.in_atomic_block or sql.startswith(_SET):
             return run(sql, parameters, many, context)
         milliseconds = int(max(_LEAST_SECONDS, deadline.remaining_seconds) * 1000)
         with translated():

@@ -1,13 +1,16 @@
 """The search SQL, one file a statement. Every statement that reads chunks is limited to a scope."""
 
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
+from corecube.prepared import Prepared
 from retrieval.index.reach import Reach
 from retrieval.types import Kept
 
 _FOLDER: Final = files("retrieval.index") / "sql"
+_PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
 
 
 def statement(name: str) -> str:
@@ -15,19 +18,17 @@ def statement(name: str) -> str:
     return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
 
 
-SETTINGS: Final = statement("settings")
+def prepared(name: str) -> Prepared:
+    """Return the text of `sql/<name>.sql` as a statement that is planned once."""
+    return Prepared(statement(name))
+
+
 ANALYZE: Final = statement("analyze")
 DENSE_HNSW: Final = statement("dense_hnsw")
 DENSE_EXACT: Final = statement("dense_exact")
 ALL_CHUNKS: Final = (
     "SELECT greatest(reltuples, 0)::float8 AS chunks FROM pg_class WHERE oid = 'retrieval_chunk'::regclass"
 )
-_COMPLETE: Final = statement("complete")
-COMPLETE: Final = _COMPLETE.replace("{vectors}", statement("complete_vectors").rstrip()).replace(
-    "{cosine}", "1 - (embedding.vector <=> %(vector)s::halfvec)"
-)
-#: The same for when the vectors cannot be had in time: it does not name their table, which may be locked.
-COMPLETE_WITHOUT_VECTORS: Final = _COMPLETE.replace("{vectors}\n", "").replace("{cosine}", "NULL::float8")
 _FULLTEXT: Final = statement("fulltext")
 _FULLTEXT_CAPPED: Final = statement("fulltext_capped")
 _SCORE: Final = statement("score")
@@ -50,6 +51,20 @@ _OWN_FACTS: Final = {
     "connection": "(SELECT slug FROM corecube_connection WHERE id = document.connection_id)",
     "modified_at": "to_char(document.modified_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"+00:00\"')",
 }
+
+
+def _complete(*, cosine: str = "NULL::float8", vector: str = "NULL::bytea", vectors: str = "") -> Prepared:
+    parts = {"{cosine}": cosine, "{vector}": vector, "{vectors}\n": vectors}
+    return Prepared(_PART.sub(lambda found: parts[found[0]], statement("complete")))
+
+
+_COSINE: Final = "1 - (embedding.vector <=> %(vector)s::halfvec)"
+_VECTORS: Final = statement("complete_vectors")
+COMPLETE: Final = _complete(cosine=_COSINE, vectors=_VECTORS)
+#: The same with the vectors themselves, in PostgreSQL's binary form: four bytes, then half floats.
+COMPLETE_WITH_VECTORS: Final = _complete(cosine=_COSINE, vector="halfvec_send(embedding.vector)", vectors=_VECTORS)
+#: The same for when the vectors cannot be had in time: it does not name their table, which may be locked.
+COMPLETE_WITHOUT_COSINES: Final = _complete()
 
 
 def fact_values(names: Sequence[str]) -> str:

@@ -33,7 +33,9 @@ ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
 #: The longest search list that pgvector takes.
 _MOST_EF_SEARCH: Final = 1000
-_PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "minhash"})
+_PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "vector"})
+#: Bytes before the components of a vector in PostgreSQL's binary form.
+_VECTOR_HEADER: Final = 4
 _EVERYTHING: Final = RequestFilter()
 #: Chunks in scope, and matches there, from which on it takes time worth a thought to mark them all: some 10 ms.
 _LARGE_SCOPE: Final = 100_000
@@ -200,10 +202,12 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     search: TextSearch,
     timeout_seconds: float | None = None,
     kept: RequestFilter = _EVERYTHING,
+    with_vectors: bool = False,
 ) -> Ranking:
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
 
-    Without a vector no hit has a cosine, and without an index the table of vectors is not read. A hit that is gone from
+    Without a vector no hit has a cosine, and without an index the table of vectors is not read. `with_vectors` reads
+    the chunks' own too, for who compares them with each other. A hit that is gone from
     the store, out of scope or not kept by the filter is left out: a stale index can lose a hit, never show one.
     """
     parameters = {
@@ -217,8 +221,11 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
         "weights": list(search.weights),
         "saturation": search.saturation,
     }
-    sql = statements.COMPLETE if index else statements.COMPLETE_WITHOUT_VECTORS
-    sql, parameters = filtered(sql, parameters, kept, document="wanted.document_id")
+    if index is None:
+        statement: str = statements.COMPLETE_WITHOUT_COSINES
+    else:
+        statement = statements.COMPLETE_WITH_VECTORS if with_vectors else statements.COMPLETE
+    sql, parameters = filtered(statement, parameters, kept, document="wanted.document_id")
     rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
     return tuple(_completed(hit, found[hit.chunk_id], terms) for hit in hits if hit.chunk_id in found)
@@ -240,7 +247,7 @@ def _facts(row: Mapping[str, Any]) -> ChunkFacts:
         **plain,
         heading_path=tuple(row["heading_path"]),
         quality_parts={} if parts == "{}" else json.loads(parts),
-        minhash=bytes(row["minhash"]),
+        vector=(row["vector"] or b"")[_VECTOR_HEADER:],
     )
 
 

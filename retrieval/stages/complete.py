@@ -24,6 +24,8 @@ class Complete:
 
     config: FulltextConfig
     index: store.VectorIndex
+    #: Whether the hits get their vectors, for a stage that compares them with each other.
+    with_vectors: bool = False
 
     name: ClassVar[str] = "complete"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "vector", "terms", "scope"})
@@ -57,6 +59,7 @@ class Complete:
             search=store.TextSearch(tuple(self.config.weights), self.config.saturation),
             timeout_seconds=state.deadline.read_seconds,
             kept=state.filter,
+            with_vectors=self.with_vectors,
         )
 
     def index_for(self, state: SearchState) -> store.VectorIndex | None:

@@ -2,50 +2,44 @@
 
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.errors import SearchTimeoutError
 from retrieval.fusion import min_max
 from retrieval.helix_config import DiversifyConfig
-from retrieval.index.pool import vectors_of
-from retrieval.index.store import VectorIndex
 from retrieval.mmr import marginal_order
 from retrieval.signals import SEAT
 from retrieval.types import Note, Ranking, SearchState
 
+#: What vectors are stored as.
+_HALF: Final = np.dtype(">f2")
+
 
 @dataclass(frozen=True, slots=True)
 class Diversify:
-    """Order the head of the ranking by maximal marginal relevance, with the vectors that the store has of it.
+    """Order the head of the ranking by maximal marginal relevance, with the vectors that were read of it.
 
     Nothing is dropped: what repeats comes later, and what is packed and returned is cut from the end. Seats stay, and
     what a reranker has not seen stays behind what it has.
     """
 
     config: DiversifyConfig
-    index: VectorIndex
 
     name: ClassVar[str] = "diversify"
-    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = True
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the head of its hits diversified; as it was, with a note, when the time was up."""
+        """Return the state with the head of its hits diversified."""
         head = _comparable(state.hits[: self.config.depth])
         if len(head) <= 1 or self.config.relevance == 1:
             return state
-        try:
-            vectors = self._vectors(head, state)
-        except SearchTimeoutError:
-            note = Note("diversify_timeout", "No time was left to look for repetition.", degraded=True)
-            return replace(state, notes=(*state.notes, note))
         order = marginal_order(
             min_max([hit.score for hit in head]),
-            vectors,
+            _unit_vectors(head),
             balance=self.config.relevance,
             first=sum(SEAT in hit.signals for hit in head),
             least_cosine=self.config.least_cosine,
@@ -55,11 +49,15 @@ class Diversify:
         hits = (*(head[place] for place in order), *state.hits[len(head) :])
         return replace(state, hits=hits, notes=(*state.notes, *notes))
 
-    def _vectors(self, head: Ranking, state: SearchState) -> NDArray[np.float32]:
-        """Return the unit vectors of hits, shape (n, dim); zeros for one that has none, which repeats nothing."""
-        found = vectors_of(head, index=self.index, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        return (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+def _unit_vectors(hits: Ranking) -> NDArray[np.float32]:
+    """Return the unit vectors of hits, shape (n, dim); zeros for one that has none, which repeats nothing."""
+    stored = [hit.chunk.vector for hit in hits]
+    none = bytes(max(map(len, stored)))
+    halves = np.frombuffer(b"".join(vector or none for vector in stored), _HALF)
+    found = halves.astype(np.float32).reshape(len(hits), len(none) // _HALF.itemsize)
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    return (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
 def _comparable(hits: Ranking) -> Ranking:

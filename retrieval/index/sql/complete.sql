@@ -44,10 +44,11 @@ SELECT
     access.accessed_at,
     access.accessed_before,
     {cosine} AS cosine,
+    {vector} AS vector,
     (
         SELECT json_agg(json_build_array(
             terms.place,
-            terms.idf * ranked.rank / (ranked.rank + %(saturation)s),
+            terms.idf * ranked.rank / (ranked.rank + %(saturation)s::float8),
             CASE
                 WHEN chunk.search @@ terms.in_title THEN 'A'
                 WHEN chunk.search @@ terms.in_heading THEN 'B'

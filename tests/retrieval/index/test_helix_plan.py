@@ -79,7 +79,7 @@ def test_the_presets_own_statement_walks_the_hnsw_index(world, index, remembered
     with statements_sent() as sent:
         search(request, principal=world.principal("bob"))
     [(sql, parameters), *_] = [it for it in sent if "nearest to a query vector, by the HNSW index" in it[0]]
-    settings = dict(zip(parameters["setting_names"], parameters["setting_values"], strict=True))
+    settings = {name: value for name, value in parameters.items() if f"set_config('{name}'" in sql}
     assert settings["hnsw.iterative_scan"] == "relaxed_order"
     assert parameters["scope"] == f"{{{world.runbooks.pk}}}"
     alone = {name: value for name, value in settings.items() if name != "statement_timeout"}

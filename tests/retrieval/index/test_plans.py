@@ -8,6 +8,7 @@ import pytest
 from django.db import connection as database
 from pgvector import HalfVector
 
+from corecube.prepared import Prepared
 from retrieval.index import statements, store
 from retrieval.index.filters import filtered
 from retrieval.index.scans import dense_statement
@@ -18,12 +19,15 @@ _WEIGHTS = [0.1, 0.5, 0.7, 1.0]
 
 
 def plan_of(sql, parameters, settings=None):
-    """Return the nodes of a statement's plan, as PostgreSQL would run it now."""
+    """Return the nodes of a statement's plan, as PostgreSQL would run it now; of a prepared one's for any values."""
     with database.cursor() as cursor:
         cursor.execute("ANALYZE retrieval_document, retrieval_chunk, retrieval_embedding, retrieval_termfrequency")
         for name, value in (settings or {}).items():
             cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}", parameters)
+        if isinstance(sql, Prepared):
+            cursor.execute(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {sql.numbered}")
+        else:
+            cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}", parameters)
         plan = cursor.fetchone()[0]
     return list(nodes((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]))
 

@@ -11,10 +11,10 @@ from retrieval.index.reach import Reach
 from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
 from retrieval.metadata_conditions import Condition, Conditions
-from retrieval.models import Chunk, Document
+from retrieval.models import Chunk, Document, Embedding
 from retrieval.query import read_query
 from retrieval.ranking import idf
-from retrieval.types import RequestFilter, Term
+from retrieval.types import ChunkId, RequestFilter, Term
 
 SEARCH = TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
 ENGLISH = ["english"]
@@ -143,6 +143,21 @@ def test_completing_leaves_out_what_is_out_of_scope(world, alice, bob, index, un
     completed = store.complete(pool, vector=query, index=index, terms=(), scope=bob, search=SEARCH)
     assert len(completed) < len(pool)
     assert {hit.chunk.connection_id for hit in completed} == {world.runbooks.pk}
+
+
+def test_vectors_are_read_where_they_are_wanted(alice, index, unit):
+    query = unit(11)[0]
+    pool = store.dense_exact(query, scope=alice, index=index, depth=100, timeout_seconds=5)
+    gone = pool[0].chunk_id
+    Embedding.objects.filter(document_id=gone.document_id, ordinal=gone.ordinal).delete()
+    given = {"vector": query, "index": index, "terms": (), "scope": alice, "search": SEARCH}
+    assert {hit.chunk.vector for hit in store.complete(pool, **given)} == {b""}
+    read = {hit.chunk_id: hit.chunk.vector for hit in store.complete(pool, **given, with_vectors=True)}
+    assert read[gone] == b""
+    rows = Embedding.objects.filter(index_id=index.id)
+    stored = {ChunkId(row.document_id, row.ordinal): row.vector.to_numpy().astype(">f2").tobytes() for row in rows}
+    assert read == {hit.chunk_id: stored.get(hit.chunk_id, b"") for hit in pool}
+    assert set(map(len, stored.values())) == {2 * index.dim}
 
 
 def test_the_full_text_score_is_the_sum_of_idf_times_the_saturated_rank(world, alice):
