@@ -15,7 +15,8 @@ from explorer.stage_words import (
 )
 from retrieval.models import Chunk
 from retrieval.rows import row_unit
-from retrieval.types import ChunkFacts, DropReason
+from retrieval.state import DropReason
+from retrieval.types import ChunkFacts
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector similarity",

@@ -13,7 +13,7 @@ from retrieval.index.compiled import CompiledQuery
 from retrieval.models import PresetVersion
 from retrieval.pipeline import HYBRID
 from retrieval.presets import Preset
-from retrieval.types import Note, Span
+from retrieval.state import Note, Span
 
 logger = logging.getLogger(__name__)
 

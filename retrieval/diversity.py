@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Final
 
 from retrieval.simhash import Shingles, close_pairs, hamming_limit, jaccard, shingles, words_of
-from retrieval.types import Drop, DropReason, Hit, Ranking
+from retrieval.state import Drop, DropReason
+from retrieval.types import Hit, Ranking
 
 Preference = Callable[[Hit], tuple[float, ...]]
 

@@ -27,7 +27,7 @@ from retrieval.presets import preset_named
 from retrieval.sanitise import storable
 from retrieval.section_sets import section_named, section_set_named
 from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 
 logger = logging.getLogger(__name__)
 

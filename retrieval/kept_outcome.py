@@ -12,9 +12,10 @@ from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.query import read_query
 from retrieval.services import SearchOutcome
+from retrieval.state import SearchState
 from retrieval.stored_passages import stored_passages
 from retrieval.stored_trace import hits_of, spans_of
-from retrieval.types import Answerability, SearchState, Verdict
+from retrieval.types import Answerability, Verdict
 
 
 def kept_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from retrieval.minhash import similarity
-from retrieval.types import Drop, DropReason, Hit, Ranking
+from retrieval.state import Drop, DropReason
+from retrieval.types import Hit, Ranking
 
 _ROWS: Final = 5
 

@@ -17,7 +17,7 @@ from retrieval.index.recovery import other_rows
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 from retrieval.stages.recovery_tiers import AskedIndex
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from retrieval.types import Drop, DropReason, Hit, Passage, Ranking
+from retrieval.state import Drop, DropReason
+from retrieval.types import Hit, Passage, Ranking
 
 
 def passage_header(number: int, *, title: str, source: str, compartment: str) -> str:

@@ -9,7 +9,8 @@ from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from corecube.errors import CoreCubeError
 from retrieval.errors import PipelineError, StageError, UnknownModeError
-from retrieval.types import Note, Ranking, SearchState, Span
+from retrieval.state import Note, SearchState, Span
+from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
 

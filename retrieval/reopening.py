@@ -13,8 +13,8 @@ from retrieval.presets import preset_named
 from retrieval.query import read_query
 from retrieval.services import SearchOutcome, checked_query
 from retrieval.stages.analyze import Analyze
+from retrieval.state import SearchState
 from retrieval.stored_passages import stored_passages
-from retrieval.types import SearchState
 
 
 def reopened(record: SearchRecord, principal: Principal, *, text: str) -> SearchOutcome:

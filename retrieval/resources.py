@@ -19,8 +19,8 @@ from retrieval.index.store import VectorIndex
 from retrieval.router.routes import Router
 from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.stages.sparse import SparseModel
+from retrieval.state import SearchState
 from retrieval.token_counter import CountTokens, TokenCounter
-from retrieval.types import SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,10 +34,11 @@ from retrieval.query import read_query
 from retrieval.resources import Resources
 from retrieval.sanitise import storable
 from retrieval.stages.variants import with_variants
+from retrieval.state import Note, RequestFilter, SearchState, Span
 from retrieval.stored_filter import AskedFilter, filter_json
 from retrieval.told_scores import as_told
 from retrieval.tracing import trace_json
-from retrieval.types import Note, Passage, Ranking, RequestFilter, SearchState, Span
+from retrieval.types import Passage, Ranking
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ from uuid import UUID
 from corecube.errors import InvalidRequestError
 from retrieval.metadata_conditions import OPERATORS, Condition, Conditions, Value
 from retrieval.sanitise import storable
-from retrieval.types import MemoryType, RequestFilter
+from retrieval.state import RequestFilter
+from retrieval.types import MemoryType
 
 #: Characters of a filter in an address, and conditions in it.
 _MOST_CHARACTERS: Final = 4000

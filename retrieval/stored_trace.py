@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from retrieval.types import ChunkId, Drop, DropReason, Hit, Note, ScoreType, Span, TermMatch
+from retrieval.state import Drop, DropReason, Note, Span
+from retrieval.types import ChunkId, Hit, ScoreType, TermMatch
 
 _REASONS = frozenset(DropReason)
 _SCORE_TYPES = frozenset(ScoreType)

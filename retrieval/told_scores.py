@@ -11,7 +11,8 @@ from typing import Final, overload
 
 from retrieval.fusion import leg_of
 from retrieval.signals import in_two_digits
-from retrieval.types import Hit, Ranking, ScoreType, SearchState
+from retrieval.state import SearchState
+from retrieval.types import Hit, Ranking, ScoreType
 
 _BM25: Final = ScoreType.BM25.value
 #: Parts of a score, and signals, into which a BM25 score goes.

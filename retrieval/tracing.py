@@ -3,7 +3,8 @@
 from typing import Any
 
 from retrieval.measures import MEASURED_DEPTH
-from retrieval.types import Answerability, Hit, SearchState, Span
+from retrieval.state import SearchState, Span
+from retrieval.types import Answerability, Hit
 
 
 def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from retrieval.models import Document
 from retrieval.presets import PRESETS, Preset
 from retrieval.query import read_query
 from retrieval.resources import Resources
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 logger = logging.getLogger(__name__)
 

@@ -110,6 +110,7 @@ PURE = (
     "retrieval.signals",
     "retrieval.simhash",
     "retrieval.slots",
+    "retrieval.state",
     "retrieval.stored_trace",
     "retrieval.tunables",
     "retrieval.types",

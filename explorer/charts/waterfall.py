@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.panels.funnel import milliseconds
-from retrieval.types import Span
+from retrieval.state import Span
 
 _HUES: Final = {"embed": "dense", "analyze": "fulltext", "judge_relevance": "rerank"} | {
     name: name for name in ("dense", "fulltext", "freshness", "rerank")

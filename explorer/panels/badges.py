@@ -6,7 +6,7 @@ from typing import Final
 
 from explorer import wording
 from retrieval.services import SearchOutcome
-from retrieval.types import Span
+from retrieval.state import Span
 
 #: Notes that are worth a badge though nothing fell back.
 _TOLD: Final = frozenset(

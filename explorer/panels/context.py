@@ -7,7 +7,8 @@ from explorer import wording
 from explorer.panels.bars import percent
 from explorer.panels.drops import ChunkLabels, DropList, drop_list
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, DropReason
+from retrieval.state import DropReason
+from retrieval.types import ChunkId
 
 #: Why a hit that was read is not in the context, those first that came nearest to it.
 _LEFT_OUT: Final = (

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from corecube.scope import AccessScope
 from explorer import wording
-from retrieval.types import ChunkId, Drop, DropReason, Hit
+from retrieval.state import Drop, DropReason
+from retrieval.types import ChunkId, Hit
 
 #: Rows that one stage shows; the rest is told as a count.
 MOST_ROWS: Final = 100

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.state import RequestFilter
 from retrieval.stored_filter import AskedFilter
-from retrieval.types import RequestFilter
 
 
 def filter_words(asked: AskedFilter) -> tuple[str, ...]:

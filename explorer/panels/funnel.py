@@ -10,8 +10,8 @@ from explorer.panels.drops import ChunkLabels, DropList, drop_list
 from explorer.panels.events import EventLine, event_lines
 from retrieval.config import PresetConfig
 from retrieval.services import SearchOutcome
+from retrieval.state import Note, Span
 from retrieval.tunables import Tunables
-from retrieval.types import Note, Span
 
 #: Which part of the preset's configuration a stage is set by, where the names differ.
 _SECTIONS: Final = {

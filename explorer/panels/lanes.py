@@ -14,7 +14,8 @@ from explorer.panels.lane_cards import Card, Cell, Gap, Lane, LaneColumn, LanesP
 from explorer.snippets import StemIn, highlight, snippet
 from retrieval.comparison import Direction, Move, compare
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, DropReason, Hit, Ranking
+from retrieval.state import DropReason
+from retrieval.types import ChunkId, Hit, Ranking
 
 #: Cards that a lane shows.
 MOST_CARDS: Final = 20

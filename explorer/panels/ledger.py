@@ -18,7 +18,8 @@ from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ranking import on_unit_scale
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, DropReason, Hit, Ranking, ScoreType
+from retrieval.state import DropReason
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 _REPLACED: Final = "counted in the blend only"
 #: The only part of a score by the rubric, or of one that is shown on its scale.

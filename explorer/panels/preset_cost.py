@@ -10,7 +10,7 @@ from explorer.panels.bars import BarPart, stacked
 from explorer.panels.funnel import milliseconds
 from retrieval.services import SearchOutcome
 from retrieval.stages.judge_relevance import RELEVANCE_SPENT
-from retrieval.types import Span
+from retrieval.state import Span
 
 #: Groups of stages in the order in which a search comes to them, and what they are called.
 GROUPS: Final[Mapping[str, str]] = {

@@ -18,8 +18,9 @@ from explorer.panels.presets import version_label
 from explorer.panels.timeline import TraceRow, span_rows
 from retrieval.config import PresetConfig
 from retrieval.models import Chunk, SearchRecord
+from retrieval.state import Span
 from retrieval.stored_trace import hits_of, ranking_of, spans_of
-from retrieval.types import ChunkId, Hit, Span, TermMatch
+from retrieval.types import ChunkId, Hit, TermMatch
 
 
 class Presence(StrEnum):

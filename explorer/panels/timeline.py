@@ -9,7 +9,7 @@ from explorer.panels.bars import percent
 from explorer.panels.events import EventLine, event_lines
 from explorer.panels.funnel import milliseconds, removed
 from retrieval.services import SearchOutcome
-from retrieval.types import Note, Span
+from retrieval.state import Note, Span
 
 
 @dataclass(frozen=True, slots=True)

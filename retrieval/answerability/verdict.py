@@ -8,7 +8,8 @@ from typing import Final
 from retrieval.answerability.logistic import Signals
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.config import AnswerabilityConfig
-from retrieval.types import Answerability, Drop, DropReason, SearchState, Term, Verdict
+from retrieval.state import Drop, DropReason, SearchState
+from retrieval.types import Answerability, Term, Verdict
 
 #: Share of the question's weight that unknown terms must have to be the reason.
 _MUCH_UNKNOWN: Final = 0.2

@@ -9,7 +9,8 @@ from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.quality_preview import LowChunk
 from retrieval.rows import row_unit
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkFacts, ChunkId, Hit, Lift, Passage, Span
+from retrieval.state import Span
+from retrieval.types import ChunkFacts, ChunkId, Hit, Lift, Passage
 
 #: Makes an address of this server out of a path.
 Absolute = Callable[[str], str]

@@ -22,7 +22,7 @@ from retrieval.bm25.spelling import humps, spellings
 from retrieval.bm25.writer import microseconds
 from retrieval.query import Clause
 from retrieval.ranking import idf
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 
 _FIELDS: Final = (schema.BODY, schema.TITLE, schema.HEADING, schema.QUESTIONS)
 

@@ -24,7 +24,8 @@ from retrieval.generate.relevance import kept_relevance
 from retrieval.models import SearchRecord, Sync
 from retrieval.resources import Resources
 from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.types import Ranking, Span
+from retrieval.state import Span
+from retrieval.types import Ranking
 
 #: Hits asked for, so that measures cut at 100 see all they need.
 DEPTH: Final = 100

@@ -10,7 +10,8 @@ from retrieval.evidence.cascade import EXHAUSTED, TIER_RESULT
 from retrieval.evidence.recovery import SOURCE_RESULT, Diagnosis, is_recovered
 from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.sections import Section
-from retrieval.types import Ranking, Span
+from retrieval.state import Span
+from retrieval.types import Ranking
 
 #: The stage that looks for types that a pool lacks.
 _STAGE_B: Final = "sources"

@@ -17,7 +17,8 @@ from retrieval.evidence.config import DensityConfig
 from retrieval.evidence.floors import above_score_floor
 from retrieval.evidence.grades import Grade
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
-from retrieval.types import Drop, Hit, Ranking
+from retrieval.state import Drop
+from retrieval.types import Hit, Ranking
 
 _NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
 

@@ -1,7 +1,8 @@
 """The floors that chunks must clear before they are reranked."""
 
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
-from retrieval.types import Drop, DropReason, Hit, Ranking
+from retrieval.state import Drop, DropReason
+from retrieval.types import Hit, Ranking
 
 
 def above_score_floor(

@@ -11,7 +11,7 @@ from typing import Self
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.timing import EarlyEnd, early_end
 from retrieval.pipeline import Pipeline, Stage, marked, narrowed, run_stage
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from itertools import islice
 from typing import Final
 
 from retrieval.evidence.recovery import is_recovered
-from retrieval.types import Drop, DropReason, Hit, Ranking
+from retrieval.state import Drop, DropReason
+from retrieval.types import Hit, Ranking
 
 #: The signal of a hit that was let back in.
 PROTECTED: Final = "protected"

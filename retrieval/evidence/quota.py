@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from retrieval.evidence.config import QuotaConfig
-from retrieval.types import Drop, DropReason, Hit, Ranking
+from retrieval.state import Drop, DropReason
+from retrieval.types import Hit, Ranking
 
 
 def cut_with_quota(

@@ -8,7 +8,8 @@ from threading import Lock
 from typing import Final
 
 from retrieval.evidence.sections import Section
-from retrieval.types import ChunkId, Hit, Ranking, RequestFilter
+from retrieval.state import RequestFilter
+from retrieval.types import ChunkId, Hit, Ranking
 
 #: The signal of a hit that Stage B added.
 RECOVERED: Final = "recovered"

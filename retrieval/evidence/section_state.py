@@ -10,7 +10,8 @@ from retrieval.evidence.grades import Grade
 from retrieval.evidence.recovery import Diagnoses
 from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.sections import Section
-from retrieval.types import Hit, RequestFilter
+from retrieval.state import RequestFilter
+from retrieval.types import Hit
 
 #: The name of the set whose only section is a plain question's policy.
 PLAIN: Final = "question"

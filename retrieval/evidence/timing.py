@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from retrieval.deadline import Deadline
-from retrieval.types import Note
+from retrieval.state import Note
 
 
 @dataclass(frozen=True, slots=True)

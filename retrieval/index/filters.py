@@ -8,7 +8,7 @@ from corecube.scope import AccessScope
 from retrieval.index.kept import kept_parameters
 from retrieval.index.reading import read
 from retrieval.index.statements import kept_clause, prepared, statement
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 
 _FILTERED: Final = statement("filtered")
 _BY_DOCUMENT: Final = statement("filtered_documents")

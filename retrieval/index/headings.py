@@ -9,7 +9,8 @@ from retrieval.index.filters import filtered
 from retrieval.index.lexemes import quoted
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.types import RequestFilter, Term
+from retrieval.state import RequestFilter
+from retrieval.types import Term
 
 _HEADINGS: Final = statement("headings")
 #: The weight of a heading path's lexemes in a chunk's search vector.

@@ -8,7 +8,7 @@ from corecube.scope import AccessScope
 from retrieval.index import statements
 from retrieval.index.reading import read
 from retrieval.metadata_conditions import Conditions
-from retrieval.types import Kept
+from retrieval.state import Kept
 
 #: Facts that can be asked about at once; PostgreSQL takes 100 arguments.
 _MOST_NAMES: Final = 20

@@ -11,7 +11,8 @@ from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.index.vector_text import vector_text
 from retrieval.models import EmbeddingIndex
-from retrieval.types import ChunkId, Hit, Ranking, RequestFilter, ScoreType, Term, Vector
+from retrieval.state import RequestFilter
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType, Term, Vector
 
 if TYPE_CHECKING:
     from retrieval.evidence.section_state import RoutedRange

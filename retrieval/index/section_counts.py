@@ -12,7 +12,7 @@ from corecube.scope import AccessScope
 from retrieval.index.filters import filtered
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 
 _DOCUMENTS: Final = statement("scope_documents")
 _CHUNKS: Final = statement("scope_chunks")

@@ -10,7 +10,8 @@ from retrieval.index.filters import filtered
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
 from retrieval.index.store import ONLY_THE_HNSW_INDEX
-from retrieval.types import ChunkId, Hit, Ranking, RequestFilter, ScoreType
+from retrieval.state import RequestFilter
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 _EXACT: Final = statement("sparse_exact")
 _HNSW: Final = statement("sparse_hnsw")

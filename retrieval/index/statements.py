@@ -7,7 +7,7 @@ from typing import Final
 
 from corecube.prepared import Prepared
 from retrieval.index.reach import Reach
-from retrieval.types import Kept
+from retrieval.state import Kept
 
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")

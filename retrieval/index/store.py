@@ -14,19 +14,8 @@ from retrieval.index.reach import Reach, cheapest_reach
 from retrieval.index.reading import read
 from retrieval.index.scans import dense_statement
 from retrieval.index.vector_text import vector_text
-from retrieval.types import (
-    ChunkFacts,
-    ChunkId,
-    Hit,
-    Query,
-    QueryTerms,
-    Ranking,
-    RequestFilter,
-    ScoreType,
-    Term,
-    TermMatch,
-    Vector,
-)
+from retrieval.state import Query, RequestFilter
+from retrieval.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
 
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
@@ -207,8 +196,8 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
 
     Without a vector no hit has a cosine, and without an index the table of vectors is not read. `with_vectors` reads
-    the chunks' own too, for who compares them with each other. A hit that is gone from
-    the store, out of scope or not kept by the filter is left out: a stale index can lose a hit, never show one.
+    the chunks' own too, for who compares them with each other. A hit that is gone from the store, out of scope or not
+    kept by the filter is left out: a stale index can lose a hit, never show one.
     """
     parameters = {
         "documents": [hit.chunk_id.document_id for hit in hits],

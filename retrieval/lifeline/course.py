@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from retrieval.types import ChunkId, Drop, DropReason, Hit, SearchState, Span
+from retrieval.state import Drop, DropReason, SearchState, Span
+from retrieval.types import ChunkId, Hit
 
 
 @dataclass(frozen=True, slots=True)

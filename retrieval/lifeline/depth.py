@@ -6,7 +6,7 @@ from retrieval.evidence.depth import adaptive_top_k, over_fetched
 from retrieval.evidence.grades import relaxed_top_k
 from retrieval.evidence.section_state import SectionState
 from retrieval.evidence.sections import Section
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 
 def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: bool) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from retrieval.config import PresetConfig
-from retrieval.types import Hit, ScoreType, Span
+from retrieval.state import Span
+from retrieval.types import Hit, ScoreType
 
 _Says = Callable[[Hit, PresetConfig], str]
 

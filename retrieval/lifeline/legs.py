@@ -9,7 +9,8 @@ from retrieval.config import PresetConfig
 from retrieval.index.lexemes import any_of, rarest
 from retrieval.lifeline.remedies import at_least, policy_at_most
 from retrieval.lifeline.types import Evidence, Place, Step, StepState
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType, SearchState, Span, Term
+from retrieval.state import SearchState, Span
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType, Term
 
 #: Words that a sentence lists; of more it says how many.
 _MOST_WORDS: Final = 5

@@ -14,7 +14,8 @@ from retrieval.evidence.recovery import is_recovered
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.lifeline.depth import deeper
 from retrieval.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
-from retrieval.types import ChunkId, Drop, DropReason, Hit, Ranking, SearchState, Span
+from retrieval.state import Drop, DropReason, SearchState, Span
+from retrieval.types import ChunkId, Hit, Ranking
 
 #: The tunable that sets a window, by the stage that has it.
 _WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool", "judge_relevance": "relevance.top"}

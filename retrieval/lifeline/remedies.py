@@ -2,8 +2,8 @@
 
 from retrieval.config import PresetConfig
 from retrieval.evidence.sections import Section
+from retrieval.state import SearchState
 from retrieval.tunables import TunableFacts
-from retrieval.types import SearchState
 
 
 def at_least(config: PresetConfig, name: str, value: float, effect: str) -> str:

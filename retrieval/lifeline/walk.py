@@ -12,7 +12,8 @@ from retrieval.lifeline.facts import passing
 from retrieval.lifeline.legs import Look, leg_step
 from retrieval.lifeline.losses import Loss, explained
 from retrieval.lifeline.types import PACKED, TOP_K, DocumentProbe, Evidence, Step, StepState, Way
-from retrieval.types import ChunkId, DropReason, Ranking, SearchState, Span
+from retrieval.state import DropReason, SearchState, Span
+from retrieval.types import ChunkId, Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from retrieval.packing import outside_in
 from retrieval.presets import PRESETS
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.stages.assemble import header
-from retrieval.types import Hit, MemoryType, Passage, Ranking, RequestFilter
+from retrieval.state import RequestFilter
+from retrieval.types import Hit, MemoryType, Passage, Ranking
 
 #: Hits that are read of the memory and of the rest.
 _MEMORY_HITS: Final = 100

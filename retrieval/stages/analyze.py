@@ -6,7 +6,8 @@ from typing import ClassVar
 from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.index import store
-from retrieval.types import Note, QueryTerms, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import QueryTerms
 
 
 @dataclass(frozen=True, slots=True)

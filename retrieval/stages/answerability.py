@@ -16,7 +16,8 @@ from retrieval.answerability.verdict import judge, nothing
 from retrieval.config import AnswerabilityConfig
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.errors import EncoderError
-from retrieval.types import Note, Passage, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Passage
 
 #: What a search says that did not look by every leg.
 _LEGS_MISSED: Final = frozenset(

@@ -7,7 +7,8 @@ from typing import ClassVar
 from corecube.scope import AccessScope
 from retrieval.config import AssembleConfig
 from retrieval.packing import pack, passage_header
-from retrieval.types import Drop, DropReason, Hit, SearchState
+from retrieval.state import Drop, DropReason, SearchState
+from retrieval.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

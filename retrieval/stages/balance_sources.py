@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.evidence.config import FairnessConfig
 from retrieval.evidence.fairness import MERIT, fair_order
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.config import BlendConfig
 from retrieval.ranking import Weights, blend, query_weights
-from retrieval.types import Note, SearchState
+from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from retrieval.errors import Bm25UnavailableError
 from retrieval.helix_config import Bm25Config
 from retrieval.query import clauses_of
 from retrieval.stages.fulltext import Fulltext
-from retrieval.types import ChunkId, Hit, Note, Ranking, ScoreType, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 
 @dataclass(frozen=True, slots=True)

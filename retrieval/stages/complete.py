@@ -9,7 +9,8 @@ from corecube.errors import DatabaseUnavailableError
 from retrieval.config import FulltextConfig
 from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
-from retrieval.types import ChunkId, Drop, DropReason, Hit, Note, Ranking, SearchState
+from retrieval.state import Drop, DropReason, Note, SearchState
+from retrieval.types import ChunkId, Hit, Ranking
 
 #: The signals that completing gives.
 _SIGNALS: Final = ("fulltext", "cosine")

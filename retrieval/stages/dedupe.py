@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from retrieval.config import DedupeConfig
 from retrieval.diversity import drop_duplicates
-from retrieval.types import Hit, SearchState
+from retrieval.state import SearchState
+from retrieval.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from typing import ClassVar, Final
 from retrieval.config import DenseConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
-from retrieval.types import Note, Ranking, SearchState, Vector
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking, Vector
 
 #: The code of a leg that ran out of time.
 DENSE_TIMEOUT: Final = "dense_timeout"

@@ -11,7 +11,8 @@ from retrieval.fusion import min_max
 from retrieval.helix_config import DiversifyConfig
 from retrieval.mmr import marginal_order
 from retrieval.signals import SEAT
-from retrieval.types import Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking
 
 #: What vectors are stored as.
 _HALF: Final = np.dtype(">f2")

@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol
 from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.errors import EncoderError
-from retrieval.types import Note, SearchState
+from retrieval.state import Note, SearchState
 
 
 class Ahead(Protocol):

@@ -20,7 +20,8 @@ from retrieval.index import graph
 from retrieval.index.store import VectorIndex
 from retrieval.stages.complete import ReadAhead
 from retrieval.stages.read_names import ReadNames, stems_of, text_of, without_hubs
-from retrieval.types import ChunkId, Note, SearchState, Term, Vector
+from retrieval.state import Note, SearchState
+from retrieval.types import ChunkId, Term, Vector
 
 #: Documents whose names are looked for with a wrong letter.
 _REPAIRED_AMONG: Final = 30

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.config import FloorConfig
-from retrieval.types import Drop, DropReason, SearchState
+from retrieval.state import Drop, DropReason, SearchState
 
 
 @dataclass(frozen=True, slots=True)

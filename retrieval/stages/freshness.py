@@ -6,7 +6,8 @@ from typing import ClassVar, Final
 
 from corecube.scope import ConnectionFacts, FreshnessBasis
 from retrieval.ranking import freshness
-from retrieval.types import ChunkFacts, SearchState
+from retrieval.state import SearchState
+from retrieval.types import ChunkFacts
 
 _DAY: Final = timedelta(days=1)
 

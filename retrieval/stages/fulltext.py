@@ -7,7 +7,8 @@ from retrieval.config import FulltextConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.index.lexemes import any_of, rarest
-from retrieval.types import Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking
 
 #: A phrase of words that stand in more than this many times the cap is not tried on all chunks: each is looked into.
 _TOO_COMMON: Final = 10

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.config import FusionConfig
 from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.types import Drop, DropReason, SearchState
+from retrieval.state import Drop, DropReason, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from retrieval.config import FusionConfig
 from retrieval.evidence.config import PrimaryConfig
 from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
-from retrieval.types import Drop, DropReason, SearchState
+from retrieval.state import Drop, DropReason, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from retrieval.contextpack_config import RelevanceConfig
 from retrieval.encoders.reranker import Reranker
 from retrieval.errors import JudgingError, NoJudgeError
 from retrieval.stages.rerank import Rerank
-from retrieval.types import Drop, DropReason, Note, Ranking, SearchState
+from retrieval.state import Drop, DropReason, Note, SearchState
+from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
 

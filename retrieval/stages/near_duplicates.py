@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.helix_config import NearDuplicatesConfig
 from retrieval.near_duplicates import drop_near_duplicates
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

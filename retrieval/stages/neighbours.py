@@ -8,7 +8,7 @@ from retrieval.contextpack.types import Relation
 from retrieval.contextpack_config import NeighboursConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
-from retrieval.types import Note, SearchState
+from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import ClassVar
 from retrieval.helix_config import PackConfig
 from retrieval.packing import outside_in, pack
 from retrieval.stages.assemble import beyond_wanted, header
-from retrieval.types import Drop, DropReason, Ranking, SearchState
+from retrieval.state import Drop, DropReason, SearchState
+from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from corecube.errors import CoreCubeError
 from retrieval.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
 from retrieval.contextpack_config import ContextConfig
 from retrieval.stages.assemble import beyond_wanted, header
+from retrieval.state import Drop, DropReason, Note, SearchState
 from retrieval.token_counter import TokenCounter
-from retrieval.types import PRIMARY, ChunkId, Drop, DropReason, Note, Passage, Ranking, SearchState
+from retrieval.types import PRIMARY, ChunkId, Passage, Ranking
 
 _UNCOUNTED: Final = Note(
     "pack_counter_failed",

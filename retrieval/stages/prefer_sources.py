@@ -6,7 +6,8 @@ from typing import ClassVar
 from retrieval.evidence.config import PrecedenceConfig
 from retrieval.evidence.precedence import boosts, by_precedence
 from retrieval.evidence.rerank_plan import Provider
-from retrieval.types import Hit, SearchState
+from retrieval.state import SearchState
+from retrieval.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import ClassVar
 from retrieval.evidence.config import SourceRecoveryConfig
 from retrieval.evidence.protection import PROTECTED, cut_with_protection
 from retrieval.evidence.recovery import is_recovered
-from retrieval.types import Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.config import QualityConfig
-from retrieval.types import Drop, DropReason, Hit, SearchState
+from retrieval.state import Drop, DropReason, SearchState
+from retrieval.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from retrieval.graph.asked import AskedNames
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.read_names import ReadNames
 from retrieval.stages.route import Route
-from retrieval.types import QueryTerms, SearchState
+from retrieval.state import SearchState
+from retrieval.types import QueryTerms
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from retrieval.graph.question import NamedDocument, named_in, question_keys, wit
 from retrieval.graph.spans import key_of
 from retrieval.helix_config import GraphConfig
 from retrieval.index import graph
-from retrieval.types import Note, SearchState, Vector
+from retrieval.state import Note, SearchState
+from retrieval.types import Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_state import SectionState
 from retrieval.pipeline import Stage
 from retrieval.stages.recovery_tiers import RecoveryTiers, filter_of, told_beyond
-from retrieval.types import Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking
 
 _EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing to look for again.")
 

@@ -16,7 +16,8 @@ from retrieval.index import recovery
 from retrieval.index.store import VectorIndex
 from retrieval.pipeline import Stage
 from retrieval.stages.recovery_tiers import told_beyond
-from retrieval.types import Hit, Note, Ranking, RequestFilter, SearchState
+from retrieval.state import Note, RequestFilter, SearchState
+from retrieval.types import Hit, Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ from retrieval.pipeline import Stage, narrowed
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.complete import Complete
 from retrieval.stages.dense import Dense
-from retrieval.types import Hit, Ranking, RequestFilter, SearchState, Vector
+from retrieval.state import RequestFilter, SearchState
+from retrieval.types import Hit, Ranking, Vector
 
 _EVERYTHING: Final = RequestFilter()
 #: Rankings of several embedding indexes are merged by rank: cosines of different models mean different things.

@@ -11,7 +11,8 @@ from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.fusion import min_max
 from retrieval.signals import seated_first
-from retrieval.types import Drop, DropReason, Hit, Note, Ranking, ScoreType, SearchState
+from retrieval.state import Drop, DropReason, Note, SearchState
+from retrieval.types import Hit, Ranking, ScoreType
 
 logger = logging.getLogger(__name__)
 

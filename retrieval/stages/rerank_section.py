@@ -13,7 +13,7 @@ from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.rerank_plan import Provider, RerankPlan, RerankSkip, merged_scores, plan_rerank, reranked
 from retrieval.evidence.semantic_bm25 import lexical_signal, semantic_bm25
-from retrieval.types import Note, SearchState
+from retrieval.state import Note, SearchState
 
 _FALLBACK: Final = "Meaning and words scored the pool."
 _SKIP_NOTES: Final[Mapping[RerankSkip, tuple[str, str]]] = {

@@ -8,7 +8,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.phases import run_again
 from retrieval.evidence.recovery import marked_beyond
 from retrieval.pipeline import Stage, narrowed
-from retrieval.types import Note, RequestFilter, SearchState
+from retrieval.state import Note, RequestFilter, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from retrieval.index.filters import holds_any, known_projects
 from retrieval.router.projects import project_in
 from retrieval.router.routes import Likeness, Router
 from retrieval.router.windows import SaidTime, time_in
-from retrieval.types import MemoryType, Note, RequestFilter, Routing, SearchState, TimeWindow
+from retrieval.state import Note, RequestFilter, Routing, SearchState, TimeWindow
+from retrieval.types import MemoryType
 
 #: Words that tell of writing, deciding or happening: a time beside them is when that was done.
 _DONE: Final = re.compile(

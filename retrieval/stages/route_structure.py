@@ -7,7 +7,7 @@ from retrieval.consolidated_config import StructureConfig
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.headings import headings_for
 from retrieval.index.lexemes import rarest
-from retrieval.types import Note, SearchState
+from retrieval.state import Note, SearchState
 
 #: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
 _MOST_HOLDING: Final = 20_000

@@ -10,7 +10,8 @@ from retrieval.evidence.grades import grade_of, relaxed_floor
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.section_state import UNDECIDED, SectionState
-from retrieval.types import Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.section_state import PLAIN, SectionAsk, SectionState
 from retrieval.evidence.sections import Section
 from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
-from retrieval.types import Note, RequestFilter, SearchState
+from retrieval.state import Note, RequestFilter, SearchState
 
 _TYPES_OF: Final = "report"
 #: Share of the time left that each count may take: a search can do without them.

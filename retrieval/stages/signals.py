@@ -21,7 +21,8 @@ from retrieval.signals import (
     with_sparse,
     with_written,
 )
-from retrieval.types import ChunkFacts, Hit, MemoryType, Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import ChunkFacts, Hit, MemoryType, Ranking
 from retrieval.written_names import share_held, written_names
 
 #: The words' signal is the full-text score, which is known of every pooled chunk, whichever leg searched for them.

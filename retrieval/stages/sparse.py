@@ -7,7 +7,8 @@ from retrieval.encoders.sparse_encoder import SparseEncoder
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.helix_config import SparseConfig
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
-from retrieval.types import Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

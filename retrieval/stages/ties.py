@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.config import TieConfig
 from retrieval.ranking import break_ties
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

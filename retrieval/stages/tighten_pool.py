@@ -8,7 +8,7 @@ from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.sections import Section
-from retrieval.types import Note, SearchState
+from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import named_documents
-from retrieval.types import Note, SearchState
+from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

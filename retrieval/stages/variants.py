@@ -10,7 +10,8 @@ from retrieval.pipeline import Legs, Pipeline, Stage
 from retrieval.query import read_query
 from retrieval.signals import VARIANTS
 from retrieval.stages.embed import Embed
-from retrieval.types import Note, Ranking, SearchState
+from retrieval.state import Note, SearchState
+from retrieval.types import Ranking
 
 #: What is read anew of another text before legs can search for it.
 _READING = frozenset({"terms", "vector"})

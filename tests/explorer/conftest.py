@@ -12,22 +12,8 @@ from retrieval.configuration import Configuration
 from retrieval.deadline import Deadline
 from retrieval.presets import Preset, build_corecube
 from retrieval.services import SearchOutcome
-from retrieval.types import (
-    ChunkFacts,
-    ChunkId,
-    Drop,
-    DropReason,
-    Hit,
-    Note,
-    Passage,
-    Query,
-    QueryTerms,
-    ScoreType,
-    SearchState,
-    Span,
-    Term,
-    TermMatch,
-)
+from retrieval.state import Drop, DropReason, Note, Query, SearchState, Span
+from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term, TermMatch
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 #: Long enough ago that every search below is over.

@@ -6,7 +6,7 @@ import pytest
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from explorer import wording
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -13,7 +13,8 @@ import uvicorn
 
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, Inclusion, Sensitivity, TrustLevel
 from retrieval.deadline import Deadline
-from retrieval.types import ChunkFacts, ChunkId, Hit, Query, ScoreType, SearchState
+from retrieval.state import Query, SearchState
+from retrieval.types import ChunkFacts, ChunkId, Hit, ScoreType
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

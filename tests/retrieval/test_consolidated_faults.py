@@ -25,7 +25,7 @@ from retrieval.evidence.section_state import SectionAsk
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import SearchRecord
 from retrieval.services import SearchRequest, search
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 from tests.retrieval.conftest import http_answer
 from tests.retrieval.stages.sectioned import CrossEncoder
 

@@ -17,8 +17,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.pipeline import Legs
 from retrieval.services import SearchRequest, search
+from retrieval.state import RequestFilter
 from retrieval.stored_filter import filter_of
-from retrieval.types import RequestFilter
 
 REPORT = shipped("report")
 

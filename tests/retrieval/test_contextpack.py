@@ -18,7 +18,8 @@ from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
 from retrieval.reopening import reopened
 from retrieval.services import SearchRequest, search
-from retrieval.types import RequestFilter, ScoreType
+from retrieval.state import RequestFilter
+from retrieval.types import ScoreType
 
 #: What the description of the original sets, and what it is called here. Its model, gpt-4o, is a row of the language
 #: models here, chosen by the routing rules.

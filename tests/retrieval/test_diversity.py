@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrieval.diversity import Words, drop_duplicates, resemblance
 from retrieval.simhash import simhash
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 from tests.retrieval.conftest import chunk_id
 from tests.retrieval.conftest import hit as bare_hit
 

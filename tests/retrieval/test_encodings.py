@@ -26,8 +26,8 @@ from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
 from retrieval.services import SearchRequest, search
 from retrieval.signals import SIGNALS
+from retrieval.state import RequestFilter
 from retrieval.stored_interaction import StoredInteraction
-from retrieval.types import RequestFilter
 from tests.word_models import write_late_model, write_sparse_model
 
 WORDS = ("revert", "rollback", "queue", "draining", "zanzibar", "staging")

@@ -27,7 +27,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.section_sets import save_section_set
 from retrieval.stages import RecoverSources
-from retrieval.types import Note, Span
+from retrieval.state import Note, Span
 from tests.retrieval.conftest import hit
 
 #: Sections without floors, which the encoder of tests gives no use for.

@@ -25,8 +25,9 @@ from retrieval.route_examples import Routers, trained_router
 from retrieval.router.routes import shipped_examples
 from retrieval.services import SearchRequest, search
 from retrieval.stages.few_pairs import few_pairs
+from retrieval.state import DropReason
 from retrieval.testing import HashEncoder
-from retrieval.types import DropReason, MemoryType, ScoreType
+from retrieval.types import MemoryType, ScoreType
 from tests.retrieval.index.conftest import rebuild as rebuild_hnsw
 
 HELIX = PRESETS["helix"]

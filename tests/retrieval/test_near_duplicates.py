@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from retrieval.minhash import minhash, similarity
 from retrieval.near_duplicates import drop_near_duplicates
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 from tests.retrieval.conftest import hit
 
 WORDS = [f"word{number}" for number in range(400)]

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.packing import by_number, outside_in, pack, passage_header
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 from tests.retrieval.conftest import chunk_id, hit
 
 

@@ -7,7 +7,7 @@ from corecube.errors import CoreCubeError
 from retrieval.errors import PipelineError, StageError, UnknownModeError
 from retrieval.graph.asked import AskedNames
 from retrieval.pipeline import Legs, Pipeline
-from retrieval.types import Drop, DropReason, Note
+from retrieval.state import Drop, DropReason, Note
 from tests.retrieval.conftest import hit
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from retrieval.graph.relevance import fused_scores
+from retrieval.state import Span
 from retrieval.told_scores import as_told
-from retrieval.types import ChunkId, Hit, Lift, Passage, ScoreType, Span
+from retrieval.types import ChunkId, Hit, Lift, Passage, ScoreType
 from tests.retrieval.conftest import hit
 
 EXACT = (13.42, 13.11, 12.64)

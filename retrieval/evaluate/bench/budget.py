@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from retrieval.evaluate.latency import Percentiles, percentiles
-from retrieval.types import Span
+from retrieval.state import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms, tim
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
-from retrieval.types import ChunkId, Span, Vector
+from retrieval.state import Span
+from retrieval.types import ChunkId, Vector
 
 #: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
 #: copies it from the files.

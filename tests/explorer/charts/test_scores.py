@@ -5,7 +5,8 @@ from dataclasses import replace
 from explorer.charts.scores import score_charts
 from retrieval.config import DenseConfig, FloorConfig
 from retrieval.configuration import Configuration
-from retrieval.types import Drop, DropReason, Hit, ScoreType
+from retrieval.state import Drop, DropReason
+from retrieval.types import Hit, ScoreType
 
 
 def charts(outcome):

@@ -3,8 +3,8 @@
 import pytest
 
 from explorer.charts.waterfall import timed_stages, waterfall
+from retrieval.state import Note, Span
 from retrieval.tracing import trace_json
-from retrieval.types import Note, Span
 
 
 def test_stages_follow_each_other_and_legs_begin_together(finished):

@@ -13,7 +13,7 @@ from retrieval.evidence.cascade import Recovered, Tier, TierResult
 from retrieval.evidence.density import Tightened, TightenSkip
 from retrieval.evidence.recovery import Diagnosis, SourceResult
 from retrieval.evidence.rerank_plan import Provider, RerankSkip
-from retrieval.types import Drop, DropReason
+from retrieval.state import Drop, DropReason
 from tests.explorer.conftest import chunk_id
 from tests.retrieval.conftest import connection, scope
 

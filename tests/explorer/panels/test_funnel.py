@@ -7,7 +7,7 @@ import pytest
 from explorer.panels.drops import labels_of
 from explorer.panels.funnel import funnel, milliseconds, settings_of
 from retrieval.config import CorecubeConfig
-from retrieval.types import Note, Span
+from retrieval.state import Note, Span
 
 
 @pytest.fixture

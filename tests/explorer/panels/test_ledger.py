@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from explorer.panels.ledger import LedgerSource, TermRow, ledger, leg_rank
-from retrieval.types import Drop, DropReason, ScoreType
+from retrieval.state import Drop, DropReason
+from retrieval.types import ScoreType
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest, search
+from retrieval.state import RequestFilter
 from retrieval.stored_filter import AskedFilter
-from retrieval.types import RequestFilter
 from tests.explorer.views.test_search import HIDDEN
 
 PATH = "/compare/"

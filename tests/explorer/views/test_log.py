@@ -10,7 +10,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Document, PresetVersion, ReadModel, SearchRecord
 from retrieval.services import SearchRequest, search
-from retrieval.types import MemoryType, RequestFilter
+from retrieval.state import RequestFilter
+from retrieval.types import MemoryType
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from django.template.loader import render_to_string
 from corecube.scope import AccessScope
 from explorer.panels.drops import labels_of
 from explorer.panels.funnel import funnel
-from retrieval.types import ChunkId, Drop, DropReason, Span
+from retrieval.state import Drop, DropReason, Span
+from retrieval.types import ChunkId
 
 ASKED = {"q": "rollback", "tab": "scope"}
 

@@ -7,7 +7,8 @@ import pytest
 
 from retrieval.api.shape import explanation
 from retrieval.models import Chunk, SearchRecord
-from retrieval.types import ChunkId, Drop, DropReason, Span
+from retrieval.state import Drop, DropReason, Span
+from retrieval.types import ChunkId
 
 PATH = "/api/v1/search"
 

@@ -9,7 +9,8 @@ import pytest
 
 from retrieval.bm25 import schema
 from retrieval.bm25.question import Composer
-from retrieval.types import MemoryType, RequestFilter
+from retrieval.state import RequestFilter
+from retrieval.types import MemoryType
 from tests.retrieval.bm25.conftest import WEIGHTS, chunk
 
 K1, B = 1.2, 0.75

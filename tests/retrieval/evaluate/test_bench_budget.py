@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.evaluate.bench.budget import BUDGETS, TOTAL_MS, against_budget
 from retrieval.presets import preset_named
-from retrieval.types import Span
+from retrieval.state import Span
 
 
 def rows(*traces, totals=(0.0,)):

@@ -12,7 +12,7 @@ from retrieval.errors import PipelineError, SearchTimeoutError, StageError, Unkn
 from retrieval.evidence.phases import Phase, PhasedPipeline, run_again
 from retrieval.pipeline import Legs
 from retrieval.stages.variants import with_variants
-from retrieval.types import Note, Query, SearchState
+from retrieval.state import Note, Query, SearchState
 from tests.retrieval.conftest import NOW, Clock, connection, hit, scope
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from retrieval.evidence.config import QuotaConfig
 from retrieval.evidence.quota import cut_with_quota
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 from tests.retrieval.evidence.conftest import numbers, pools, type_of, typed
 
 CONFIG = QuotaConfig()

@@ -13,7 +13,8 @@ from retrieval.index.filters import holds_any, known_projects
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.memory.items import Item, remember
 from retrieval.models import Chunk, Document
-from retrieval.types import MemoryType, RequestFilter, Term
+from retrieval.state import RequestFilter
+from retrieval.types import MemoryType, Term
 
 OLD, NEW = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)

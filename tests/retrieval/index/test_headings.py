@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from retrieval.index.headings import headings_for
 from retrieval.models import Document
-from retrieval.types import RequestFilter, Term
+from retrieval.state import RequestFilter
+from retrieval.types import Term
 
 DEBT, RENT = Term("debt", 5, 2.0), Term("rent", 9, 1.0)
 

@@ -14,7 +14,8 @@ from retrieval import runtime
 from retrieval.index import store
 from retrieval.models import Document
 from retrieval.services import SearchRequest, search
-from retrieval.types import MemoryType, RequestFilter
+from retrieval.state import RequestFilter
+from retrieval.types import MemoryType
 from tests.retrieval.index.conftest import rebuilding
 from tests.retrieval.index.test_plans import indexes, plan_of
 

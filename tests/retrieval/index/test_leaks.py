@@ -16,7 +16,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Complete, Dense, Embed, Fulltext
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 _WORDS = ("rollback", "queue", "march", "staging", "passphrase")
 _TEXTS = st.lists(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=5)

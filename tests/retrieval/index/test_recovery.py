@@ -6,7 +6,7 @@ from retrieval import runtime
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 from tests.retrieval.stages.recovering import state_of
 
 EVERYTHING = RequestFilter()

@@ -14,7 +14,8 @@ from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Chunk, Document, Embedding
 from retrieval.query import read_query
 from retrieval.ranking import idf
-from retrieval.types import ChunkId, RequestFilter, Term
+from retrieval.state import RequestFilter
+from retrieval.types import ChunkId, Term
 
 SEARCH = TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
 ENGLISH = ["english"]

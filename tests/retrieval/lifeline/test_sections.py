@@ -9,7 +9,7 @@ from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.lifeline.types import StepState
 from retrieval.models import Chunk
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 from tests.retrieval.lifeline.conftest import put
 
 REPORT = shipped("report")

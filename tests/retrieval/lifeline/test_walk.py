@@ -11,7 +11,8 @@ from retrieval.lifeline.types import DocumentProbe, Evidence, StepState, Way
 from retrieval.lifeline.walk import Journey, step_names, steps, ways
 from retrieval.pipeline import Legs, Pipeline
 from retrieval.runtime import InlineExecutor
-from retrieval.types import ChunkId, Drop, DropReason, Note, Passage
+from retrieval.state import Drop, DropReason, Note
+from retrieval.types import ChunkId, Passage
 from tests.retrieval.conftest import hit
 
 NOTHING = Evidence(DocumentProbe({}, 0, 0, None, None))

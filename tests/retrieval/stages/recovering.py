@@ -13,7 +13,7 @@ from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk, SectionState
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Embed
-from retrieval.types import RequestFilter, SearchState
+from retrieval.state import RequestFilter, SearchState
 
 REPORT = shipped("report")
 #: It requires nothing and takes chunks that lie far away.

@@ -10,8 +10,9 @@ from retrieval.answerability.model import AnswerabilityModel, shipped
 from retrieval.config import AnswerabilityConfig
 from retrieval.errors import EncoderError
 from retrieval.stages import JudgeAnswerability
+from retrieval.state import Note, Span
 from retrieval.testing import HashEncoder
-from retrieval.types import Note, Passage, QueryTerms, ScoreType, Span, Term, TermMatch, Verdict
+from retrieval.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
 from tests.retrieval.conftest import connection, hit, scope
 
 OWN = LogisticModel(9.0, {}, {}, {})

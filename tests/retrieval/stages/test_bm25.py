@@ -17,8 +17,8 @@ from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
 from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
+from retrieval.state import DropReason, RequestFilter, SearchState
 from retrieval.told_scores import as_told
-from retrieval.types import DropReason, RequestFilter, SearchState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ from corecube.scope import TrustLevel
 from retrieval.config import DedupeConfig
 from retrieval.simhash import simhash
 from retrieval.stages import Dedupe
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 
 TEXT = "whoever drains the queue tells the captain first and waits for the word before the release is rolled back " * 3

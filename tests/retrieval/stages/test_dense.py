@@ -12,7 +12,7 @@ from retrieval.deadline import Deadline
 from retrieval.models import Document
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Dense, Embed
-from retrieval.types import RequestFilter, SearchState
+from retrieval.state import RequestFilter, SearchState
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from retrieval.query import read_query
 from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse, ReadNames, Route
 from retrieval.stages.complete import ReadAhead
 from retrieval.stages.question_ahead import QuestionAhead
-from retrieval.types import SearchState
+from retrieval.state import SearchState
 
 _PAGES = {
     "guy.md": "# Guy of Tuscany\n\nGuy was a count. His brother was Lambert of Spoleto, who came from Provence.\n",

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 from retrieval.config import FloorConfig
 from retrieval.stages import Floor
-from retrieval.types import DropReason, ScoreType
+from retrieval.state import DropReason
+from retrieval.types import ScoreType
 from tests.retrieval.conftest import chunk_id, hit
 
 

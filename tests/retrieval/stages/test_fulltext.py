@@ -13,7 +13,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.query import read_query
 from retrieval.stages import Analyze, Fulltext
-from retrieval.types import QueryTerms, RequestFilter, SearchState, Term
+from retrieval.state import RequestFilter, SearchState
+from retrieval.types import QueryTerms, Term
 
 
 @pytest.fixture

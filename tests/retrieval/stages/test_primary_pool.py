@@ -13,7 +13,7 @@ from retrieval.evidence.nearness import NOISE, CosineScale
 from retrieval.evidence.recovery import RECOVERED, is_beyond_filter
 from retrieval.evidence.section_state import UNDECIDED
 from retrieval.stages import CutWithQuota, FuseWeighted, RetryChunks, SectionFloors
-from retrieval.types import DropReason, RequestFilter
+from retrieval.state import DropReason, RequestFilter
 from tests.retrieval.conftest import hit
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import sectioned

@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.config import QualityConfig
 from retrieval.stages import Quality
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 from tests.retrieval.conftest import chunk_id, hit
 
 

@@ -16,8 +16,9 @@ from retrieval.memory.items import Item, remember
 from retrieval.query import read_query
 from retrieval.stages import Analyze, ReadNames, Route
 from retrieval.stages.question_ahead import QuestionAhead
+from retrieval.state import SearchState
 from retrieval.testing import HashEncoder
-from retrieval.types import QueryTerms, SearchState
+from retrieval.types import QueryTerms
 
 
 class SlowAnalyze(Analyze):

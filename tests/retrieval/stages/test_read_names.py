@@ -18,8 +18,8 @@ from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
 from retrieval.stages import Analyze, ReadNames, Route
 from retrieval.stages.question_ahead import QuestionAhead
+from retrieval.state import SearchState
 from retrieval.testing import HashEncoder
-from retrieval.types import SearchState
 
 _QUESTION = "When did Guy of Tuscany leave?"
 

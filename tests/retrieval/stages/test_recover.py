@@ -15,8 +15,8 @@ from retrieval.evidence.section_state import RoutedRange
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.other_indexes import OtherIndexes
+from retrieval.state import Note, RequestFilter, Span
 from retrieval.testing import HashEncoder
-from retrieval.types import Note, RequestFilter, Span
 from tests.retrieval.stages.recovering import LENIENT, ask_for, stage_named, state_of
 
 NOWHERE = RequestFilter(documents=frozenset({uuid.UUID(int=1)}))

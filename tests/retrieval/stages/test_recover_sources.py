@@ -14,7 +14,7 @@ from retrieval.evidence.recovery import Diagnoses, is_recovered
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
 from retrieval.stages import CheckAccess, Complete
-from retrieval.types import RequestFilter
+from retrieval.state import RequestFilter
 from tests.retrieval.stages.recovering import REPORT, ask_for, stage_named, state_of
 
 FIGURES = REPORT.section("facts_and_figures")

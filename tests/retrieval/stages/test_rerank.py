@@ -10,7 +10,8 @@ from retrieval.config import RerankConfig
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.stages import Rerank
 from retrieval.stages.rerank import reranked
-from retrieval.types import ChunkFacts, DropReason, Query, ScoreType
+from retrieval.state import DropReason, Query
+from retrieval.types import ChunkFacts, ScoreType
 from tests.retrieval.conftest import chunk_id, hit
 
 

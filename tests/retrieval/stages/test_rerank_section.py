@@ -15,7 +15,8 @@ from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.evidence.rerank_plan import Provider, RerankSkip
 from retrieval.runtime import InlineExecutor
 from retrieval.stages.rerank_section import CrossEncoding, RerankSection
-from retrieval.types import Query, ScoreType
+from retrieval.state import Query
+from retrieval.types import ScoreType
 from tests.retrieval.conftest import Clock, chunk_id, hit
 from tests.retrieval.stages.sectioned import CrossEncoder, failing, sectioned, sleeping, taking
 
@@ -337,7 +338,7 @@ def test_every_hit_is_scored_by_one_of_the_two_or_by_none(count, batch, broken, 
 
 
 def state_of():
-    from retrieval.types import SearchState
+    from retrieval.state import SearchState
     from tests.retrieval.conftest import NOW, connection, scope
 
     return SearchState(

@@ -17,7 +17,8 @@ from retrieval.query import read_query
 from retrieval.router.routes import Router
 from retrieval.stages import Route
 from retrieval.stages.route import narrowed
-from retrieval.types import MemoryType, RequestFilter, SearchState, TimeWindow
+from retrieval.state import RequestFilter, SearchState, TimeWindow
+from retrieval.types import MemoryType
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
 AXES = {"greeting": 0, "episodic": 1, "search": 2}

@@ -13,7 +13,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.section_state import SectionState
 from retrieval.query import read_query
 from retrieval.stages import Analyze, RouteStructure, route_structure
-from retrieval.types import RequestFilter, SearchState
+from retrieval.state import RequestFilter, SearchState
 from tests.retrieval.stages.sectioned import ask
 
 STAGE = RouteStructure(StructureConfig())

@@ -18,7 +18,7 @@ from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
 from retrieval.stages import SetUpSection
 from retrieval.stages.set_up_section import narrowed_by, question_ask
-from retrieval.types import RequestFilter, SearchState
+from retrieval.state import RequestFilter, SearchState
 from tests.retrieval.evidence.test_references import TOP_K
 from tests.retrieval.stages.sectioned import ask
 

@@ -9,7 +9,7 @@ from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.section_state import UNDECIDED
 from retrieval.stages import SectionFloors, TightenPool
-from retrieval.types import DropReason
+from retrieval.state import DropReason
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import sectioned
 

@@ -11,8 +11,8 @@ from retrieval.deadline import Deadline
 from retrieval.models import Document
 from retrieval.query import read_query
 from retrieval.stages import ValidateScope
+from retrieval.state import RequestFilter, SearchState
 from retrieval.testing import HashEncoder
-from retrieval.types import RequestFilter, SearchState
 
 
 @pytest.fixture
