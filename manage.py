@@ -6,6 +6,7 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db import DatabaseError, InterfaceError
 
 
 def main() -> None:
@@ -15,6 +16,14 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(str(error))
+    except (DatabaseError, InterfaceError) as error:
+        # Commands of Django's; our own have said it already.
+        from corecube.commands import database_trouble  # noqa: PLC0415 -- Django is set up by now
+
+        trouble = database_trouble(error)
+        if not trouble or "--traceback" in sys.argv:
+            raise
+        sys.exit(trouble)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,10 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from corecube.errors import DatabaseUnavailableError, UnavailableError
 
+MIGRATE: Final = (
+    "Migrations are pending: run `manage.py migrate`. `make run` and `manage.py start` do it by themselves."
+)
+
 
 def require_database() -> None:
     """Return when the database answers and has every table as this version needs it.
@@ -22,7 +26,7 @@ def require_database() -> None:
     except Exception as error:  # whatever the driver, the pool and the embedded server raise
         raise DatabaseUnavailableError from error
     if not _latest_migrations() <= applied.keys():
-        raise UnavailableError("Migrations are pending: run `manage.py migrate`.")
+        raise UnavailableError(MIGRATE)
 
 
 _FACTS_SQL: Final = """

@@ -35,4 +35,6 @@ def exclusive(path: Path) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
+        # A process that was forked meanwhile has the file open too, and closing it here would leave it locked.
+        fcntl.flock(lock, fcntl.LOCK_UN)
         os.close(lock)

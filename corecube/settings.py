@@ -41,6 +41,9 @@ CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
 #: Database connections that each process holds at the most, and the searches among them; ingests have 16 of them.
 CORECUBE_POOL_CONNECTIONS: Final = env_int("CORECUBE_POOL_CONNECTIONS", 96, low=32, high=10_000)
 CORECUBE_RETRIEVAL_SLOTS = env_int("CORECUBE_RETRIEVAL_SLOTS", 16, low=16, high=CORECUBE_POOL_CONNECTIONS - 16)
+#: How soon a server that is gone without a word is noticed, where DATABASE_URL says nothing else: seconds until a
+#: connection must be there, seconds of silence until it is asked for a sign, and the milliseconds that this may take.
+_NETWORK_OPTIONS: Final = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 10_000}
 _LOG_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
@@ -48,15 +51,12 @@ def _database() -> dict[str, Any]:
     """Return the server that DATABASE_URL names, or the embedded one."""
     url = env_secret("DATABASE_URL")
     settings = _database_at(url) if url else {"ENGINE": "corecube.embedded", "NAME": "corecube"}
-    given = settings.get("OPTIONS", {})
     options = {
-        **given,
-        # JIT compiles a plan for longer than a search runs. Of two values of a setting the server takes the last.
-        "options": f"-c jit=off {given.get('options', '')}".strip(),
+        **_NETWORK_OPTIONS,
+        **settings.get("OPTIONS", {}),
         "pool": {"min_size": 1, "max_size": CORECUBE_POOL_CONNECTIONS, "timeout": 5},
     }
-    # With health checks a connection that the server has closed, by a restart say, is replaced before it is used.
-    return {**settings, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
+    return {**settings, "OPTIONS": options}
 
 
 def _database_at(url: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _database_at(url: str) -> dict[str, Any]:
         settings = {}
     if settings.get("ENGINE") != "django.db.backends.postgresql":
         raise ImproperlyConfigured("DATABASE_URL must read like postgres://user:password@host/name.")
-    return settings
+    return {**settings, "ENGINE": "corecube.postgresql"}
 
 
 DEBUG = env_bool("CORECUBE_DEBUG", default=False)
@@ -217,6 +217,8 @@ LOGGING = {
     "loggers": {
         **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "mcp")},
         "dulwich": {"level": "ERROR"},
+        # Its warnings repeat, at every attempt to connect, what whoever wanted the connection logs.
+        "psycopg.pool": {"level": "ERROR"},
     },
     "root": {"handlers": ["console"], "level": env_choice("CORECUBE_LOG_LEVEL", "WARNING", _LOG_LEVELS)},
 }

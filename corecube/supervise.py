@@ -1,7 +1,6 @@
-"""Running a few programs together: all of them, or none."""
+"""Running a few programs together, and again when one of them ends."""
 
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -12,9 +11,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, Self
 
+from corecube.lineage import ends_with_parent
 from corecube.logs import open_log
 
 _POLL_SECONDS: Final = 0.2
+#: A program that ran for so long was well; one that ends sooner so many times in a row is given up.
+_LONG_SECONDS: Final = 60.0
+_MAX_QUICK_ENDS: Final = 3
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -65,6 +68,23 @@ class StopRequest:
         return self._received > 1
 
 
+class Restarts:
+    """Counts how often programs ended soon after their start: such a one would only end again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._started: dict[str, float] = {}
+        self._quick_ends: dict[str, int] = {}
+
+    def allows(self, program: Program) -> bool:
+        """Return whether a program that has just ended may be started again, and count that it is."""
+        now = self._clock()
+        ran_long = now - self._started.get(program.name, -_LONG_SECONDS) >= _LONG_SECONDS
+        self._quick_ends[program.name] = 0 if ran_long else self._quick_ends[program.name] + 1
+        self._started[program.name] = now
+        return self._quick_ends[program.name] < _MAX_QUICK_ENDS
+
+
 class Team:
     """Programs that run as children of this process, each in a process group of its own.
 
@@ -81,6 +101,14 @@ class Team:
     def ended(self) -> Program | None:
         """Return a program that does not run any more, or None."""
         return next((program for program, child in self._children if child.poll() is not None), None)
+
+    def start_again(self, program: Program, *, folder: Path) -> None:
+        """Start a program that has ended, once what is left of all that it started is gone."""
+        for ended, child in self._children:
+            if ended is program:
+                _kill_group(child)
+        self._children = [entry for entry in self._children if entry[0] is not program]
+        self.start(program, folder=folder)
 
     def stop(self, request: StopRequest, *, grace_seconds: float) -> None:
         """End every program and all that it started: politely first, by force when the grace is over."""
@@ -121,22 +149,30 @@ def wait_until(condition: Callable[[], bool], team: Team, request: StopRequest) 
     return None
 
 
+def keep_running(team: Team, request: StopRequest, *, folder: Path, tell: Callable[[Program], None]) -> Program | None:
+    """Start programs again that end, until a stop is asked for; return one that ends again and again, else None.
+
+    `tell` is called with each program before it is started again.
+    """
+    restarts = Restarts()
+    while ended := wait_until(lambda: False, team, request):
+        if not restarts.allows(ended):
+            return ended
+        tell(ended)
+        team.start_again(ended, folder=folder)
+    return None
+
+
 def _start(program: Program, folder: Path) -> "subprocess.Popen[bytes]":
     with open_log(program.log) as output:
         return subprocess.Popen(  # noqa: S603 -- our own programs
-            [*_end_with_parent(program.stop_signal), *program.command],
+            [*ends_with_parent(program.stop_signal), *program.command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             process_group=0,
             cwd=folder,
         )
-
-
-def _end_with_parent(number: signal.Signals) -> tuple[str, ...]:
-    """Return a prefix that ends a command when this process is killed, where the system has one."""
-    setpriv = shutil.which("setpriv")
-    return (setpriv, "--pdeathsig", number.name.removeprefix("SIG"), "--") if setpriv else ()
 
 
 def _kill_group(child: "subprocess.Popen[bytes]") -> None:

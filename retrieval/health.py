@@ -4,11 +4,13 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from corecube.bounded import BoundedCheck
 from corecube.health import require_database
 from retrieval import runtime
 from retrieval.bm25.status import bm25_status
@@ -16,6 +18,9 @@ from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import Reranker
 
 logger = logging.getLogger(__name__)
+
+#: How long a part may take to answer: who asks for all of them waits for less than a second.
+_PART_SECONDS: Final = 0.7
 
 
 class State(StrEnum):
@@ -34,6 +39,8 @@ class Part:
     state: State
     #: Why it is not well, for admins; empty when it is.
     reason: str = ""
+    #: Whether it gave no answer at all.
+    timed_out: bool = False
 
 
 @require_safe
@@ -47,19 +54,29 @@ def healthz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's s
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001 -- Django's signature
     """Say whether searches can be served: 200, also when something is degraded, or 503."""
-    parts = {name: part.state for name, part in checked_parts().items()}
-    status = next((state for state in (State.FAILED, State.DEGRADED) if state in parts.values()), State.OK)
-    return JsonResponse({"status": status, "parts": parts}, status=503 if status is State.FAILED else 200)
+    parts = checked_parts()
+    states = {name: part.state for name, part in parts.items()}
+    status = next((state for state in (State.FAILED, State.DEGRADED) if state in states.values()), State.OK)
+    timed_out = [name for name, part in parts.items() if part.timed_out]
+    body = {"status": status, "parts": states, **({"timed_out": timed_out} if timed_out else {})}
+    return JsonResponse(body, status=503 if status is State.FAILED else 200)
 
 
 def checked_parts() -> Mapping[str, Part]:
-    """Return how each part is that searches need or use."""
-    return {
-        "database": _required(require_database),
-        "model": _required(runtime.encoder),
-        "reranker": _reranker(),
-        "bm25": _bm25(),
-    }
+    """Return how each part is that searches need or use, after 0.7 s at the latest, whatever hangs."""
+    for check in _CHECKS.values():
+        check.begin()
+    return {name: _bounded(name, check) for name, check in _CHECKS.items()}
+
+
+def _bounded(name: str, check: BoundedCheck[Part]) -> Part:
+    """Return how a part is, by a check that was begun; one that does not answer in time is as good as down."""
+    try:
+        return check.result(seconds=_PART_SECONDS)
+    except TimeoutError:
+        logger.warning("ready.timeout part=%s", name)
+        state = State.FAILED if name in _REQUIRED else State.DEGRADED
+        return Part(state, f"It did not answer within {_PART_SECONDS} s.", timed_out=True)
 
 
 def _required(use: Callable[[], object]) -> Part:
@@ -96,3 +113,13 @@ def _bm25() -> Part:
     except Exception as error:  # noqa: BLE001 -- without a database nobody can tell, and that is another part
         return Part(State.DEGRADED, str(error))
     return Part(State.DEGRADED if problem else State.OK, problem)
+
+
+#: What no search can do without.
+_REQUIRED: Final = frozenset({"database", "model"})
+_CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
+    "database": BoundedCheck(lambda: _required(require_database)),
+    "model": BoundedCheck(lambda: _required(lambda: runtime.encoder())),
+    "reranker": BoundedCheck(_reranker),
+    "bm25": BoundedCheck(_bm25),
+}

@@ -6,6 +6,7 @@ import pwd
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -162,7 +163,13 @@ def server_options() -> Mapping[str, str]:
         "log_min_error_statement": "panic",
         "log_error_verbosity": "terse",
         "log_checkpoints": "off",
+        **_recovery_options(),
     }
+
+
+def _recovery_options() -> Mapping[str, str]:
+    """Return what makes a start after a crash quick: one wait for the file system in place of one for every file."""
+    return {"recovery_init_sync_method": "syncfs"} if sys.platform == "linux" else {}
 
 
 def _index_workers(maintenance_mib: int) -> int:

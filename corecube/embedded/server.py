@@ -6,8 +6,10 @@ start   held by the process that is looking for the server or starting it
 server  held by the keeper, the server and every process of the server, who inherit it
 """
 
+import logging
 import os
 import pwd
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,12 +24,17 @@ import psycopg
 from psycopg import errors, sql
 
 from corecube.embedded import install
+from corecube.embedded.orphans import cluster_name, end_orphans
 from corecube.embedded.postmaster import PORT, Postmaster, drop_reused_pid, read_postmaster
 from corecube.errors import DatabaseUnavailableError
+from corecube.lineage import ends_with_parent
 from corecube.locks import exclusive, open_lock, share, try_exclusive
 from corecube.logs import last_lines, open_log
 
+logger = logging.getLogger(__name__)
+
 _SOCKET_PATH_BYTES: Final = 107
+_CONNECT_SECONDS: Final = 10
 _POLL_SECONDS: Final = 0.05
 _one_thread: Final = threading.Lock()
 #: The servers that this process uses.
@@ -47,19 +54,40 @@ class EmbeddedServer:
 
     def connect(self, database: str) -> "psycopg.Connection[tuple[object, ...]]":
         """Return a connection of its own, in autocommit mode, outside Django's pool."""
-        return psycopg.connect(host=self.socket_dir, port=self.port, user=self.user, dbname=database, autocommit=True)
+        return psycopg.connect(
+            host=self.socket_dir,
+            port=self.port,
+            user=self.user,
+            dbname=database,
+            autocommit=True,
+            connect_timeout=_CONNECT_SECONDS,
+        )
 
 
 def embedded_server(data_dir: Path) -> EmbeddedServer:
-    """Return the server of this data directory, started if it was not running.
+    """Return the server of this data directory, started if this process did not use it yet.
 
     The process is a user of it until it ends or calls `release`; forked children share that. Raises
     DatabaseUnavailableError when the server does not start.
     """
+    if server := _in_use.get(data_dir):
+        return server
     with _one_thread:
         if data_dir not in _in_use:
             _in_use[data_dir] = _use(data_dir)
         return _in_use[data_dir]
+
+
+def revived_server(data_dir: Path) -> EmbeddedServer:
+    """Return the server of this data directory, started again when it is gone, by whatever ended it.
+
+    The process is a user of it already. Raises DatabaseUnavailableError when the server does not start.
+    """
+    before = embedded_server(data_dir)
+    found = _found_or_started(data_dir, before.users_lock)
+    if data_dir in _in_use:  # not released meanwhile
+        _in_use[data_dir] = found
+    return found
 
 
 @cache
@@ -106,16 +134,24 @@ def log_path(data_dir: Path) -> Path:
 def _use(data_dir: Path) -> EmbeddedServer:
     """Become a user of the server."""
     try:
-        account = install.server_account(data_dir)
         users = open_lock(_lock_path(data_dir, "users"))
     except OSError as error:
         raise _unusable(data_dir, error) from error
     try:
         share(users)  # waits while a keeper that found no user is still stopping the server
+        return _found_or_started(data_dir, users)
+    except (OSError, DatabaseUnavailableError):
+        os.close(users)
+        raise
+
+
+def _found_or_started(data_dir: Path, users: int) -> EmbeddedServer:
+    """Return the server, started if it does not run; the caller is a user of it. Raises DatabaseUnavailableError."""
+    try:
+        account = install.server_account(data_dir)
         with exclusive(_lock_path(data_dir, "start")):
             return _find_or_start(data_dir, users, account)
     except (OSError, subprocess.SubprocessError, DatabaseUnavailableError) as error:
-        os.close(users)
         raise _unusable(data_dir, error) from error
 
 
@@ -135,6 +171,8 @@ def _find_or_start(data_dir: Path, users: int, account: pwd.struct_passwd) -> Em
             os.close(server)
         if is_free:
             _wait_until_ready(data_dir)
+        elif ended := end_orphans(data_dir, account.pw_uid):
+            logger.warning("database.orphans_ended count=%d", ended)
         time.sleep(_POLL_SECONDS)
     return EmbeddedServer(data_dir, found.socket_dir, users)
 
@@ -152,9 +190,12 @@ def _launch(data_dir: Path, server: int, account: pwd.struct_passwd) -> None:
     install.create_data_dir(data_dir, account)
     drop_reused_pid(data_dir)
     socket_dir = _socket_dir(data_dir, account)
-    options = [f"-c{name}={value}" for name, value in install.server_options().items()]
-    postgres = [str(install.program("postgres")), f"-D{data_dir}", f"-k{socket_dir}", f"-p{PORT}", *options]
-    _launch_keeper(data_dir, server, [socket_dir, str(account.pw_uid), str(account.pw_gid), *postgres])
+    options = {**install.server_options(), "cluster_name": cluster_name(data_dir)}
+    given = [f"-c{name}={value}" for name, value in options.items()]
+    postgres = [str(install.program("postgres")), f"-D{data_dir}", f"-k{socket_dir}", f"-p{PORT}", *given]
+    # Without its keeper nobody would stop the server; SIGINT asks it for a fast shutdown.
+    command = [*ends_with_parent(signal.SIGINT), *postgres]
+    _launch_keeper(data_dir, server, [socket_dir, str(account.pw_uid), str(account.pw_gid), *command])
 
 
 def _launch_keeper(data_dir: Path, server: int, arguments: list[str]) -> None:
@@ -199,13 +240,16 @@ def _stop(data_dir: Path) -> None:
 
 
 def _socket_dir(data_dir: Path, account: pwd.struct_passwd) -> str:
-    """Return the folder for the socket: the data directory, or a new private one where its path will not do.
+    """Return the folder for the socket: the data directory, or a private one where its path will not do.
 
-    A socket's path is short, and PostgreSQL reads commas and quotes in it as a list's.
+    A socket's path is short, and PostgreSQL reads commas and quotes in it as a list's. A server that was killed has
+    left its folder behind, which serves again.
     """
     path = str(data_dir / f".s.PGSQL.{PORT}")
     if len(os.fsencode(path)) <= _SOCKET_PATH_BYTES and not set(path) & {",", '"'}:
         return str(data_dir)
+    if (left := read_postmaster(data_dir)) and Path(left.socket_dir).is_dir():
+        return left.socket_dir
     folder = tempfile.mkdtemp(prefix="corecube-")
     os.chown(folder, account.pw_uid, -1)
     return folder

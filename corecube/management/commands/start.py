@@ -17,12 +17,13 @@ from django.db import connections
 
 from corecube.checks import check_server
 from corecube.embedded.server import release
+from corecube.embedded.watch import watched_database
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 from corecube.first_admin import ensure_first_admin
 from corecube.locks import open_lock, try_exclusive
 from corecube.logs import last_lines
 from corecube.steps import Steps
-from corecube.supervise import Program, StopRequest, running, wait_until
+from corecube.supervise import Program, StopRequest, keep_running, running, wait_until
 
 _FIRST_PORT: Final = 8000
 _PORTS_TRIED: Final = 10
@@ -74,14 +75,15 @@ class Command(BaseCommand):
             self.stdout.write(f"\nUsers and their passwords, shown this once:\n\n{accounts}\n")
 
     def _run(self, port: int) -> None:
-        """Run the web server and the worker until a signal comes; raise UnavailableError when one of them ends."""
+        """Run the web server and the worker until a signal comes; raise UnavailableError for one that does not stay."""
         host = _EVERY_ADDRESS.get(settings.CORECUBE_HOST, settings.CORECUBE_HOST)
-        with StopRequest() as request, running(_programs(port), request, folder=settings.BASE_DIR) as team:
+        folder = settings.BASE_DIR
+        with StopRequest() as request, watched_database(), running(_programs(port), request, folder=folder) as team:
             with Steps(self.stdout).step("Web server and worker"):
                 _require_running(wait_until(lambda: _answers(host, port), team, request))
             if not request.has_come:
                 self._say_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-            _require_running(wait_until(lambda: False, team, request))
+            _require_running(keep_running(team, request, folder=folder, tell=self._say_restart))
             self.stdout.write("\nStopping … (Ctrl-C again does not wait)")
             self.stdout.flush()
 
@@ -89,6 +91,10 @@ class Command(BaseCommand):
         self.stdout.write(
             f"\nCoreCube is ready: {address}\nCtrl-C stops it; logs are in {settings.CORECUBE_VAR_DIR / 'log'}."
         )
+        self.stdout.flush()
+
+    def _say_restart(self, program: Program) -> None:
+        self.stdout.write(f"\nThe {program.name} has ended and is started again; its log is {program.log}.")
         self.stdout.flush()
 
 

@@ -5,9 +5,10 @@ from time import sleep
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from retrieval.bm25 import follower
 from retrieval.bm25.status import bm25_status
@@ -15,7 +16,7 @@ from retrieval.bm25.status import bm25_status
 _MIB = 2**20
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Show the BM25 index, let it follow the database, build it anew."""
 
     help = "Show the BM25 index of this machine, let it follow the database, build it anew."

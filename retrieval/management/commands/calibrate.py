@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from corecube.access import Principal, user_named
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from retrieval import calibrations, runtime
 from retrieval.evaluate import answerability_report as report
@@ -20,7 +21,7 @@ from retrieval.evaluate.calibration_questions import read_questions
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Fit, show, reset or measure the confidence of answerability."""
 
     help = (

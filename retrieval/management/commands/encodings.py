@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.models import Connection
 from retrieval.encodings import key_of, sparse_encoder, token_encoder
@@ -14,7 +14,7 @@ from retrieval.ingest.encodings import fill_encodings
 from retrieval.models import Chunk
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """`encodings status` counts, `encodings build` makes what is missing, `encodings drop` takes all of it away."""
 
     help = "Show, build or drop the sparse vectors and token vectors of the models that the settings name."

@@ -3,16 +3,17 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.models import Connection
 from retrieval.ingest.enrich.cost import Estimate
 from retrieval.ingest.enrich.services import Pass, enrich, estimate_pass, remove_enrichment
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Show what a pass would cost; run one after a word of consent."""
 
     help = "Let a model write context or questions for the chunks of a connection."

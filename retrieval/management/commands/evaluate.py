@@ -6,10 +6,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from corecube.access import Principal, user_named
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.models import User
 from retrieval import runtime
@@ -24,7 +25,7 @@ from retrieval.models import QuestionSet, Sync
 from retrieval.presets import DEFAULT_PRESET, preset_named
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Run every judged query through the production path."""
 
     help = (

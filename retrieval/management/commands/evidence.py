@@ -3,9 +3,10 @@
 from argparse import ArgumentParser
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from corecube.access import Principal, user_named
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from retrieval.evidence.cells import Cell, Presence
 from retrieval.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
@@ -23,7 +24,7 @@ _MARKS: Final = {
 }
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Gather evidence and print the matrix of sections and source types, then each section's best hits."""
 
     help = (

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from corecube.commands import DatabaseCommand
 from corecube.models import Connection
 from retrieval.index.common_mentions import count_common
 from retrieval.index.graph_writer import fill_graph, forget_graph, graph_status
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """`graph status` says how much of each connection is in the graph, `graph build` reads what is missing."""
 
     help = "Show or build the graph of names by which documents lead to each other."

@@ -3,8 +3,9 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from retrieval.index.embedding_index import clear_dropped, kept_indexes, progress
 from retrieval.index.scans import ScanChoice
@@ -15,7 +16,7 @@ from retrieval.models import EmbeddingIndex
 _ACTIONS = "status|start|build|switch|rollback|drop"
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Show embedding indexes, build another one, switch to it and back."""
 
     help = "Show embedding indexes, build one with another model, switch to it and back."

@@ -4,10 +4,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils.text import slugify
 from tqdm import tqdm
 
+from corecube.commands import DatabaseCommand
 from corecube.connectors import checked_config
 from corecube.errors import CoreCubeError
 from corecube.models import Compartment, Connection
@@ -23,7 +24,7 @@ _NAME_CHARACTERS: Final = 120
 _DEFAULT_COMPARTMENT: Final = "General"
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Sync a folder or file; the first time, make its connection."""
 
     help = "Ingest a folder or a file as a connection. Run again, it takes in only what changed."

@@ -4,9 +4,10 @@ from argparse import ArgumentParser
 from typing import Any, Final
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.services import cancel_sync, retry_failed
@@ -15,7 +16,7 @@ from retrieval.models import Sync, SyncItem
 _MOST_ERRORS: Final = 20
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """List jobs, show one with its errors, cancel one, or try again what failed in one."""
 
     help = "List the syncs of all connections, newest first, or cancel or retry one."

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from tqdm import tqdm
 
+from corecube.commands import DatabaseCommand
 from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
 from corecube.errors import CoreCubeError
@@ -16,7 +17,7 @@ from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.ingest.types import CHUNK_PROFILES
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Parse and chunk a folder; print a table by type and the files that are refused."""
 
     help = "Show what a folder would become: files, chunks and tokens by type, and what is refused. Stores nothing."

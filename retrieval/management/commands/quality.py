@@ -3,15 +3,16 @@
 from argparse import ArgumentParser
 from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from corecube.commands import DatabaseCommand
 from corecube.models import Connection
 from retrieval.quality_preview import LowChunk, QualityPreview, live_least, preview
 
 _DEFAULT_LIMIT: Final = 20
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Print how many chunks of each connection lie below a threshold, and the lowest of them."""
 
     help = "Show what the quality filter would drop, connection by connection, the lowest first."

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.first_admin import NewAccount
 from retrieval.models import Sync
 from retrieval.samples import Company, add_samples, remove_samples, were_offered
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Add the sample sources, or remove them."""
 
     help = "Add the sample company with its compartments, users and documents. Run again, it restores what is missing."

@@ -1,0 +1,47 @@
+"""Django's PostgreSQL backend with a pool that reconnects at once, and with settings that poolers let through."""
+
+from typing import Any, ClassVar
+
+from django.db.backends.base.base import NO_DB_ALIAS
+from django.db.backends.postgresql import base
+
+from corecube.postgresql.answering import say
+from corecube.postgresql.reconnecting import ReconnectingPool, Session
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Connects to the server that the settings name."""
+
+    pool_class: ClassVar[type[ReconnectingPool]] = ReconnectingPool
+    #: JIT compiles a plan for longer than a search runs. As a statement, since PgBouncer refuses start-up options.
+    session_statement: ClassVar[str] = "SET jit = off"
+    _connection_pools: ClassVar[dict[str, ReconnectingPool]] = {}
+
+    @property
+    def pool(self) -> ReconnectingPool | None:
+        """This process's pool, made but not opened; None where the settings ask for none."""
+        options = self.settings_dict["OPTIONS"].get("pool")
+        if self.alias == NO_DB_ALIAS or not options:
+            return None
+        if self.alias not in self._connection_pools:
+            parameters = {**self.get_connection_params(), "autocommit": True}
+            made = self.pool_class(
+                kwargs=lambda: {**parameters, **self.address()},
+                open=False,
+                configure=self._configure_connection,
+                **options,
+            )
+            # Two threads may make one at once; the first stays, and the other was never opened.
+            self._connection_pools.setdefault(self.alias, made)
+        return self._connection_pools[self.alias]
+
+    def address(self) -> dict[str, str]:
+        """Return the parameters that may differ from one connection to the next."""
+        return {}
+
+    def _configure_connection(self, connection: Session) -> bool:
+        """Bring a new connection to the settings that searches count on; return whether that is to be committed."""
+        given = self.settings_dict["OPTIONS"].get("options", "")
+        if self.session_statement and "jit" not in given:
+            say(connection, self.session_statement)
+        return bool(super()._configure_connection(connection)) or bool(self.session_statement)
