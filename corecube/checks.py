@@ -11,9 +11,13 @@ import psycopg
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 
+from corecube.errors import ConfigError, DatabaseUnavailableError
+from corecube.postgresql.sharing import shares_sessions
+
 _LEAST_POSTGRESQL: Final = 15
 _LEAST_PGVECTOR: Final = (0, 8)
 _CONNECT_SECONDS: Final = 5
+_NO_ANSWER: Final = "corecube.E001"
 _FACTS_SQL: Final = """
 SELECT current_setting('server_version_num')::int / 10000,
        (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
@@ -35,10 +39,21 @@ class ServerFacts:
     installed: str | None
     #: Whether this role may run CREATE EXTENSION vector.
     may_create: bool
+    #: Whether a pooler lends its sessions for less than a client's connection.
+    shares_sessions: bool = False
 
 
 def server_problem(facts: ServerFacts) -> Error | None:
     """Return what keeps CoreCube from running on this server, or None."""
+    if facts.shares_sessions:
+        hint = "Set pool_mode = session in PgBouncer, or let DATABASE_URL name the server itself."
+        message = "The pooler that DATABASE_URL names lends sessions for single transactions (transaction pooling)."
+        return Error(message, hint=hint, id="corecube.E006")
+    return _version_problem(facts)
+
+
+def _version_problem(facts: ServerFacts) -> Error | None:
+    """Return what PostgreSQL or pgvector lacks, or None."""
     if facts.major < _LEAST_POSTGRESQL:
         return Error(
             f"The server is PostgreSQL {facts.major}; CoreCube needs {_LEAST_POSTGRESQL} or newer.", id="corecube.E002"
@@ -66,11 +81,12 @@ def _version(text: str) -> tuple[int, ...]:
 def server_facts(alias: str) -> ServerFacts:
     """Ask the server, on a connection outside the pool. Raises psycopg.Error when it does not answer."""
     parameters = {**connections[alias].get_connection_params(), "connect_timeout": _CONNECT_SECONDS}
-    with psycopg.connect(**parameters) as connection:
+    # Outside of a transaction, which a pooler may not allow: that is told by its own name.
+    with psycopg.connect(**{**parameters, "autocommit": True}) as connection:
         row = connection.execute(_FACTS_SQL).fetchone()
     if row is None:
         raise psycopg.OperationalError("The server did not answer.")
-    return ServerFacts(*row)
+    return ServerFacts(*row, shares_sessions=shares_sessions(parameters))
 
 
 @register(Tags.database)
@@ -80,10 +96,20 @@ def check_server(databases: Sequence[str] | None = None, **_: Any) -> list[Check
     return [problem for alias in aliases if (problem := _check(alias))]
 
 
+def require_server() -> None:
+    """Return when the server is the embedded one, or one that DATABASE_URL names and that can be used.
+
+    Raises DatabaseUnavailableError when it does not answer, ConfigError when it can never do.
+    """
+    for problem in check_server(databases=["default"]):
+        message = " ".join(filter(None, (problem.msg, problem.hint)))
+        raise DatabaseUnavailableError(message) if problem.id == _NO_ANSWER else ConfigError(message)
+
+
 def _check(alias: str) -> Error | None:
     """Return the first problem with one server."""
     try:
         return server_problem(server_facts(alias))
     except psycopg.Error as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return Error(f"The server that DATABASE_URL names cannot be used: {reason}", id="corecube.E001")
+        return Error(f"The server that DATABASE_URL names cannot be used: {reason}", id=_NO_ANSWER)

@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError, OperationalError
 from psycopg.errors import UndefinedColumn, UndefinedTable
 
+from corecube.checks import require_server
 from corecube.errors import CoreCubeError
 from corecube.health import MIGRATE, require_database
 
@@ -18,12 +19,14 @@ class DatabaseCommand(BaseCommand):
     def check_migrations(self) -> None:
         """Raise CommandError when the database cannot be used or migrations are pending."""
         try:
+            require_server()
             require_database()
         except CoreCubeError as error:
             cause = error.__cause__
-            raise CommandError(database_trouble(cause) if isinstance(cause, Exception) else str(error)) from error
+            trouble = database_trouble(cause) if isinstance(cause, Exception) else ""
+            raise CommandError(trouble or str(error)) from error
 
-    def execute(self, *args: Any, **options: Any) -> str | None:
+    def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 -- Django's signature
         """Run the command; raise CommandError also when the database goes away meanwhile."""
         try:
             return super().execute(*args, **options)

@@ -89,6 +89,10 @@ def _required(use: Callable[[], object]) -> Part:
     return Part(State.OK)
 
 
+def _encoder() -> object:
+    return runtime.encoder()
+
+
 def _reranker() -> Part:
     """Return whether the reranker can be used as far as is known; nothing is missing where none is configured."""
     try:
@@ -119,7 +123,7 @@ def _bm25() -> Part:
 _REQUIRED: Final = frozenset({"database", "model"})
 _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "database": BoundedCheck(lambda: _required(require_database)),
-    "model": BoundedCheck(lambda: _required(lambda: runtime.encoder())),
+    "model": BoundedCheck(lambda: _required(_encoder)),
     "reranker": BoundedCheck(_reranker),
     "bm25": BoundedCheck(_bm25),
 }

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from celery import shared_task
 from celery.signals import worker_ready
-from django.db import close_old_connections
+from django.db import Error, InterfaceError, OperationalError, close_old_connections, connection
 
 from retrieval.errors import EncoderUnavailableError
 from retrieval.index.embedding_index import clear_dropped
@@ -15,20 +15,24 @@ from retrieval.models import EmbeddingIndex
 logger = logging.getLogger(__name__)
 
 _RETRY_SECONDS: Final = 60
+_DATABASE_RETRY_SECONDS: Final = 5
 
 
 @shared_task(bind=True, max_retries=None, default_retry_delay=_RETRY_SECONDS)
 def build(self, index_id: int) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 -- Celery binds the task itself
-    """Build an embedding index; while its service cannot be used, try again later."""
-    clear_dropped()
-    row = EmbeddingIndex.objects.filter(pk=index_id).first()
-    if row is None:
-        logger.info("index.gone id=%s", index_id)
-        return
+    """Build an embedding index; while its service or the database cannot be used, try again later."""
     try:
+        clear_dropped()
+        row = EmbeddingIndex.objects.filter(pk=index_id).first()
+        if row is None:
+            logger.info("index.gone id=%s", index_id)
+            return
         build_index(row)
     except EncoderUnavailableError as error:
         raise self.retry(exc=error) from error
+    except (OperationalError, InterfaceError) as error:
+        connection.close()
+        raise self.retry(exc=error, countdown=_DATABASE_RETRY_SECONDS) from error
 
 
 @shared_task
@@ -43,5 +47,8 @@ def resume(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     try:
         for row in unfinished_indexes():
             build.delay(row.pk)
+    except Error as error:
+        # A worker that finds no database looks again when it starts anew; the page says of such an index that it stopped.
+        logger.warning("index.not_resumed error=%s", type(error).__name__)
     finally:
         close_old_connections()

@@ -10,6 +10,7 @@ from celery.signals import worker_process_init, worker_ready, worker_shutting_do
 from django.db import Error, connection
 from kombu.exceptions import OperationalError as QueueError
 
+from corecube.commands import database_trouble
 from retrieval import enrich_tasks, index_tasks, queued_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
 from retrieval.bm25.follower import keep_up
 from retrieval.conversations.shelf import forget_old_conversations
@@ -88,7 +89,7 @@ def _tick_until_stopped() -> None:
             give_sign()
             tick()
         except Error as error:
-            logger.warning("tick.failed error=%s", type(error).__name__)
+            logger.warning("tick.failed error=%s %s", type(error).__name__, database_trouble(error))
         finally:
             connection.close()
         _stopping.wait(_TICK_SECONDS)
@@ -107,7 +108,7 @@ def _follow_until_stopped() -> None:
                 prune()
                 pruned = monotonic()
         except Error as error:
-            logger.warning("follow.failed error=%s", type(error).__name__)
+            logger.warning("follow.failed error=%s %s", type(error).__name__, database_trouble(error))
         finally:
             connection.close()
         _stopping.wait(wait)

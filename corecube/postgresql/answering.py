@@ -13,25 +13,26 @@ ANSWER_SECONDS: Final = 2.0
 def answers(connection: "psycopg.Connection[Any]") -> bool:
     """Return whether an idle connection's server answers in time; if not, the connection is closed."""
     try:
-        say(connection, "")
+        ask(connection, "")
     except psycopg.Error:
         return False
     return True
 
 
-def say(connection: "psycopg.Connection[Any]", statement: str, *, seconds: float = ANSWER_SECONDS) -> None:
-    """Run a statement without results on an idle connection outside a transaction.
+def ask(connection: "psycopg.Connection[Any]", statement: str) -> str:
+    """Run a statement on an idle connection outside a transaction; return the first value of its result, or nothing.
 
     Raises psycopg.OperationalError, with the connection closed, when the server does not answer in time.
     """
     try:
-        _exchange(connection, statement.encode(), monotonic() + seconds)
+        return _exchange(connection, statement.encode(), monotonic() + ANSWER_SECONDS)
     except psycopg.Error:
         connection.close()
         raise
 
 
-def _exchange(connection: "psycopg.Connection[Any]", statement: bytes, deadline: float) -> None:
+def _exchange(connection: "psycopg.Connection[Any]", statement: bytes, deadline: float) -> str:
+    value = b""
     server = connection.pgconn
     server.send_query(statement)
     watched = select.poll()
@@ -45,5 +46,8 @@ def _exchange(connection: "psycopg.Connection[Any]", statement: bytes, deadline:
                 )
                 raise psycopg.OperationalError(message)
             server.consume_input()
-        if server.get_result() is None:
-            return
+        result = server.get_result()
+        if result is None:
+            return value.decode()
+        if result.ntuples:
+            value = result.get_value(0, 0) or b""

@@ -1,11 +1,11 @@
 """Django's PostgreSQL backend with a pool that reconnects at once, and with settings that poolers let through."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
-from corecube.postgresql.answering import say
+from corecube.postgresql.answering import ask
 from corecube.postgresql.reconnecting import ReconnectingPool, Session
 
 
@@ -43,5 +43,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """Bring a new connection to the settings that searches count on; return whether that is to be committed."""
         given = self.settings_dict["OPTIONS"].get("options", "")
         if self.session_statement and "jit" not in given:
-            say(connection, self.session_statement)
+            ask(connection, self.session_statement)
         return bool(super()._configure_connection(connection)) or bool(self.session_statement)

@@ -13,9 +13,10 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connections
+from django.db import OperationalError, connections
 
-from corecube.checks import check_server
+from corecube.checks import require_server
+from corecube.commands import database_trouble
 from corecube.embedded.server import release
 from corecube.embedded.watch import watched_database
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
@@ -53,6 +54,8 @@ class Command(BaseCommand):
                     self._run(_free_port(settings.CORECUBE_HOST, settings.CORECUBE_PORT))
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
+        except OperationalError as error:
+            raise CommandError(database_trouble(error)) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before everything was ready; the next start goes on from here.") from None
 
@@ -61,7 +64,8 @@ class Command(BaseCommand):
         steps = Steps(self.stdout)
         accounts = ""
         with steps.step("Database"):
-            _require_database()
+            require_server()
+            connections["default"].ensure_connection()
         with steps.step("Tables") as notes:
             call_command("migrate", interactive=False, verbosity=0, skip_checks=True, stdout=notes)
         with steps.step("Model") as notes:
@@ -123,13 +127,6 @@ def _database_let_go() -> Iterator[None]:
             connection.close()
             connection.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's
         release(settings.CORECUBE_POSTGRES_DIR)
-
-
-def _require_database() -> None:
-    """Start the embedded server, or see that the one that DATABASE_URL names can be used; raise UnavailableError."""
-    for problem in check_server(databases=["default"]):
-        raise UnavailableError(" ".join(filter(None, (problem.msg, problem.hint))))
-    connections["default"].ensure_connection()
 
 
 def _require_running(ended: Program | None) -> None:
