@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from corecube.metadata_addresses import refuse_connections
+
 
 class CoreCubeConfig(AppConfig):
     """The governance app."""
@@ -10,5 +12,7 @@ class CoreCubeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Register the system checks and connect the receivers."""
+        """Guard outgoing connections, register the system checks and connect the receivers."""
         from corecube import checks, pool, receivers, sign_ins  # noqa: F401, PLC0415 -- models must be loaded first
+
+        refuse_connections()

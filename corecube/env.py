@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from corecube.metadata_addresses import REFUSAL, names_refused
+
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 _FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII | re.IGNORECASE)
@@ -176,6 +178,8 @@ def env_url(name: str) -> str:
     if value and not (is_address and value.isascii() and value.isprintable() and " " not in value):
         # Not repeated: it may hold a password in the wrong place.
         raise ImproperlyConfigured(f"{name} must be an address such as https://host/path.")
+    if value and names_refused(parts.hostname or ""):
+        raise ImproperlyConfigured(f"{name} cannot be used. {REFUSAL}")
     if value and (parts.username is not None or parts.password is not None):
         raise ImproperlyConfigured(f"{name} must not hold a user or a password.")
     # What follows the question mark can be a key.

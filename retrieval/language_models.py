@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from corecube import audit
 from corecube.changing import changing
 from corecube.errors import ConfigError, ConflictError, InvalidRequestError, NotFoundError
+from corecube.metadata_addresses import REFUSAL, names_refused
 from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
 from retrieval.generate.clients import KEY, key_of
@@ -211,6 +212,8 @@ def _address_problem(address: str) -> str:
         return "An address begins with http:// or https:// and names a host."
     if parts.username is not None or parts.password is not None:
         return "The address must not hold a user or a password."
+    if names_refused(parts.hostname or ""):
+        return REFUSAL
     return "The address must not hold a query or a fragment." if parts.query or parts.fragment else ""
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from corecube.connectors.types import ItemError
+from corecube.metadata_addresses import REFUSAL, Address, names_refused
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
 
@@ -40,12 +40,14 @@ class AddressGuard:
         """Return where a host can be reached.
 
         Raises ItemError "unreachable" for a name that nobody knows, and "private_address" when any of its addresses
-        is not allowed.
+        is not allowed. Link-local and metadata addresses never are, whatever is trusted.
         """
         try:
             found = self.resolve(host, port)
         except (OSError, UnicodeError) as error:
             raise ItemError("unreachable", f"The name {host} is not known.") from error
+        if any(map(names_refused, found)):
+            raise ItemError("private_address", f"{host}: {REFUSAL}")
         if host.lower() not in self.trusted_hosts and not all(self._allows(it) for it in found):
             raise ItemError("private_address", f"{host} is an address inside a private network.")
         if not found:

@@ -4,6 +4,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from corecube.connectors.types import ItemError
+from corecube.metadata_addresses import REFUSAL, names_refused
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -11,7 +12,8 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 def checked_url(url: str) -> str:
     """Return an http or https address without its fragment and with its host in ASCII.
 
-    Raises ItemError "bad_address" for anything else, and for an address that holds a user or a password.
+    Raises ItemError "bad_address" for anything else, and for an address that holds a user or a password;
+    "private_address" for a link-local or metadata address.
     """
     try:
         parts = urlsplit(url)
@@ -23,6 +25,8 @@ def checked_url(url: str) -> str:
         raise ItemError("bad_address", "The address is not one of http or https.")
     if parts.username is not None or parts.password is not None:
         raise ItemError("bad_address", "The address holds a user or a password.")
+    if names_refused(host):
+        raise ItemError("private_address", REFUSAL)
     place = host if port in {None, _DEFAULT_PORTS[parts.scheme]} else f"{host}:{port}"
     return urlunsplit((parts.scheme, place, _printable(parts.path or "/"), _printable(parts.query), ""))
 

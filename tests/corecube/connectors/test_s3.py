@@ -221,3 +221,17 @@ def test_what_signs_a_request_stays_out_of_the_most_talkative_log(admin, bucket,
     (item,) = source.items()
     assert source.read(item) == b"x"
     assert not any(secret in caplog.text for secret in ("token-zanzibar", "not-so-secret", "Signature="))
+
+
+def test_a_bucket_is_never_asked_with_credentials_of_the_machine(monkeypatch, serve, tmp_path):
+    """Botocore would ask the metadata service for some where it is given none."""
+    metadata, bucket = serve(), serve()
+    monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.url)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", metadata.url)
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    config = {"bucket": "bucket", "endpoint": bucket.url, "addressing": "path"}
+    setup = SourceSetup(config=config, state=tmp_path, uploads=tmp_path, max_bytes=1)
+    source = S3Connector.from_setup(setup)
+    assert list(source.preflight())
+    source._client.close()
+    assert (bool(bucket.requests), metadata.requests) == (True, [])
