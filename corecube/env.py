@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
@@ -198,6 +199,19 @@ def env_token(name: str) -> str:
 def env_list(name: str, default: str = "") -> list[str]:
     """Return the comma-separated parts of a variable, without blanks."""
     return _noted(name, [part.strip() for part in _read(name, default).split(",") if part.strip()])
+
+
+def env_networks(name: str) -> list[str]:
+    """Return the comma-separated addresses and networks of a variable; "*" by itself stands for any."""
+    values = env_list(name)
+    for value in values:
+        try:
+            ip_network(value)
+        except ValueError as error:
+            if values != ["*"]:
+                message = f"{name} must hold addresses and networks such as 10.0.0.0/8, or only *; not {value!r}."
+                raise ImproperlyConfigured(message) from error
+    return values
 
 
 def env_path(name: str, default: Path) -> Path:

@@ -16,6 +16,7 @@ from corecube.env import (
     env_identifier,
     env_int,
     env_list,
+    env_networks,
     env_path,
     env_secret,
     env_str,
@@ -74,6 +75,8 @@ DEBUG = env_bool("CORECUBE_DEBUG", default=False)
 SECRET_KEY = env_secret("SECRET_KEY") or secret_key(CORECUBE_VAR_DIR / "secret_key")
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env_list("CSRF_TRUSTED_ORIGINS")
+#: Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; "*" for any.
+CORECUBE_TRUSTED_PROXIES = env_networks("CORECUBE_TRUSTED_PROXIES")
 #: Where `manage.py start` serves; port 0 takes 8000 or, while that is taken, one of the next few.
 CORECUBE_HOST = env_str("CORECUBE_HOST", "127.0.0.1")
 CORECUBE_PORT = env_int("CORECUBE_PORT", 0, low=0, high=65_535)
@@ -105,6 +108,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "corecube.sign_in_guard.SignInMiddleware",
 ]
 ROOT_URLCONF = "corecube.urls"
 ASGI_APPLICATION = "corecube.asgi.application"
@@ -166,7 +170,13 @@ if "openid" not in CORECUBE_OIDC_SCOPES.split():
     raise ImproperlyConfigured("CORECUBE_OIDC_SCOPES must hold openid.")
 if CORECUBE_OIDC_AUTHORIZATION_URL and not (CORECUBE_OIDC_TOKEN_URL and CORECUBE_OIDC_JWKS_URL):
     raise ImproperlyConfigured("CORECUBE_OIDC_AUTHORIZATION_URL needs CORECUBE_OIDC_TOKEN_URL and _JWKS_URL.")
+#: Failed sign-ins with a password that are accepted in 15 minutes: under one name from one address, under one name from
+#: anywhere, and from one address.
+CORECUBE_SIGN_IN_FAILURES = env_int("CORECUBE_SIGN_IN_FAILURES", 5, low=1, high=1000)
+CORECUBE_SIGN_IN_FAILURES_PER_NAME = env_int("CORECUBE_SIGN_IN_FAILURES_PER_NAME", 20, low=1, high=100_000)
+CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS = env_int("CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS", 30, low=1, high=100_000)
 AUTHENTICATION_BACKENDS = [
+    "corecube.sign_in_guard.SignInGuard",
     *([] if CORECUBE_OIDC_ONLY else ["django.contrib.auth.backends.ModelBackend"]),
     *(["corecube.oidc.backend.ProviderBackend"] if CORECUBE_OIDC_ISSUER else []),
 ]

@@ -17,6 +17,8 @@ urlpatterns = [
     path("logout/provider/", oidc.sign_out_there, name="oidc_sign_out"),
     path("password/", ChangePasswordView.as_view(), name="change_password"),
     path("password/set/<uidb64>/<token>/", SetPasswordView.as_view(), name="set_password"),
+    # The administration's own form would not limit wrong passwords.
+    path("admin/password_change/", RedirectView.as_view(pattern_name="change_password")),
     path("admin/", admin.site.urls),
     path("", include("retrieval.urls")),
     path("", include("explorer.urls")),

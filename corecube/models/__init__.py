@@ -4,7 +4,7 @@ from corecube.models.access import ApiKey, Compartment, ForwardedToken, Grant, U
 from corecube.models.audit import AuditEvent
 from corecube.models.connection import Connection
 from corecube.models.push import PushedItem
-from corecube.models.sign_in import OidcGroup, OidcIdentity, OidcMembership
+from corecube.models.sign_in import OidcGroup, OidcIdentity, OidcMembership, SignInPace
 
 __all__ = [
     "ApiKey",
@@ -17,5 +17,6 @@ __all__ = [
     "OidcIdentity",
     "OidcMembership",
     "PushedItem",
+    "SignInPace",
     "User",
 ]

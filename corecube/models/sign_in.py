@@ -1,4 +1,4 @@
-"""Who signs in through a provider (OpenID Connect), and which groups its claims open."""
+"""Who signs in through a provider (OpenID Connect), which groups its claims open, and how fast passwords are tried."""
 
 from typing import ClassVar
 
@@ -54,3 +54,28 @@ class OidcMembership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.group}"
+
+
+class SignInPace(models.Model):
+    """How fast passwords are tried under a name, from an address, or both, or in a browser that is known.
+
+    Empty fields stand for any. A row whose moment has passed limits nothing and can be deleted.
+    """
+
+    #: A digest of the name: people type passwords into that field.
+    name = models.CharField(max_length=64, blank=True)
+    #: An IPv4 address, or the /64 network of an IPv6 address.
+    address = models.CharField(max_length=64, blank=True)
+    browser = models.CharField(max_length=64, blank=True)
+    #: When all failed attempts would have come, had they come at the permitted rate (`corecube.sign_in_limits`).
+    paced_until = models.DateTimeField(db_index=True)
+    #: Until when the audit log needs no further event that attempts are refused.
+    noted_until = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["name", "address", "browser"], name="sign_in_pace_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"sign-in pace until {self.paced_until}"

@@ -11,6 +11,7 @@ from corecube.env import (
     env_identifier,
     env_int,
     env_list,
+    env_networks,
     env_path,
     env_secret,
     env_str,
@@ -243,3 +244,16 @@ def test_a_list_is_told_with_commas(monkeypatch):
     monkeypatch.setenv("CUBE_FACES", "a,b")
     assert env_list("CUBE_FACES") == ["a", "b"]
     assert reading("CUBE_FACES").value == "a, b"
+
+
+@pytest.mark.parametrize("value", ["", "*", "127.0.0.1", "10.0.0.0/8, 2001:db8::/32"])
+def test_networks_are_read(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    assert ", ".join(env_networks("CUBE")) == value
+
+
+@pytest.mark.parametrize("value", ["proxy.example.org", "10.0.0.1/8", "*, 10.0.0.1", "10.0.0.300"])
+def test_what_is_no_network_is_refused(monkeypatch, value):
+    monkeypatch.setenv("CUBE", value)
+    with pytest.raises(ImproperlyConfigured, match="CUBE must hold addresses"):
+        env_networks("CUBE")

@@ -170,7 +170,14 @@ def _programs(port: int) -> tuple[Program, Program]:
     """Return the web server and the worker. The web server logs no addresses, since they hold queries."""
     logs = settings.CORECUBE_VAR_DIR / "log"
     web = ("uvicorn", "corecube.asgi:application", f"--host={settings.CORECUBE_HOST}", f"--port={port}")
-    web_options = ("--no-access-log", "--no-server-header", "--lifespan=off", "--timeout-graceful-shutdown=5")
+    # Which proxies are trusted is decided by the application, from CORECUBE_TRUSTED_PROXIES.
+    web_options = (
+        "--no-access-log",
+        "--no-server-header",
+        "--no-proxy-headers",
+        "--lifespan=off",
+        "--timeout-graceful-shutdown=5",
+    )
     worker = (
         "celery",
         "--app=corecube",
