@@ -8,6 +8,7 @@ from corecube.access import Principal
 from retrieval.agents.schemas import ResultOut
 from retrieval.agents.snippets import result_out
 from retrieval.api.evidence import gather_counted
+from retrieval.api.request_body import RequestBody
 from retrieval.api.shape import Absolute
 from retrieval.evidence.cells import Presence
 from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, SectionEvidence
@@ -21,7 +22,7 @@ _MOST_OF_EACH: Final = 4
 _BUDGET_SECONDS: Final = 60.0
 
 
-class EvidenceToolIn(BaseModel):
+class EvidenceToolIn(RequestBody):
     """What evidence is asked for."""
 
     model_config = ConfigDict(extra="forbid")

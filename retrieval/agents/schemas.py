@@ -2,10 +2,11 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.api.request_body import RequestBody
 from retrieval.presets import DEFAULT_PRESET
 
 
-class SearchToolIn(BaseModel):
+class SearchToolIn(RequestBody):
     """A search."""
 
     model_config = ConfigDict(extra="forbid")
@@ -36,7 +37,7 @@ class SearchToolOut(BaseModel):
     trace_id: str
 
 
-class FetchToolIn(BaseModel):
+class FetchToolIn(RequestBody):
     """What to open."""
 
     model_config = ConfigDict(extra="forbid")

@@ -2,33 +2,34 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from retrieval.api.preset_schemas import Overrides, TopK
+from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import ScopeIn
 
 
-class ContentPart(BaseModel):
+class ContentPart(RequestBody):
     """A part of a message's content; only text can be read."""
 
     type: str
     text: str | None = None
 
 
-class MessageIn(BaseModel):
+class MessageIn(RequestBody):
     """One message of the conversation."""
 
     role: str
     content: str | list[ContentPart] | None = None
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(RequestBody):
     """What a stream contains beside the answer."""
 
     include_usage: bool = False
 
 
-class ExtensionIn(BaseModel):
+class ExtensionIn(RequestBody):
     """CoreCube's own parameters."""
 
     model_config = ConfigDict(extra="forbid")
@@ -37,7 +38,7 @@ class ExtensionIn(BaseModel):
     preset: str | None = Field(default=None, description="Overrides `model`.")
     top_k: TopK = 10
     explain: bool = Field(default=False, description="Adds to the answer what /api/v1/search would have answered.")
-    overrides: Overrides = {}
+    overrides: Overrides = Field(default_factory=dict)
     filters: Any = Field(
         default=None,
         description="Conditions on documents' metadata, as Dify words them: `logical_operator` (and, or) and "
@@ -45,7 +46,7 @@ class ExtensionIn(BaseModel):
     )
 
 
-class ChatIn(BaseModel):
+class ChatIn(RequestBody):
     """A question with the conversation before it."""
 
     model: str = Field(description="A preset's name, as GET /v1/models lists it.")

@@ -3,30 +3,43 @@
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from corecube.connections import secrets_with
 from corecube.connectors.types import Capability
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.scope import Sensitivity, TrustLevel
+from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Source
 
-_SECRETS: Final = "Write-only, by name; they are kept encrypted. An empty one is removed."
-Secrets = Annotated[dict[str, Annotated[str, Field(max_length=4000)]], Field(description=_SECRETS, repr=False)]
+_SECRETS: Final = "Write-only, by name; they are kept encrypted. An empty one is removed; null changes nothing."
+
+
+def _without_nulls(secrets: object) -> object:
+    if not isinstance(secrets, dict):
+        return secrets
+    return {name: value for name, value in secrets.items() if value is not None}
+
+
+Secrets = Annotated[
+    dict[str, Annotated[str, Field(max_length=4000)]],
+    Field(description=_SECRETS, repr=False),
+    BeforeValidator(_without_nulls),
+]
 SensitivityName = Literal["public", "internal", "confidential", "restricted"]
 TrustName = Literal["volatile", "reference", "authoritative"]
 
 
-class ConnectionChange(BaseModel):
+class ConnectionChange(RequestBody):
     """Settings to change; what is not named stays. Of `config` each field by itself, null for its default."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     name: str = Field(default="", max_length=120)
     slug: str = Field(default="", max_length=50)
-    config: dict[str, Any] = Field(default={}, description="What the kind's connector needs.")
-    secrets: Secrets = {}
+    config: dict[str, Any] = Field(default_factory=dict, description="What the kind's connector needs.")
+    secrets: Secrets = Field(default_factory=dict)
     compartment: str = Field(default="", max_length=50, description="The compartment's slug.")
     sensitivity: SensitivityName = "internal"
     trust: TrustName = "reference"
@@ -40,7 +53,7 @@ class ConnectionChange(BaseModel):
         max_length=20,
         description="What a model adds; for a new connection that does not say it, questions where one may write them.",
     )
-    sync_every_minutes: int | None = None
+    sync_every_minutes: int | None = Field(default=None, description="Null: it is synced by hand only.")
     enabled: bool = True
     save_anyway: bool = Field(default=False, description="Stores it although its source cannot be read as it is.")
 
@@ -53,23 +66,23 @@ class ConnectionIn(ConnectionChange):
     compartment: str = Field(min_length=1, max_length=50, description="The compartment's slug.")
 
 
-class CheckIn(BaseModel):
+class CheckIn(RequestBody):
     """A source to be tried, without anything being stored."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
     kind: str = Field(max_length=20)
-    config: dict[str, Any] = {}
-    secrets: Secrets = {}
+    config: dict[str, Any] = Field(default_factory=dict)
+    secrets: Secrets = Field(default_factory=dict)
 
 
-class StoredCheckIn(BaseModel):
+class StoredCheckIn(RequestBody):
     """Changes to try a stored connection with; none tries it as it is."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
-    config: dict[str, Any] = {}
-    secrets: Secrets = {}
+    config: dict[str, Any] = Field(default_factory=dict)
+    secrets: Secrets = Field(default_factory=dict)
 
 
 class CapabilityOut(BaseModel):

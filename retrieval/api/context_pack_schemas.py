@@ -7,10 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.dify_schemas import FiltersIn
 from retrieval.api.preset_schemas import Overrides, TopK
+from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import AnswerabilityOut, Pages, Rows, ScopeIn, Source, Timings
 
 
-class ContextPackIn(BaseModel):
+class ContextPackIn(RequestBody):
     """A question to retrieve a context for."""
 
     model_config = ConfigDict(extra="forbid")
@@ -19,7 +20,7 @@ class ContextPackIn(BaseModel):
     filters: FiltersIn | None = Field(default=None, description="Only documents whose metadata meet these conditions.")
     scope: ScopeIn = Field(default_factory=ScopeIn)
     top_k: TopK | None = Field(default=None, description="Primary hits wanted; none for as many as the preset packs.")
-    overrides: Overrides = {}
+    overrides: Overrides = Field(default_factory=dict)
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
 
 

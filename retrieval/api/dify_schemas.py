@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from retrieval.api.request_body import RequestBody
 from retrieval.metadata_conditions import Condition, Conditions, Value
 from retrieval.sanitise import storable
 
@@ -32,14 +33,14 @@ _Value = Annotated[str, StringConstraints(max_length=1000)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class RetrievalSetting(BaseModel):
+class RetrievalSetting(RequestBody):
     """How much is wanted."""
 
     top_k: int = Field(default=5, ge=1, le=100)
     score_threshold: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
 
 
-class ConditionIn(BaseModel):
+class ConditionIn(RequestBody):
     """One condition on a document's metadata."""
 
     name: _Name | Annotated[list[_Name], Field(min_length=1, max_length=20)] = Field(
@@ -49,7 +50,7 @@ class ConditionIn(BaseModel):
     value: _Value | _Number | Annotated[list[_Value], Field(max_length=100)] | None = None
 
 
-class MetadataCondition(BaseModel):
+class MetadataCondition(RequestBody):
     """Conditions on a document's metadata."""
 
     logical_operator: Literal["and", "or"] = "and"
@@ -90,7 +91,7 @@ def _value(condition: ConditionIn) -> Value:
     return storable(value) if isinstance(value, str) else value
 
 
-class RetrievalIn(BaseModel):
+class RetrievalIn(RequestBody):
     """A question to a knowledge base."""
 
     knowledge_id: str = Field(max_length=50, description="A connection's slug, or \"all\" for the key's whole scope.")

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from retrieval.api.preset_schemas import Overrides, TunableOut
+from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Explanation, HitOut, ScopeIn, Timings
 from retrieval.evidence_runs import MOST_SUBJECT
 from retrieval.section_sets import DEFAULT_SECTION_SET
@@ -21,7 +22,7 @@ _ASKED: JsonDict = {
 }
 
 
-class EvidenceIn(BaseModel):
+class EvidenceIn(RequestBody):
     """What evidence is asked for."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_ASKED]})
@@ -46,7 +47,7 @@ class EvidenceIn(BaseModel):
         description="Milliseconds for all sections together. No section takes longer than the preset's deadline.",
     )
     explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
-    overrides: Overrides = {}
+    overrides: Overrides = Field(default_factory=dict)
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
 
 
@@ -140,7 +141,7 @@ SectionSetValues = Annotated[
 ]
 
 
-class SectionSetIn(BaseModel):
+class SectionSetIn(RequestBody):
     """A section set's whole content."""
 
     model_config = ConfigDict(extra="forbid")

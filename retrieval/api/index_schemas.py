@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from retrieval.api.request_body import RequestBody
+
 
 class IndexOut(BaseModel):
     """An embedding index, and how far it is."""
@@ -27,7 +29,7 @@ class IndexOut(BaseModel):
     switched_at: datetime | None
 
 
-class IndexIn(BaseModel):
+class IndexIn(RequestBody):
     """An embedding index to be begun."""
 
     model: str = Field(

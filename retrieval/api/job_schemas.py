@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import ProblemOut
 from retrieval.ingest.jobs import JobState
 
@@ -57,7 +58,7 @@ class JobOut(BaseModel):
         )
 
 
-class RetryIn(BaseModel):
+class RetryIn(RequestBody):
     """What of a job to try again."""
 
     items: list[str] = Field(default=[], max_length=1000, description="Names of failed items; empty tries all.")

@@ -5,10 +5,12 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.api.request_body import RequestBody
+
 ChunkName = Annotated[str, Field(pattern=r"^[0-9a-fA-F-]{32,36}:[0-9]{1,9}$", description="A hit's `chunk_id`.")]
 
 
-class FeedbackIn(BaseModel):
+class FeedbackIn(RequestBody):
     """A thumb."""
 
     model_config = ConfigDict(extra="forbid")
@@ -20,7 +22,7 @@ class FeedbackIn(BaseModel):
     )
 
 
-class JudgmentIn(BaseModel):
+class JudgmentIn(RequestBody):
     """A grade."""
 
     model_config = ConfigDict(extra="forbid")

@@ -7,12 +7,13 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from corecube.models.access import MOST_REQUESTS_PER_MINUTE
+from retrieval.api.request_body import RequestBody
 
 Level = Literal["public", "internal", "confidential", "restricted"]
 _Slug = Annotated[str, StringConstraints(max_length=50)]
 
 
-class KeyIn(BaseModel):
+class KeyIn(RequestBody):
     """A key to issue. It can only see less than its user, never more."""
 
     model_config = ConfigDict(extra="forbid")

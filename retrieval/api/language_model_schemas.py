@@ -2,10 +2,11 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.api.request_body import RequestBody
 from retrieval.generate.trial import Trial
 from retrieval.language_models import key_length
 from retrieval.models import LanguageModel, RoutingRule
@@ -14,10 +15,11 @@ from retrieval.usage import Line, Sums
 Slug = Annotated[str, Field(max_length=50, pattern=r"^[-a-zA-Z0-9_]*$")]
 Seconds = Annotated[float, Field(ge=0.1, le=600)]
 Price = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=4, description="Of a million tokens.")]
-ApiKeyIn = Annotated[str | None, Field(max_length=4000, repr=False, description="Write-only. An empty one is removed.")]
+_KEY: Final = "Write-only. An empty one is removed; null changes nothing."
+ApiKeyIn = Annotated[str | None, Field(max_length=4000, repr=False, description=_KEY)]
 
 
-class LanguageModelChange(BaseModel):
+class LanguageModelChange(RequestBody):
     """Settings to change; what is not named stays."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
@@ -45,7 +47,9 @@ class LanguageModelChange(BaseModel):
     temperature: float = Field(default=0.1, ge=0, le=2)
     prompt_price: Price = Decimal(0)
     completion_price: Price = Decimal(0)
-    fallback: Slug | None = Field(default=None, description="Slug of the model that is asked when this one fails.")
+    fallback: Slug | None = Field(
+        default=None, description="Slug of the model that is asked when this one fails, or null."
+    )
     enabled: bool = True
     default: bool = Field(default=False, description="Answers where no rule names another.")
 
@@ -123,7 +127,7 @@ class TrialOut(BaseModel):
         )
 
 
-class RuleIn(BaseModel):
+class RuleIn(RequestBody):
     """A rule for one user or for one compartment."""
 
     model_config = ConfigDict(extra="forbid")

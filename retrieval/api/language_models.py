@@ -83,8 +83,7 @@ def patch_model(request: HttpRequest, slug: str, body: LanguageModelChange) -> L
     actor = _admin(request)
     model = services.model_named(slug)
     _apply(model, body)
-    key = (body.api_key or "") if "api_key" in body.model_fields_set else None
-    services.change_model(model, key, actor=actor)
+    services.change_model(model, body.api_key, actor=actor)
     return _shown(services.model_named(model.slug))
 
 

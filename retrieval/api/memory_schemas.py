@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Source
 from retrieval.memory.items import MOST_CHARACTERS
 from retrieval.types import MemoryType
@@ -22,7 +23,7 @@ Moment = Annotated[datetime, AfterValidator(_in_utc)]
 Project = Annotated[str, Field(max_length=100, description="The project that it belongs to; empty for none.")]
 
 
-class RememberToolIn(BaseModel):
+class RememberToolIn(RequestBody):
     """Something to remember."""
 
     model_config = ConfigDict(extra="forbid")
@@ -55,7 +56,7 @@ class RememberOut(BaseModel):
     url: str
 
 
-class RecallToolIn(BaseModel):
+class RecallToolIn(RequestBody):
     """What is to be recalled."""
 
     model_config = ConfigDict(extra="forbid")

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.api.request_body import RequestBody
 from retrieval.pipeline import HYBRID
 
 #: Numbers by dotted name; the tunables' own declarations check them.
@@ -87,7 +88,7 @@ class VersionsOut(BaseModel):
     versions: list[VersionOut]
 
 
-class DraftIn(BaseModel):
+class DraftIn(RequestBody):
     """A draft's whole content: tunables that are left out have their defaults."""
 
     model_config = ConfigDict(extra="forbid")
@@ -97,7 +98,7 @@ class DraftIn(BaseModel):
     replaces: str = Field(default="", description="Fingerprint of the draft that it replaces; empty for a new one.")
 
 
-class PromotionIn(BaseModel):
+class PromotionIn(RequestBody):
     """Which version is to be live."""
 
     model_config = ConfigDict(extra="forbid")

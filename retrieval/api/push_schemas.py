@@ -8,6 +8,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from retrieval.api.request_body import RequestBody
+
 _MOST_FACTS: Final = 50
 _MOST_FACT_NAME_CHARACTERS: Final = 60
 _FactName = Annotated[str, StringConstraints(min_length=1, max_length=_MOST_FACT_NAME_CHARACTERS)]
@@ -17,7 +19,7 @@ ExternalId = Annotated[
 ]
 
 
-class PushIn(BaseModel):
+class PushIn(RequestBody):
     """A document. The same `external_id` again replaces it."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)

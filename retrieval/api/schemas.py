@@ -8,10 +8,11 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.preset_schemas import Mode, Overrides, Tier, TopK
+from retrieval.api.request_body import RequestBody
 from retrieval.presets import DEFAULT_PRESET
 
 
-class ScopeIn(BaseModel):
+class ScopeIn(RequestBody):
     """Narrows what the principal may see to some connections; nothing here can widen it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -20,7 +21,7 @@ class ScopeIn(BaseModel):
     exclude: list[str] = Field(default=[], description="Slugs of connections to leave out.")
 
 
-class SearchIn(BaseModel):
+class SearchIn(RequestBody):
     """A search."""
 
     model_config = ConfigDict(extra="forbid")
@@ -31,7 +32,7 @@ class SearchIn(BaseModel):
     top_k: TopK = 10
     scope: ScopeIn = Field(default_factory=ScopeIn)
     explain: bool = Field(default=False, description="Adds the score ledger of each hit, and what each stage did.")
-    overrides: Overrides = {}
+    overrides: Overrides = Field(default_factory=dict)
     draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
     tier: Tier
 
