@@ -93,8 +93,7 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
     asked = Compared.read(request.GET, viewer)
     context, status = _page(viewer, asked)
     fragment = wants_fragment(request)
-    if not fragment:
-        context |= _form(viewer, asked)
+    context |= _form(viewer, asked)
     template = "explorer/_compare_fragment.html" if fragment else "explorer/compare.html"
     return render(request, template, {**context, "section": "compare"}, status=status)
 

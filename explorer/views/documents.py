@@ -17,6 +17,7 @@ from corecube.access import Principal, scope_for
 from corecube.errors import NotFoundError, NotPermittedError
 from corecube.http import HtmxHttpRequest
 from corecube.scope import AccessScope
+from explorer.choices import with_chosen
 from explorer.panels.document import document_panel
 from explorer.panels.documents import MOST_LISTED, PER_PAGE, DocumentPage, document_row, page_number
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
@@ -37,7 +38,9 @@ def documents(request: HtmxHttpRequest) -> HttpResponse:
     context: dict[str, Any] = {"section": "documents", "wanted": wanted, "page": page}
     fragment = wants_fragment(request)
     if not fragment:
-        context |= {"connections": [it.connection for it in scope.included], "types": _types(scope)}
+        connections = ((it.connection.slug, it.connection.name) for it in scope.included)
+        context["connections"] = with_chosen(connections, wanted["connection"])
+        context["types"] = with_chosen(((it, it) for it in _types(scope)), wanted["type"])
     template = "explorer/_documents_fragment.html" if fragment else "explorer/documents.html"
     return render(request, template, context)
 

@@ -1,6 +1,7 @@
 """Evidence for every section of a report, side by side."""
 
 import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
@@ -93,11 +94,17 @@ def _around(principal: Principal, viewer: User, asked: EvidenceAsked, query: Que
         "principal": principal,
         "run_as": "" if principal.user == viewer else principal.user.username,
         "chosen_set": asked.section_set or DEFAULT_SECTION_SET,
-        "compartments": list(visible),
+        "compartments": [*visible, *_unknown(visible, asked.compartments)],
         "chosen": _chosen(scope, asked, query),
         "candidates": candidates[:_MOST_CANDIDATES],
         "has_more": len(candidates) > _MOST_CANDIDATES,
     }
+
+
+def _unknown(visible: Iterable[Compartment], asked: Iterable[str]) -> Iterator[Compartment]:
+    """Yield what the address names and the principal does not see: the run is limited to it all the same."""
+    known = {it.slug for it in visible}
+    return (Compartment(slug=slug, name=slug) for slug in asked if slug not in known)
 
 
 def _choices(found: Any, query: QueryDict) -> list[DocumentChoice]:  # noqa: ANN401 -- a queryset of documents

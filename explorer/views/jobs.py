@@ -16,6 +16,7 @@ from django.views.decorators.vary import vary_on_headers
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Connection
+from explorer.choices import with_chosen
 from explorer.panels.jobs import dry_run_names, stage_rows, sync_row
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.ingest.jobs import job_states
@@ -53,7 +54,7 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
         "asked": asked,
         "query": urlencode(asked),
         "states": STATES,
-        "connections": Connection.objects.values_list("slug", "name"),
+        "connections": with_chosen(Connection.objects.values_list("slug", "name"), asked.get("connection", "")),
         "is_open": any(row.is_open for row in rows),
         "is_swapped": wants_fragment(request),
     }

@@ -14,6 +14,7 @@ from django.views.decorators.vary import vary_on_headers
 from corecube.access import Principal, scope_for
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
+from explorer.choices import with_chosen
 from explorer.log_filters import SINCE, LogFilter, Place
 from explorer.panels.log import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts
 from explorer.panels.record import find_chunks, record_panels
@@ -45,18 +46,19 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
     context = {"wanted": wanted, "flags": flags, "total": matches.counts["all"], "page": page}
     fragment = wants_fragment(request)
     if not fragment:
-        context |= _form(viewer)
+        context |= _form(viewer, wanted)
     template = "explorer/_log_fragment.html" if fragment else "explorer/log.html"
     return render(request, template, {**context, "section": "log", "shows_people": viewer.is_admin})
 
 
-def _form(viewer: User) -> dict[str, Any]:
+def _form(viewer: User, wanted: LogFilter) -> dict[str, Any]:
     """Return what the filters offer; only an admin can choose a person."""
+    names = User.objects.order_by("username").values_list("username", flat=True) if viewer.is_admin else ()
     return {
         "presets": list(PRESETS),
         "surfaces": [(value, surface_label(value)) for value in SearchRecord.Surface.values],
         "sinces": [(word, _SINCE_LABELS[word]) for word in SINCE],
-        "people": User.objects.order_by("username").values_list("username", flat=True) if viewer.is_admin else (),
+        "people": with_chosen(((name, name) for name in names), wanted.user) if viewer.is_admin else (),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
@@ -133,12 +133,23 @@ def left_out(query: QueryDict) -> tuple[str, ...]:
 def search(request: HtmxHttpRequest) -> HttpResponse:
     """Show the explorer, and what the query found."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
+    if address := _searched_address(request.GET, asked):
+        return redirect(f"{request.path}?{address}")
     fragment = wants_fragment(request)
     context, status = _page(viewer, asked, request.headers.get(_TRACE, "") if fragment else "")
-    if not fragment:
-        context |= _form(viewer, asked)
+    context |= _form(viewer, asked)
     template = "explorer/_results_fragment.html" if fragment else "explorer/search.html"
     return render(request, template, {**context, "section": "explorer"}, status=status)
+
+
+def _searched_address(query: QueryDict, asked: Asked) -> str:
+    """Return the query string that names the mode and the section of the search; empty where this one does."""
+    searched = query.copy()
+    if query.get("mode"):
+        searched["mode"] = asked.mode
+    if query.get("section") and not asked.section:
+        del searched["section"]
+    return "" if searched == query else searched.urlencode()
 
 
 def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:

@@ -71,8 +71,7 @@ def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
     fragment = wants_fragment(request)
     searches = comes_whole(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, searches=searches)
-    if not fragment:
-        context |= _form(viewer)
+    context |= _form(viewer)
     template = "explorer/_side_by_side_fragment.html" if fragment else "explorer/side_by_side.html"
     return render(request, template, {**context, "section": "side_by_side"}, status=status)
 

@@ -4,29 +4,11 @@ from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
-from django.contrib.auth.models import Group
-from django.test import Client
 from django.urls import get_resolver, resolve
-from lxml import html
 from playwright.sync_api import expect
 
-from corecube.models import ApiKey
-from retrieval.ingest.sync import sync_connection
-from retrieval.models import (
-    Chunk,
-    Conversation,
-    Document,
-    EmbeddingIndex,
-    LanguageModel,
-    Message,
-    QueuedSearch,
-    SearchRecord,
-)
-from retrieval.preset_versions import save_draft
-from retrieval.presets import preset_named
-from retrieval.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named, written_with
 from tests.browser.axe import findings
-from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS, Places
+from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS
 
 pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
@@ -102,100 +84,6 @@ _UNREACHED = """() => {
   }
   return found;
 }"""
-
-
-@pytest.fixture
-def places(world):
-    """Return what the pages look at, in a world in which something has happened on each of them."""
-    (world.root / "runbooks" / "broken.pdf").write_bytes(b"no document")
-    job = sync_connection(world.runbooks)
-    save_draft(preset=preset_named("corecube"), values={"fusion.pool": 40}, note="smaller", actor=world.alice)
-    record = _asked_and_judged(world)
-    return Places(
-        query="rollback+staging",
-        nonsense="quokka+bandicoot",
-        person="bob",
-        without="without=runbooks",
-        title="rolling",
-        document=str(Document.objects.get(external_id="rollback.md").pk),
-        hidden=str(Document.objects.get(external_id="breach.md").pk),
-        record=str(record.pk),
-        question_set="saved-questions",
-        connection="runbooks",
-        job=str(job.pk),
-        compartment="engineering",
-        user=str(world.bob.pk),
-        group=str(Group.objects.get().pk),
-        index=str(_other_index().pk),
-        key=str(ApiKey.issue(user=world.bob, name="nightly report")[0].pk),
-        conversation=_chatted(world),
-        language_model=_language_model().slug,
-        section_set=_section_sets(world),
-        queued=str(_queued(world).pk),
-    )
-
-
-def _language_model():
-    """Describe a language model that nobody asks."""
-    return LanguageModel.objects.create(
-        slug="local-model", name="Local model", base_url="http://localhost:11434/v1", model="llama", is_enabled=False
-    )
-
-
-def _section_sets(world):
-    """Edit a section of a shipped set, so that it can be reset, and keep a copy; return the copy's name."""
-    report = section_set_named("report")
-    written = written_with(report, "history", {"keep": 9})
-    save_section_set(written, actor=world.alice, replaces=fingerprint(report))
-    return copy_section_set("report", new_name="audit_report", title="Audit report", actor=world.alice).name
-
-
-def _queued(world):
-    """Keep a search in other words that came to nothing."""
-    return QueuedSearch.objects.create(
-        user=world.alice,
-        text="rollback",
-        status=QueuedSearch.Status.FAILED,
-        code="timeout",
-        message="It took too long.",
-    )
-
-
-def _other_index():
-    """Keep an index beside the one that is searched."""
-    index = EmbeddingIndex.objects.get()
-    index.pk, index.model, index.status = None, "another-model", EmbeddingIndex.Status.BUILDING
-    index.save()
-    return index
-
-
-def _asked_and_judged(world):
-    """Search as Alice and as Bob, judge what Alice found and keep it as a case; return the log's record of hers."""
-    client = Client()
-    for person in (world.bob, world.alice):
-        client.force_login(person)
-        page = html.fromstring(client.get("/", {"q": "rollback staging"}).content)
-    record = SearchRecord.objects.get(user=world.alice)
-    grade = page.xpath("string(//*[@id='judge-1-2']/@value)")
-    client.post("/judge/", {"trace": record.pk, "q": record.query, "grade": grade})
-    client.post("/judge/case/", {"trace": record.pk, "q": record.query, "name": "Saved questions"})
-    return record
-
-
-def _chatted(world):
-    """Return a conversation of Alice's, its answer put in its place: no event loop writes one beside the browser's."""
-    client = Client()
-    client.force_login(world.alice)
-    client.post("/chat/", {"q": "How do I roll back staging?"}, headers={"HX-Request": "true"})
-    chunk = Chunk.objects.get(document__external_id="rollback.md", ordinal=0)
-    passage = {"number": 1, "document": str(chunk.document_id), "ordinal": 0, "content_hash": chunk.content_hash}
-    Message.objects.filter(role=Message.Role.ASSISTANT).update(
-        state=Message.State.DONE,
-        text="Run **deployctl rollback** [1].\n\n- Mars is told [1].",
-        passages=[{**passage, "connection": chunk.connection_id, "score": 0.9, "cited": True}],
-        unsupported=[{"start": 35, "end": 52, "reason": "name", "explanation": "A name of it stands nowhere."}],
-    )
-    return str(Conversation.objects.get().pk)
 
 
 def inspect(browser):

@@ -1,0 +1,188 @@
+"""Pickers: what is chosen stays chosen, and is what every next run asks for."""
+
+from collections import defaultdict
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.test import Client
+from lxml import html
+from playwright.sync_api import expect
+
+from retrieval.models import PresetVersion, SearchRecord
+from retrieval.preset_versions import save_draft
+from retrieval.presets import PRESETS
+from tests.browser.pages import ERRORS, PAGES
+
+pytestmark = pytest.mark.browser
+
+#: Options that are tried of one picker; those of longer lists are spread over all of it.
+_TRIED = 6
+#: What belongs to a form whose choices stand in the page's address.
+_FORM = """[...document.forms].find(
+  (it) => it.method === "get" && [...it.elements].some((its) => its.matches("select, [type=checkbox], [type=radio]"))
+)"""
+_PICKERS = f"""() => [...({_FORM}?.elements ?? [])]
+  .filter((it) => it.matches("select, [type=checkbox], [type=radio]"))
+  .map((it) => ({{
+    name: it.name,
+    value: it.value,
+    options: it.options ? [...it.options].map((option) => option.value) : null,
+    path: new URL(it.form.action).pathname,
+    runs: "submits" in it.dataset || (it.form.getAttribute("hx-trigger") ?? "").includes("change"),
+  }}))"""
+#: What the form would ask for, by name.
+_SHOWN = f"""(names) => {{
+  const data = new FormData({_FORM});
+  return Object.fromEntries(names.map((name) => [name, data.getAll(name).filter(Boolean).sort()]));
+}}"""
+_RUN = f"() => {{ const form = {_FORM}; form.requestSubmit([...form.querySelectorAll('[type=submit]')].at(-1)); }}"
+#: What a page still loads by itself.
+_UNSETTLED = "[hx-trigger=load], .htmx-request"
+
+
+class Page:
+    """A page whose form filters or searches, and what was wrong with the form's pickers."""
+
+    def __init__(self, browser, address):
+        self.page, self.address, self.wrong = browser.page, address, []
+        self.open()
+
+    def open(self):
+        self.page.goto(self.address)
+        expect(self.page.locator(_UNSETTLED)).to_have_count(0)
+        query = self.page.locator("#query")
+        if query.count() and not query.input_value().strip():
+            query.fill("rollback")
+        self.names = sorted({it["name"] for it in self.pickers()})
+
+    def pickers(self):
+        return self.page.evaluate(_PICKERS)
+
+    def shown(self):
+        return self.page.evaluate(_SHOWN, self.names)
+
+    def named_by(self, address):
+        named = parse_qs(urlsplit(address).query)
+        return {name: sorted(named.get(name, ())) for name in self.names}
+
+    def after(self, act, path):
+        """Act, wait until the page has its answer from this path, and return the answer."""
+
+        def answers(response):
+            is_page = response.request.resource_type in {"document", "xhr"} and not 300 <= response.status < 400
+            return is_page and urlsplit(response.url).path == path
+
+        self.page.evaluate("window.isBefore = true")
+        with self.page.expect_response(answers) as found:
+            act()
+        if found.value.request.resource_type == "document":
+            self.page.wait_for_function("!window.isBefore")
+        expect(self.page.locator(_UNSETTLED)).to_have_count(0)
+        return found.value
+
+    def choose(self, picker, option):
+        field = self.page.locator(
+            f"[name='{picker['name']}']:is(select, [type][value='{picker['value']}']:not([type=hidden]))"
+        )
+        if picker["options"]:
+            field.select_option(option)
+        else:
+            field.click()
+        if not picker["runs"]:
+            self.run()
+
+    def run(self):
+        self.page.evaluate(_RUN)
+
+    def try_option(self, picker, option):
+        """Choose an option, run again, and note where picker, address and search differ."""
+        for act in (lambda: self.choose(picker, option), self.run):
+            answer = self.after(act, picker["path"])
+            shown = self.shown()
+            said = {"request": self.named_by(answer.url), "address": self.named_by(self.page.url)}
+            if picker["path"] == "/" and answer.ok:
+                said["search"] = shown | searched()
+            if picker["options"]:
+                said["choice"] = shown | {picker["name"]: [option] if option else []}
+            self.note(f"{picker['name']} {option!r}", shown, said)
+
+    def try_moves(self, path):
+        """Reload, go back and forward: the pickers always show what the address names."""
+        for move in (self.page.reload, self.page.go_back, self.page.go_back, self.page.go_forward, self.page.reload):
+            self.after(move, path)
+            shown = self.shown()
+            said = {name: value for name, value in self.named_by(self.page.url).items() if f"{name}=" in self.page.url}
+            self.note(move.__name__, shown, {"address": shown | said})
+
+    def note(self, what, shown, said):
+        self.wrong += [f"{self.page.url}, {what}: shown {shown}, {who} {it}" for who, it in said.items() if it != shown]
+
+
+def searched():
+    """Return what the last search was made with, by the names of the Explorer's pickers."""
+    record = SearchRecord.objects.select_related("user").first()
+    return {
+        "preset": [record.preset],
+        "mode": [record.trace.get("mode", "hybrid")],
+        "as": [record.user.username],
+        "draft": ["1"] if record.trace.get("is_draft") else [],
+    }
+
+
+def tried(picker, known):
+    """Return the options to choose one after the other; the last alone of a picker that another page has, too."""
+    options = [it for it in picker["options"] or ["on", "off"] if it != picker["value"]]
+    if (picker["path"], picker["name"]) in known:
+        return options[-1:]
+    return options[:: -(-len(options) // _TRIED)] if options else []
+
+
+def walk(browser, address, known):
+    """Return what is wrong with the pickers of a page, of which some are known from the pages before."""
+    page = Page(browser, address)
+    pickers = page.pickers()
+    for picker in pickers:
+        is_known = (picker["path"], picker["name"]) in known
+        if not is_known:
+            page.open()
+        current = next((it for it in page.pickers() if it["name"] == picker["name"]), None)
+        for option in tried(current, known) if current else ():
+            page.try_option(current, option)
+    new = {(it["path"], it["name"]) for it in pickers} - known
+    if new:
+        page.try_moves(pickers[0]["path"])
+    known |= new
+    return page.wrong
+
+
+@pytest.fixture
+def drafts(places, world):
+    """Give every preset a draft, so that none of the choices leads to an error."""
+    drafted = set(PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT).values_list("preset", flat=True))
+    for name in PRESETS.keys() - drafted:
+        save_draft(preset=PRESETS[name], values={}, note="", actor=world.alice)
+
+
+@pytest.fixture
+def filtered(places, drafts, world):
+    """Return the addresses of the pages whose choices stand in their addresses, by path."""
+    client, found = Client(), defaultdict(list)
+    client.force_login(world.alice)
+    for address in places.addresses(PAGES).values():
+        forms = html.fromstring(client.get(address).content).xpath("//form[@method='get']")
+        if any(form.xpath(".//select | .//input[@type='checkbox' or @type='radio']") for form in forms):
+            found[urlsplit(address).path].append(address)
+    return found
+
+
+@pytest.mark.parametrize("path", ["/", "/compare/", "others"])
+def test_what_is_chosen_is_what_every_next_run_asks_for(alice, filtered, path):
+    alice.watch.expect(*ERRORS)
+    addresses = filtered.pop(path, None)
+    if addresses is None:
+        addresses = [it for other in filtered.keys() - {"/", "/compare/"} for it in filtered[other]]
+    wrong, known = [], set()
+    for address in addresses:
+        wrong += walk(alice, address, known)
+    assert known
+    assert not wrong, "\n".join(wrong)
