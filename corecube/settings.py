@@ -314,9 +314,12 @@ CORECUBE_KEEP_CONVERSATIONS_DAYS = env_int("CORECUBE_KEEP_CONVERSATIONS_DAYS", 3
 CORECUBE_DELETE_GUARD_PERCENT = env_int("CORECUBE_DELETE_GUARD_PERCENT", 50, low=0, high=100)
 #: Hours after which a scheduled sync looks at the whole of a source that tells what changed; 0 does so every time.
 CORECUBE_FULL_SYNC_HOURS = env_int("CORECUBE_FULL_SYNC_HOURS", 24, low=0, high=8_760)
-#: What parsing one file may cost: seconds, and MiB of address space (0 for any).
+#: What parsing and preparing one file may cost: seconds, and one more for each 64 KiB; MiB of address space (0: any).
 CORECUBE_PARSE_SECONDS = env_int("CORECUBE_PARSE_SECONDS", 120, low=1, high=3600)
 CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high=2**20)
+#: Seconds that a worker may be at one step (reading an item, a call of the model, storing) without progress; then it
+#: is ended, and the item fails.
+CORECUBE_STEP_SECONDS = env_int("CORECUBE_STEP_SECONDS", 900, low=1, high=86_400)
 #: Seconds without a sign of life after which a worker counts as lost, and others take up what it had in hand.
 CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 #: Query vectors that each process keeps in memory; 0 keeps none.

@@ -15,6 +15,7 @@ from retrieval import enrich_tasks, index_tasks, queued_tasks, warm_up  # noqa: 
 from retrieval.bm25.follower import keep_up
 from retrieval.conversations.shelf import forget_old_conversations
 from retrieval.index.outbox import prune
+from retrieval.ingest.cancelling import finish_all_cancelled
 from retrieval.ingest.crew import has_something_to_do, work_through
 from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
 from retrieval.ingest.workers import give_sign, take_leave
@@ -58,11 +59,12 @@ def wake_workers() -> None:
 
 
 def tick() -> None:
-    """Queue the syncs that are due, forget old searches and conversations, and wake a worker when there is work."""
+    """Queue the syncs that are due, end those that were cancelled, forget what is old, and wake a worker for work."""
     queue_due()
     forget_old_searches()
     forget_old_conversations()
     keep_waiting()
+    finish_all_cancelled()
     queued_tasks.tick()
     if has_something_to_do() and wake_is_due():
         wake_workers()

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import re
 from collections.abc import AsyncGenerator, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from retrieval.encoders.protocol import Batching
 from retrieval.generate.prompt import REFUSAL
 from retrieval.generate.types import Cut, Piece, Task, TokenUsage, Window
+from retrieval.tokenizer import WordCounter
+
+_TOKENS: Final = WordCounter()
 
 
 class HashEncoder:
@@ -23,6 +27,7 @@ class HashEncoder:
     name = "hash"
     weights = "none"
     max_tokens = 512
+    tokenizer_file = ""
     batching = Batching()
 
     def __init__(self, dim: int = 64) -> None:
@@ -43,7 +48,7 @@ class HashEncoder:
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character span of every token."""
-        return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+        return list(_TOKENS.token_spans(text))
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         words = re.findall(r"\w+", text.lower()) or [""]

@@ -16,13 +16,13 @@ from retrieval.models import Sync, SyncItem
 #: Items at these are still to be done.
 _OPEN_STAGES: Final = ("parsing", "embedding", "storing", "queued")
 _STAGES: Final = (*_OPEN_STAGES, "failed", "gone")
-_OPEN: Final = frozenset({Sync.Status.QUEUED, Sync.Status.RUNNING})
 _TONES: Final[Mapping[str, str]] = {
     Sync.Status.QUEUED: "",
     Sync.Status.RUNNING: "accent",
     Sync.Status.DONE: "good",
     Sync.Status.FAILED: "bad",
     Sync.Status.STOPPED: "warn",
+    Sync.Status.CANCELLING: "",
     Sync.Status.CANCELLED: "",
     STALLED: "bad",
 }
@@ -102,7 +102,7 @@ class DryRunNames:
 def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
     """Return a sync's row; `known` documents are stored, which its progress is guessed from while it is listed."""
     sync = job.sync
-    is_open = sync.status in _OPEN
+    is_open = sync.status in Sync.OPEN
     counts = ("seen", "added", "changed", "unchanged", "failed", "deleted", "chunks")
     return SyncRow(
         id=sync.pk,

@@ -180,5 +180,5 @@ def _retries(connection: Connection, external_ids: list[str]) -> dict[str, objec
     failed = SyncItem.objects.filter(
         sync__connection=connection, state=SyncItem.State.FAILED, external_id__in=external_ids
     ).exclude(item={})
-    ended = failed.exclude(sync__status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING))
+    ended = failed.exclude(sync__status__in=Sync.OPEN)
     return dict(ended.values_list("external_id", "sync_id"))

@@ -21,7 +21,6 @@ from explorer.panels.jobs import dry_run_names, stage_rows, sync_row
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.services import cancel_sync, retry_failed
-from retrieval.ingest.sync import OPEN
 from retrieval.models import Sync, SyncItem
 
 _JOBS_A_PAGE: Final = 50
@@ -34,6 +33,7 @@ STATES: Final = (
     ("done", "Done"),
     ("failed", "Failed"),
     ("stopped", "Stopped"),
+    ("cancelling", "Cancelling"),
     ("cancelled", "Cancelled"),
 )
 
@@ -89,7 +89,7 @@ def job(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
 @require_POST
 @admins_only
 def cancel(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
-    """End a sync that waits or runs."""
+    """End a sync that waits or runs; one that runs is being cancelled until its workers have stopped."""
     sync = _sync(job_id)
     cancel_sync(sync, actor=viewer_of(request))
     return redirect("explorer:connection", slug=sync.connection.slug)
@@ -117,7 +117,7 @@ def _narrowed(asked: dict[str, str]) -> QuerySet[Sync]:
     syncs = Sync.objects.select_related("connection")
     state = asked.get("state", "")
     if state == "open":
-        syncs = syncs.filter(status__in=OPEN)
+        syncs = syncs.filter(status__in=Sync.OPEN)
     elif state in Sync.Status:
         syncs = syncs.filter(status=state)
     slug = asked.get("connection", "").replace("\0", "")

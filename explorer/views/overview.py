@@ -20,7 +20,6 @@ from explorer.panels.overview import KEY_ENDS_SOON, RANGES, problems, search_fig
 from explorer.views.connection_rows import connection_rows
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval.ingest.jobs import job_states
-from retrieval.ingest.sync import OPEN
 from retrieval.installation import installation
 from retrieval.models import SearchRecord, Sync
 from retrieval.traffic import traffic
@@ -84,7 +83,7 @@ def _store(now: datetime) -> dict[str, Any]:
 
 
 def _jobs(now: datetime) -> dict[str, Any]:
-    syncs = Sync.objects.filter(status__in=OPEN).select_related("connection").order_by("queued_at")[:_MOST_JOBS]
+    syncs = Sync.objects.filter(status__in=Sync.OPEN).select_related("connection").order_by("queued_at")[:_MOST_JOBS]
     rows: list[SyncRow] = [sync_row(job, now, known=0) for job in job_states(syncs, now)]
     return {"jobs": rows, "is_open": bool(rows)}
 

@@ -19,7 +19,7 @@ class JobOut(BaseModel):
     kind: str = Field(
         description="full, changes (only what changed), retry (only what failed) or dry_run (stores nothing)."
     )
-    state: str = Field(description="queued, running, stalled, done, failed, stopped or cancelled.")
+    state: str = Field(description="queued, running, stalled, done, failed, stopped, cancelling or cancelled.")
     stage: str = Field(description="While it runs: listing, working or settling.")
     items: dict[str, int] = Field(description="While it runs: items by queued, parsing, embedding, storing, failed.")
     queued_at: datetime

@@ -6,7 +6,7 @@ other work keeps a core busy: threads inside a run wait for each other by spinni
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +71,11 @@ class OnnxEncoder:
         return self._tokenizer.vocabulary
 
     @property
+    def tokenizer_file(self) -> str:
+        """The path of its tokenizer's file, which counts tokens as it does."""
+        return str(self._tokenizer.path)
+
+    @property
     def max_tokens(self) -> int:
         """The longest input that the model reads, special tokens included."""
         return self.manifest.max_tokens
@@ -120,11 +125,14 @@ class OnnxEncoder:
             return ""
         return f"The model {self.name!r} takes a text's vector from its first token; only a mean can be split."
 
-    def encode_passages(self, title: str, passages: Sequence[str]) -> NDArray[np.float32]:
+    def encode_passages(
+        self, title: str, passages: Sequence[str], *, progress: Callable[[], None] = lambda: None
+    ) -> NDArray[np.float32]:
         """Return the unit vectors of a document's passages, each pooled from a run over its neighbours too.
 
         A run holds the title and as many passages as fit into max_tokens; a passage that fits into none is cut at the
-        end. Raises EncoderError if the session fails.
+        end. `progress` is called before each run; what it raises ends the work. Raises EncoderError if the session
+        fails.
         """
         before, after = self._tokenizer.frame()
         head, *pieces = self._tokenizer.pieces([f"{self.manifest.document_prefix}{title}\n", *passages])
@@ -132,6 +140,7 @@ class OnnxEncoder:
         room = self.max_tokens - len(head) - len(after)
         vectors = np.zeros((len(passages), self.dim), np.float32)
         for window in windows([len(piece) for piece in pieces], room):
+            progress()
             ids = [*head, *(token for place in window.places for token in pieces[place][:room]), *after]
             states, _ = self._states([ids])
             spans = [(len(head) + first, len(head) + end) for first, end in window.spans]

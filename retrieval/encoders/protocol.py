@@ -1,6 +1,6 @@
 """What the engine asks of an embedding model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -36,6 +36,10 @@ class Encoder(Protocol):
         """The longest input that the model reads, special tokens included."""
 
     @property
+    def tokenizer_file(self) -> str:
+        """The path of the tokenizer's file that counts its tokens; empty where words and signs are its tokens."""
+
+    @property
     def batching(self) -> Batching:
         """How `encode_documents` is best called for many texts."""
 
@@ -63,5 +67,10 @@ class PassageEncoder(Protocol):
     def passages_problem(self) -> str:
         """Why it cannot; empty when it can."""
 
-    def encode_passages(self, title: str, passages: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, shape (len(passages), dim), in order. Raise EncoderError if the model fails."""
+    def encode_passages(
+        self, title: str, passages: Sequence[str], *, progress: Callable[[], None] = lambda: None
+    ) -> NDArray[np.float32]:
+        """Return unit vectors, shape (len(passages), dim), in order. Raise EncoderError if the model fails.
+
+        `progress` is called before each run; what it raises ends the work.
+        """

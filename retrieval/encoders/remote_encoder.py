@@ -69,6 +69,11 @@ class RemoteEncoder:
         return self.service.dim
 
     @property
+    def tokenizer_file(self) -> str:
+        """The path of its tokenizer's file, which counts tokens as it does."""
+        return str(self._tokenizer.path)
+
+    @property
     def max_tokens(self) -> int:
         """The longest text that is sent, in tokens of the local tokenizer."""
         return self.service.max_tokens

@@ -1,6 +1,6 @@
 """Running a network on onnxruntime: one thread a run, so that as many runs go at once as there are cores."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -58,8 +58,11 @@ def input_names(session: Session, *, model: str) -> frozenset[str]:
     return names
 
 
-def side_by_side(work: Callable[[_In], _Out], items: Sequence[_In], *, threads: int) -> Iterator[_Out]:
-    """Yield the work on each item in order, on at most `threads` threads at once."""
+def side_by_side(work: Callable[[_In], _Out], items: Sequence[_In], *, threads: int) -> Generator[_Out, None, None]:
+    """Yield the work on each item in order, on at most `threads` threads at once.
+
+    Once it is closed, or the work on an item raises, no other item is begun.
+    """
     workers = min(threads, len(items))
     if workers <= 1:
         yield from map(work, items)

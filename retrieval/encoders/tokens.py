@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from retrieval.errors import EncoderError
 from retrieval.token_counter import CountTokens
+from retrieval.tokenizer import load_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,16 @@ class PairTokens:
 
 def token_count_of(path: Path) -> CountTokens:
     """Return what counts tokens by a tokenizer's file, without special tokens, nothing cut; raise EncoderError."""
-    return partial(_counts, _load(path))
+    return partial(_counts, load_tokenizer(path))
 
 
 class ModelTokenizer:
     """Cuts texts into the tokens that one model was trained on."""
 
     def __init__(self, path: Path, *, max_tokens: int) -> None:
-        self._whole = _load(path)
-        self._cut = _load(path)
+        self.path = path
+        self._whole = load_tokenizer(path)
+        self._cut = load_tokenizer(path)
         self._cut.enable_truncation(max_tokens)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
@@ -81,8 +82,8 @@ class PairTokenizer:
     """Cuts pairs of a query and a text into the tokens of one input."""
 
     def __init__(self, path: Path, *, max_tokens: int) -> None:
-        self._whole = _load(path)
-        self._cut = _load(path)
+        self._whole = load_tokenizer(path)
+        self._cut = load_tokenizer(path)
         self._cut.enable_truncation(max_tokens, strategy="only_second")
         self._query_tokens = (max_tokens - self._cut.num_special_tokens_to_add(is_pair=True)) // 2
 
@@ -103,16 +104,3 @@ class PairTokenizer:
 
 def _counts(whole: Tokenizer, texts: Sequence[str]) -> list[int]:
     return [len(encoding) for encoding in whole.encode_batch_fast(list(texts), add_special_tokens=False)]
-
-
-def _load(path: Path) -> Tokenizer:
-    """Return the tokenizer without the padding and cutting that its file may ask for."""
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception for a damaged file
-        raise EncoderError(f"The tokenizer {path} cannot be read: {error}") from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    # A document that writes "[SEP]" must not be read as the end of its text.
-    tokenizer.encode_special_tokens = True
-    return tokenizer

@@ -16,6 +16,7 @@ from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
 from retrieval.evaluate.datasets import Dataset
+from retrieval.ingest.preparation import Preparation, PreparedText, prepare_text
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
@@ -57,6 +58,11 @@ def parse_document(raw: RawDocument) -> ParsedDocument:
     return ParsedDocument(title, (Block(BlockKind.PARAGRAPH, text or title),), source_type="text")
 
 
+def prepare_document(raw: RawDocument, how: Preparation) -> PreparedText:
+    """Return what becomes of a corpus line, in this process: an admin chose the collection, and waits for it."""
+    return prepare_text(parse_document(raw), how)
+
+
 def evaluation_principal() -> Principal:
     """Return the only principal that sees judged collections; nobody can sign in as it."""
     user, _ = User.objects.get_or_create(username=EVALUATION, defaults={"password": "!"})
@@ -76,7 +82,7 @@ def ingested(dataset: Dataset, progress: Callable[[Sync], None]) -> Connection:
             "sensitivity": Sensitivity.RESTRICTED,
         },
     )
-    source = Source(CorpusConnector(dataset), parse_document)
+    source = Source(CorpusConnector(dataset), prepare_document)
     sync_connection(
         connection, sync=Sync(connection=connection, allow_deletions=True), source=source, progress=progress
     )

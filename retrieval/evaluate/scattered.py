@@ -14,7 +14,7 @@ from corecube.access import ScopeRequest
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
-from retrieval.evaluate.corpus import EVALUATION, parse_document
+from retrieval.evaluate.corpus import EVALUATION, prepare_document
 from retrieval.evaluate.datasets import Dataset, read_lines
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
@@ -104,7 +104,7 @@ def _sync(row: dict[str, str], slug: str, compartment: Compartment) -> None:
             "sensitivity": Sensitivity.RESTRICTED,
         },
     )
-    source = Source(_OneDocument(row), parse_document)
+    source = Source(_OneDocument(row), prepare_document)
     sync_connection(connection, sync=Sync(connection=connection, allow_deletions=True), source=source)
 
 

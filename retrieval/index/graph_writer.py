@@ -10,10 +10,10 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from retrieval.graph.addresses import Place
-from retrieval.graph.mentions import mentions_of
-from retrieval.graph.names import QUALITY, Name, NameKind, names_of
+from retrieval.graph.document import ChunkWords, DocumentWords, GraphDocument, graph_of
+from retrieval.graph.names import QUALITY, NameKind
 from retrieval.graph.spans import number_of
-from retrieval.graph.stated import Stated, stated_by_links, stated_by_triples
+from retrieval.graph.stated import Stated, stated_by_triples
 from retrieval.index.statements import statement
 from retrieval.types import ChunkId
 
@@ -28,57 +28,6 @@ _WITHOUT: Final = statement("without_mentions")
 _STATUS: Final = statement("graph_status")
 _BATCH_DOCUMENTS: Final = 200
 _FIRST: Final = UUID(int=0)
-#: Where a file or its author says by what else it is known.
-_ALIAS_KEYS: Final = ("aliases", "alias", "also_known_as", "redirect_from")
-#: Characters of a text that can hold the name that it begins with.
-_LEAD_CHARACTERS: Final = 200
-_CODE: Final = "code"
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkWords:
-    """What of a chunk goes into the graph."""
-
-    ordinal: int
-    text: str
-    heading_path: tuple[str, ...]
-    #: [text, target] of each link that its author set.
-    links: Sequence[Sequence[str]] = ()
-    #: [subject, relation, object] of what a language model read in it.
-    triples: Sequence[Sequence[str]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentWords:
-    """What of a document goes into the graph."""
-
-    id: UUID
-    connection_id: int
-    title: str
-    source_type: str
-    metadata: dict[str, Any]
-    chunks: tuple[ChunkWords, ...]
-    #: What its source calls it, and where it can be opened.
-    external_id: str = ""
-    uri: str = ""
-
-    @property
-    def place(self) -> Place:
-        """Where it stands: what links to it mean, and what its own start from."""
-        return Place(self.connection_id, self.external_id, self.uri)
-
-    @property
-    def names(self) -> tuple[Name, ...]:
-        """The names by which texts speak of it."""
-        headings = list(dict.fromkeys(heading for chunk in self.chunks for heading in chunk.heading_path))
-        is_code = self.source_type == _CODE
-        return names_of(
-            self.title,
-            lead=self.chunks[0].text[:_LEAD_CHARACTERS] if self.chunks else "",
-            aliases=_aliases(self.metadata),
-            headings=() if is_code else headings,
-            identifiers=headings,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +43,7 @@ class GraphStatus:
     stated: int
 
 
-def write_graph(cursor: Any, documents: Sequence[DocumentWords]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+def write_graph(cursor: Any, documents: Sequence[GraphDocument]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
     """Add the names and mentions of documents that have none, in the caller's transaction."""
     cursor.executemany(_INSERT_NAME, [row for document in documents for row in _names(document)])
     cursor.executemany(_INSERT_MENTIONS, [row for document in documents for row in _mentions(document)])
@@ -163,18 +112,20 @@ def _rewrite(ids: Sequence[UUID]) -> None:
         write_graph(cursor, _read(cursor, ids))
 
 
-def _read(cursor: Any, ids: Sequence[UUID]) -> list[DocumentWords]:  # noqa: ANN401 -- as above
+def _read(cursor: Any, ids: Sequence[UUID]) -> list[GraphDocument]:  # noqa: ANN401 -- as above
     cursor.execute(_TEXTS, {"documents": list(ids)})
     documents = []
     for (identity, source, title, source_type, external_id, uri), rows in groupby(
         cursor.fetchall(), key=lambda row: (row[0], row[1], row[2], row[4], row[9], row[10])
     ):
         kept = list(rows)
+        place = Place(source, external_id, uri)
         chunks = tuple(
             ChunkWords(row[5], row[6], tuple(row[7]), _json(row[8]) or [], _json(row[11]) or []) for row in kept
         )
-        metadata = _json(kept[0][3]) or {}
-        documents.append(DocumentWords(identity, source, title, source_type, metadata, chunks, external_id, uri))
+        words = DocumentWords(title, source_type, _json(kept[0][3]) or {}, chunks, place)
+        triples = tuple((chunk.ordinal, chunk.triples) for chunk in chunks)
+        documents.append(GraphDocument(identity, place, graph_of(words), triples))
     return documents
 
 
@@ -182,19 +133,14 @@ def _json(value: Any) -> Any:  # noqa: ANN401 -- JSON comes as text or parsed, a
     return json.loads(value) if isinstance(value, str) else value
 
 
-def _aliases(metadata: dict[str, Any]) -> list[str]:
-    values = [metadata[key] for key in _ALIAS_KEYS if key in metadata]
-    return [alias.strip(" \t\"'[]") for value in values for alias in str(value).split(",") if alias.strip()]
-
-
-def _names(document: DocumentWords) -> list[dict[str, Any]]:
-    names = [(name.key, name.text, name.kind) for name in document.names]
+def _names(document: GraphDocument) -> list[dict[str, Any]]:
+    names = [(name.key, name.text, name.kind) for name in document.graph.names]
     addresses = [(address, address, NameKind.ADDRESS) for address in document.place.addresses]
     return [
         {
             "document": document.id,
             "key": number_of(key),
-            "connection": document.connection_id,
+            "connection": document.place.connection_id,
             "name": text,
             "kind": kind.value,
             "quality": QUALITY[kind],
@@ -203,11 +149,11 @@ def _names(document: DocumentWords) -> list[dict[str, Any]]:
     ]
 
 
-def _links(document: DocumentWords) -> list[dict[str, Any]]:
+def _links(document: GraphDocument) -> list[dict[str, Any]]:
     rows = []
-    for chunk in document.chunks:
-        stated = (*stated_by_links(chunk.links, document.place), *stated_by_triples(chunk.triples))
-        rows += _rows(ChunkId(document.id, chunk.ordinal), document.connection_id, stated)
+    for (ordinal, triples), chunk in zip(document.chunks, document.graph.chunks, strict=True):
+        stated = (*chunk.stated, *stated_by_triples(triples))
+        rows += _rows(ChunkId(document.id, ordinal), document.place.connection_id, stated)
     return rows
 
 
@@ -226,17 +172,14 @@ def _rows(chunk: ChunkId, connection_id: int, stated: Sequence[Stated]) -> list[
     ]
 
 
-def _mentions(document: DocumentWords) -> list[dict[str, Any]]:
-    rows = []
-    for chunk in document.chunks:
-        found = mentions_of(chunk.text)
-        rows.append(
-            {
-                "document": document.id,
-                "ordinal": chunk.ordinal,
-                "connection": document.connection_id,
-                "keys": list(found.keys),
-                "phrases": found.phrases,
-            }
-        )
-    return rows
+def _mentions(document: GraphDocument) -> list[dict[str, Any]]:
+    return [
+        {
+            "document": document.id,
+            "ordinal": ordinal,
+            "connection": document.place.connection_id,
+            "keys": list(chunk.mentions.keys),
+            "phrases": chunk.mentions.phrases,
+        }
+        for (ordinal, _), chunk in zip(document.chunks, document.graph.chunks, strict=True)
+    ]

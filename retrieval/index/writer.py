@@ -1,7 +1,7 @@
 """Writing documents to the store, each batch in one transaction, and keeping the counts that searches read."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -12,8 +12,10 @@ from django.db.models import Model
 from django.db.models.sql import InsertQuery
 from pgvector import HalfVector
 
+from retrieval.graph.addresses import Place
+from retrieval.graph.document import ChunkWords, DocumentGraph, DocumentWords, GraphDocument, graph_of
 from retrieval.index.encodings import remove_encodings
-from retrieval.index.graph_writer import ChunkWords, DocumentWords, remove_graph, write_graph
+from retrieval.index.graph_writer import remove_graph, write_graph
 from retrieval.index.scans import create_statement
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -33,6 +35,8 @@ _FOLD_TERMS: Final = statement("fold_terms")
 _OUTBOX: Final = statement("outbox")
 _FORGET_ITEMS: Final = statement("forget_items")
 _MARK_REPEATED: Final = statement("mark_repeated")
+#: Rows that are inserted between two looks whether they are still wanted.
+_ROWS_AT_ONCE: Final = 200
 #: Documents that a text must stand in to be boilerplate. A paragraph that somebody copied into a few pages is content.
 FEWEST_REPEATING: Final = 5
 #: What repetition takes from the quality: enough to fall below the usual threshold by itself. The same for every
@@ -74,10 +78,17 @@ class StoredDocument:
 
     row: Document
     chunks: tuple[EncodedChunk, ...]
+    #: What its texts add to the graph of names; None has them read here.
+    graph: DocumentGraph | None = None
 
 
-def store_documents(documents: Sequence[StoredDocument], *, text_search_config: str) -> None:
-    """Store documents in one transaction: new ones are added, known ones replaced with all that they own."""
+def store_documents(
+    documents: Sequence[StoredDocument], *, text_search_config: str, progress: Callable[[], None] = lambda: None
+) -> None:
+    """Store documents in one transaction: new ones are added, known ones replaced with all that they own.
+
+    `progress` is called now and then; when it raises, nothing is stored.
+    """
     ids = [document.row.pk for document in documents]
     with transaction.atomic(), connection.cursor() as cursor:
         _remove_chunks(cursor, ids)
@@ -87,13 +98,19 @@ def store_documents(documents: Sequence[StoredDocument], *, text_search_config: 
             unique_fields=["id"],
             update_fields=_DOCUMENT_FIELDS,
         )
-        cursor.executemany(
-            _INSERT_CHUNK, [row for document in documents for row in _chunks(document, text_search_config)]
-        )
-        cursor.executemany(_INSERT_EMBEDDING, [row for document in documents for row in _embeddings(document)])
+        chunks = [row for document in documents for row in _chunks(document, text_search_config)]
+        _insert(cursor, _INSERT_CHUNK, chunks, progress)
+        embeddings = [row for document in documents for row in _embeddings(document)]
+        _insert(cursor, _INSERT_EMBEDDING, embeddings, progress)
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
-        write_graph(cursor, [_words(document) for document in documents])
+        write_graph(cursor, [_graph(document) for document in documents])
         cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
+
+
+def _insert(cursor: Any, statement: str, rows: list[dict[str, Any]], progress: Callable[[], None]) -> None:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        progress()
+        cursor.executemany(statement, rows[start : start + _ROWS_AT_ONCE])
 
 
 def hold_connection(connection_id: int) -> bool:
@@ -185,15 +202,18 @@ def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Dja
     remove_encodings(cursor, ids)
 
 
-def _words(document: StoredDocument) -> DocumentWords:
+def _graph(document: StoredDocument) -> GraphDocument:
     row = document.row
-    chunks = tuple(
-        ChunkWords(it.ordinal, it.text, tuple(it.heading_path), it.links, it.triples or ())
-        for it in (chunk.draft for chunk in document.chunks)
-    )
-    return DocumentWords(
-        row.pk, row.connection_id, row.title, row.source_type, dict(row.metadata), chunks, row.external_id, row.uri
-    )
+    place = Place(row.connection_id, row.external_id, row.uri)
+    triples = tuple((it.draft.ordinal, it.draft.triples or ()) for it in document.chunks)
+    return GraphDocument(row.pk, place, document.graph or graph_of(_words(document, place)), triples)
+
+
+def _words(document: StoredDocument, place: Place) -> DocumentWords:
+    row = document.row
+    drafts = (chunk.draft for chunk in document.chunks)
+    chunks = tuple(ChunkWords(it.ordinal, it.text, tuple(it.heading_path), it.links) for it in drafts)
+    return DocumentWords(row.title, row.source_type, dict(row.metadata), chunks, place)
 
 
 def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str, Any]]:

@@ -13,8 +13,6 @@ from retrieval.ingest.prepare import fingerprint
 from retrieval.ingest.run import limits_of, text_search_config_of
 from retrieval.models import Sync
 
-_OPEN = (Sync.Status.QUEUED, Sync.Status.RUNNING)
-
 
 def changes_since(connection: Connection) -> datetime | None:
     """Return the moment since which a connection's changes are enough; None when all of its source is to be listed.
@@ -24,7 +22,7 @@ def changes_since(connection: Connection) -> datetime | None:
     """
     if not tells_changes(connection.kind):
         return None
-    ended = connection.syncs.exclude(kind=Sync.Kind.DRY_RUN).exclude(status__in=_OPEN)
+    ended = connection.syncs.exclude(kind=Sync.Kind.DRY_RUN).exclude(status__in=Sync.OPEN)
     whole = ended.filter(kind=Sync.Kind.FULL, status=Sync.Status.DONE).order_by("-started_at").first()
     if whole is None or whole.started_at is None or whole.settings_mark != settings_mark(connection):
         return None

@@ -28,6 +28,9 @@ TRANSIENT: Final = frozenset({"unreachable", "timeout", "unavailable", "embeddin
 _FIRST_WAIT_SECONDS: Final = 2.0
 _WAIT_FACTOR: Final = 4.0
 _LONGEST_WAIT_SECONDS: Final = 600.0
+#: Why an item waits that a worker ended over, perhaps because of it.
+LOST: Final = "lost"
+_LOST_MESSAGE: Final = "The process that took it in ended every time."
 _STATE = SyncItem.State
 
 
@@ -54,10 +57,14 @@ def claimable() -> QuerySet[SyncItem]:
 
 
 def claim(sync: Sync, worker: UUID, *, most: int = CLAIMED_AT_ONCE) -> list[SyncItem]:
-    """Claim the next items of a sync and return them, in the source's order; nobody else gets the same ones."""
+    """Claim the next items of a sync and return them, in the source's order; nobody else gets the same ones.
+
+    One that a worker ended over comes last and by itself, so that it takes no other with it.
+    """
     now = timezone.now()
     with transaction.atomic():
-        items = list(claimable().filter(sync=sync).select_for_update(skip_locked=True).order_by("pk")[:most])
+        free = claimable().filter(sync=sync).select_for_update(skip_locked=True).order_by("pk")
+        items = list(free.exclude(reason=LOST)[:most]) or list(free.filter(reason=LOST)[:1])
         SyncItem.objects.filter(pk__in=[item.pk for item in items]).update(
             state=_STATE.RUNNING,
             stage=SyncItem.Stage.PARSING,
@@ -143,12 +150,27 @@ def return_lost(sync: Sync | None = None) -> None:
     An item that several workers died over fails.
     """
     running = SyncItem.objects.filter(state=_STATE.RUNNING)
-    lost = running.filter(sync=sync) if sync else running.filter(heartbeat_at__lt=alive_since())
-    for sync_id in lost.order_by().values_list("sync_id", flat=True).distinct():
-        deadly = lost.filter(sync_id=sync_id, attempts__gte=MOST_ATTEMPTS)
-        fail(deadly, sync_id=sync_id, reason="lost", message="The process that took it in ended every time.")
+    return_ended(running.filter(sync=sync) if sync else running.filter(heartbeat_at__lt=alive_since()))
+
+
+def return_ended(items: QuerySet[SyncItem], message: str = _LOST_MESSAGE) -> None:
+    """Give back running items whose worker ended over them; those that were tried often enough fail."""
+    for sync_id in items.order_by().values_list("sync_id", flat=True).distinct():
+        deadly = items.filter(sync_id=sync_id, attempts__gte=MOST_ATTEMPTS)
+        fail(deadly, sync_id=sync_id, reason=LOST, message=message)
     with transaction.atomic():
-        locked(lost).update(state=_STATE.QUEUED, stage="", worker=None)
+        locked(items).update(state=_STATE.QUEUED, stage="", worker=None, reason=LOST, message=message)
+
+
+def drop(sync: Sync, worker: UUID) -> None:
+    """Forget what a worker holds of a sync that nobody wants any more."""
+    with transaction.atomic():
+        locked(SyncItem.objects.filter(sync=sync, worker=worker, state=_STATE.RUNNING)).delete()
+
+
+def in_hand(sync: Sync) -> QuerySet[SyncItem]:
+    """Return the items of a sync that workers hold who gave a sign of life lately."""
+    return SyncItem.objects.filter(sync=sync, state=_STATE.RUNNING, heartbeat_at__gte=alive_since())
 
 
 def count_encoding(sync: Sync, seconds: float) -> None:

@@ -4,8 +4,8 @@ Any number of workers may do this at once, in any number of processes; a message
 """
 
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 from uuid import UUID, uuid4
 
@@ -15,11 +15,13 @@ from django.utils import timezone
 from corecube.errors import CoreCubeError
 from retrieval.errors import SyncRunningError
 from retrieval.ingest import claims
-from retrieval.ingest.heartbeat import Heartbeat, alive_since
+from retrieval.ingest.heartbeat import alive_since
 from retrieval.ingest.listing import Listing
+from retrieval.ingest.lock import only_sync_of
 from retrieval.ingest.run import SyncEndedError, job_of, reload
 from retrieval.ingest.settle import has_work_left, settle
-from retrieval.ingest.sync import begin, failing, is_alive, only_sync_of, require_enabled
+from retrieval.ingest.sync import begin, failing, is_alive, require_enabled
+from retrieval.ingest.watchdog import Watchdog, new_steps
 from retrieval.ingest.work import Work
 from retrieval.models import Sync, SyncItem
 
@@ -52,12 +54,12 @@ def begin_next(worker: UUID, wake: Wake = lambda: None) -> bool:
 
 def startable() -> list[Sync]:
     """Return the syncs whose source is to be listed, oldest first: those that wait, and those whose process died."""
-    open_syncs = Sync.objects.filter(status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING)).order_by("queued_at")
+    open_syncs = Sync.objects.filter(status__in=Sync.OPEN).order_by("queued_at")
     syncs = list(open_syncs.select_related("connection", "connection__compartment"))
     busy = {sync.connection_id for sync in syncs if sync.status == Sync.Status.RUNNING and is_alive(sync)}
     running = [sync for sync in syncs if sync.status == Sync.Status.RUNNING]
     orphans = [sync for sync in running if not is_alive(sync) and (sync.is_private or sync.listed_at is None)]
-    working = {sync.connection_id for sync in running}
+    working = {sync.connection_id for sync in syncs if sync.status in {Sync.Status.RUNNING, Sync.Status.CANCELLING}}
     waiting = [sync for sync in syncs if sync.status == Sync.Status.QUEUED and sync.connection_id not in busy | working]
     return [*orphans, *waiting]
 
@@ -88,12 +90,13 @@ def _list(sync: Sync, worker: UUID, wake: Wake) -> None:
         if next(wakes, None) is not None:
             wake()
 
-    with Heartbeat(sync, worker):
+    steps = new_steps()
+    with Watchdog(sync, worker, steps):
         if sync.kind == Sync.Kind.RETRY:
             Sync.objects.filter(pk=sync.pk).update(listed_at=timezone.now(), stage=Sync.Stage.WORKING)
             wake_another(sync)
         else:
-            Listing(job, wake_another).run()
+            Listing(job, wake_another, steps).run()
 
 
 def take_next(worker: UUID) -> bool:
@@ -103,11 +106,22 @@ def take_next(worker: UUID) -> bool:
     if sync is None:
         return False
     try:
-        with failing(sync), Heartbeat(sync, worker):
-            Work(job_of(sync), worker, lambda _: None).batch()
+        steps = new_steps()
+        with failing(sync), _dropping(sync, worker), Watchdog(sync, worker, steps):
+            Work(job_of(sync), worker, lambda _: None, steps).batch()
     except CoreCubeError as error:
         logger.info("sync.failed connection=%s error=%s", sync.connection.slug, type(error).__name__)
     return True
+
+
+@contextmanager
+def _dropping(sync: Sync, worker: UUID) -> Iterator[None]:
+    """Forget what the worker holds when the sync has ended meanwhile."""
+    try:
+        yield
+    except SyncEndedError:
+        claims.drop(sync, worker)
+        raise
 
 
 def settle_next() -> bool:
@@ -121,8 +135,9 @@ def _settle(sync: Sync) -> bool:
     with suppress(SyncRunningError, SyncEndedError), only_sync_of(sync.connection):
         reload(sync)
         if sync.status == Sync.Status.RUNNING and not has_work_left(sync):
-            with failing(sync), Heartbeat(sync, uuid4()):
-                settle(sync)
+            steps = new_steps()
+            with failing(sync), Watchdog(sync, uuid4(), steps):
+                settle(sync, steps)
             logger.info("sync.%s connection=%s chunks=%d", sync.status, sync.connection.slug, sync.chunks)
         return True
     return False

@@ -1,6 +1,7 @@
 """Making the vectors of many chunks: batches across documents, as many at once as memory allows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,13 @@ from retrieval.encoders.protocol import PassageEncoder
 from retrieval.encoders.session import side_by_side
 from retrieval.models import EmbeddingIndex
 from retrieval.types import Vector
+
+#: Called from any thread before the next piece of work; what it raises ends the work.
+Progress = Callable[[], None]
+
+
+def nothing() -> None:
+    """Let the work go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +52,25 @@ class DocumentText:
         return ["\n".join((*it.heading_path[-1:], it.text)) for it in self.chunks]
 
 
-def embed_documents(documents: Sequence[DocumentText], encoder: Encoder, *, mode: str) -> list[list[Vector]]:
+def embed_documents(
+    documents: Sequence[DocumentText], encoder: Encoder, *, mode: str, progress: Progress = nothing
+) -> list[list[Vector]]:
     """Return the unit vector of every chunk of every document, in order.
 
-    Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode.
+    Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode, and what `progress`
+    raises, with nothing more begun.
     """
     if mode == EmbeddingIndex.Mode.LATE:
-        return [list(vectors) for vectors in _read_whole(documents, encoder)]
-    known = embed_texts([text for document in documents for text in document.embedded], encoder)
+        return [list(vectors) for vectors in _read_whole(documents, encoder, progress)]
+    known = embed_texts([text for document in documents for text in document.embedded], encoder, progress=progress)
     return [[known[text] for text in document.embedded] for document in documents]
 
 
-def embed_texts(texts: Sequence[str], encoder: Encoder) -> dict[str, Vector]:
-    """Return the unit vector of every text; one that stands there twice is embedded once."""
+def embed_texts(texts: Sequence[str], encoder: Encoder, *, progress: Progress = nothing) -> dict[str, Vector]:
+    """Return the unit vector of every text; one that stands there twice is embedded once.
+
+    `progress` is called before each call of the encoder; when it raises, no further call is made.
+    """
     # Longest first, so that what takes longest starts first and texts that share a call are alike. Characters will do.
     new = sorted(dict.fromkeys(texts), key=lambda text: (-len(text), text))
     batching = encoder.batching
@@ -64,22 +78,24 @@ def embed_texts(texts: Sequence[str], encoder: Encoder) -> dict[str, Vector]:
 
     def embed(batch: list[str]) -> NDArray[np.float32]:
         with ingest_slot():
+            progress()
             return encoder.encode_documents(batch)
 
-    answers = side_by_side(embed, batches, threads=effective_calls(batching.calls))
-    return {
-        text: vector
-        for batch, vectors in zip(batches, answers, strict=True)
-        for text, vector in zip(batch, vectors, strict=True)
-    }
+    with closing(side_by_side(embed, batches, threads=effective_calls(batching.calls))) as answers:
+        return {
+            text: vector
+            for batch, vectors in zip(batches, answers, strict=True)
+            for text, vector in zip(batch, vectors, strict=True)
+        }
 
 
-def _read_whole(documents: Sequence[DocumentText], encoder: Encoder) -> list[NDArray[np.float32]]:
+def _read_whole(documents: Sequence[DocumentText], encoder: Encoder, progress: Progress) -> list[NDArray[np.float32]]:
     if not isinstance(encoder, PassageEncoder):
         raise ConfigError(f"The model {encoder.name!r} is not for late chunking.")
 
     def read(document: DocumentText) -> NDArray[np.float32]:
         with ingest_slot():
-            return encoder.encode_passages(document.title, document.passages)
+            return encoder.encode_passages(document.title, document.passages, progress=progress)
 
-    return list(side_by_side(read, documents, threads=effective_calls(encoder.batching.calls)))
+    with closing(side_by_side(read, documents, threads=effective_calls(encoder.batching.calls))) as answers:
+        return list(answers)

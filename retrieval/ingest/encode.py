@@ -1,28 +1,28 @@
 """Encoding and storing prepared documents in batches that span documents, so that the encoder always has enough."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+import psycopg
+from django.db import DatabaseError, DataError, OperationalError
+
 from corecube.errors import UnknownConnectionError
 from corecube.models import Connection
 from retrieval.encoders import Encoder
+from retrieval.graph.document import DocumentGraph
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents
 from retrieval.ingest.embedding import ChunkText, DocumentText
 from retrieval.ingest.enrich.kept import with_kept_enrichment
-from retrieval.ingest.prepare import PreparedDocument, content_hash, modified_at, raw_type
-from retrieval.ingest.traits import traits_of
-from retrieval.ingest.types import ChunkDraft
+from retrieval.ingest.preparation import PreparedChunk
+from retrieval.ingest.prepare import PreparedDocument, modified_at, raw_type
 from retrieval.ingest.vectors import DocumentVectors
 from retrieval.models import Document
 from retrieval.models.document import document_id
-from retrieval.quality import quality_of
-from retrieval.simhash import simhash
 from retrieval.types import Vector
 
 #: Chunks encoded together. Enough to sort by length well; little enough to lose when the process is killed.
@@ -44,33 +44,58 @@ class ClaimLostError(Exception):
     """Somebody else does the work by now, or nobody wants it any more."""
 
 
-def encode_and_store(
-    documents: Sequence[PreparedDocument], target: Target, finish: Callable[[PreparedDocument], None] = lambda _: None
-) -> float:
+class Taker:
+    """Who has documents stored, and may end that: what its methods raise leaves the document out."""
+
+    def progress(self) -> None:
+        """Let the work go on; called from any thread before each piece of it."""
+
+    def storing(self, document: PreparedDocument) -> None:
+        """Note that a document is about to be stored."""
+
+    def finish(self, document: PreparedDocument) -> None:
+        """Note in the document's transaction that it is stored; ClaimLostError takes that back."""
+
+    def refused(self, document: PreparedDocument, error: DatabaseError) -> None:  # noqa: ARG002 -- for those that go on
+        """Go on without a document that the database does not take."""
+        raise error
+
+
+_NOBODY: Final = Taker()
+#: How the database says that a value is none that it can hold: the next try would end no better.
+_REFUSALS: Final = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
+
+
+def encode_and_store(documents: Sequence[PreparedDocument], target: Target, taker: Taker = _NOBODY) -> float:
     """Embed the documents' chunks together, store each document on its own, and return the seconds in the encoder.
 
-    `finish` is called in each document's transaction; when it raises ClaimLostError, that document is not stored.
     A chunk that the store holds of its document already, word for word, keeps its vector.
-    Raises UnknownConnectionError, with nothing stored, when the connection was deleted meanwhile.
+    Raises UnknownConnectionError, with nothing stored, when the connection was deleted meanwhile, and what the taker's
+    methods raise, but for ClaimLostError.
     """
     documents = with_kept_enrichment(documents, target.connection.pk)
     vectors = DocumentVectors(
-        {_key(document, target): _text(document) for document in documents}, target.index, target.encoder
+        {_key(document, target): _text(document) for document in documents},
+        target.index,
+        target.encoder,
+        progress=taker.progress,
     )
     vectors.make()
     for document in documents:
-        with suppress(ClaimLostError):
-            while not _stored(document, target, vectors, finish):
+        taker.storing(document)
+        try:
+            while not _stored(document, target, vectors, taker):
                 vectors.make()
+        except ClaimLostError:
+            continue
+        except (DataError, OperationalError) as error:
+            if not isinstance(error.__cause__, _REFUSALS):
+                raise
+            taker.refused(document, error)
     return vectors.seconds
 
 
-def _stored(
-    document: PreparedDocument,
-    target: Target,
-    vectors: DocumentVectors,
-    finish: Callable[[PreparedDocument], None],
-) -> bool:
+def _stored(document: PreparedDocument, target: Target, vectors: DocumentVectors, taker: Taker) -> bool:
     """Store a document; return False, with nothing stored, when there is an index that it has no vectors for."""
     # A crash may lose the last of them together with their rows' word that they are done: they are taken in again.
     with committed_later():
@@ -80,11 +105,12 @@ def _stored(
             return False
         key = _key(document, target)
         chunks = tuple(
-            _encoded(draft, vectors.of(key, place, kept), document.source_type)
-            for place, draft in enumerate(document.chunks)
+            _encoded(chunk, vectors.of(key, place, kept)) for place, chunk in enumerate(document.text.chunks)
         )
-        store_documents([StoredDocument(_row(document, target), chunks)], text_search_config=target.text_search_config)
-        finish(document)
+        graph = DocumentGraph(document.text.names, tuple(chunk.graph for chunk in document.text.chunks))
+        stored = StoredDocument(_row(document, target), chunks, graph)
+        store_documents([stored], text_search_config=target.text_search_config, progress=taker.progress)
+        taker.finish(document)
     return True
 
 
@@ -93,18 +119,18 @@ def _key(document: PreparedDocument, target: Target) -> UUID:
 
 
 def _text(document: PreparedDocument) -> DocumentText:
-    chunks = (ChunkText(tuple(it.heading_path), it.text, it.context_line) for it in document.chunks)
-    return DocumentText(document.title, tuple(chunks))
+    chunks = (ChunkText(tuple(it.heading_path), it.text, it.context_line) for it in document.drafts)
+    return DocumentText(document.text.title, tuple(chunks))
 
 
-def _encoded(draft: ChunkDraft, vectors: Mapping[int, Vector], source_type: str) -> EncodedChunk:
+def _encoded(chunk: PreparedChunk, vectors: Mapping[int, Vector]) -> EncodedChunk:
     return EncodedChunk(
-        draft,
-        content_hash=content_hash(draft.text),
-        simhash=simhash(draft.text),
-        quality=quality_of(draft.text),
+        chunk.draft,
+        content_hash=chunk.content_hash,
+        simhash=chunk.simhash,
+        quality=chunk.quality,
         vectors=vectors,
-        traits=traits_of(draft, source_type=source_type),
+        traits=chunk.traits,
     )
 
 
@@ -120,14 +146,14 @@ def _row(document: PreparedDocument, target: Target) -> Document:
         id=document_id(connection.pk, document.item.external_id),
         connection=connection,
         external_id=document.item.external_id,
-        title=document.title,
+        title=document.text.title,
         uri=document.item.uri,
-        source_type=connection.source_type or document.source_type,
+        source_type=connection.source_type or document.text.source_type,
         fingerprint=document.fingerprint,
         version=document.version,
         raw_type=raw_type(document.item),
         byte_size=document.byte_size,
-        metadata=dict(document.metadata),
+        metadata=dict(document.text.metadata),
         modified_at=modified_at(document, now=target.synced_at),
         synced_at=target.synced_at,
     )

@@ -50,10 +50,13 @@ def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> d
     return made
 
 
-def fill_encodings_or_say(connection_id: int) -> None:
-    """Encode what lacks; a model that fails is logged, and the next sync tries again: searches go on without it."""
+def fill_encodings_or_say(connection_id: int, progress: Callable[[], None]) -> None:
+    """Encode what lacks; a model that fails is logged, and the next sync tries again: searches go on without it.
+
+    `progress` is called after each batch; what it raises ends the work.
+    """
     try:
-        fill_encodings(connection_id)
+        fill_encodings(connection_id, lambda _: progress())
     except EncoderError as error:
         logger.warning("ingest.encodings_left_out connection=%d code=%s", connection_id, error.code)
 

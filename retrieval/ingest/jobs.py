@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Count
 
 from retrieval.ingest.heartbeat import alive_since
-from retrieval.ingest.sync import is_locked
+from retrieval.ingest.lock import is_locked
 from retrieval.ingest.waiting import Wait, waits
 from retrieval.models import Sync, SyncItem
 
@@ -22,7 +22,7 @@ class JobState:
     """Where one sync stands."""
 
     sync: Sync
-    #: queued, running, stalled, done, failed, stopped or cancelled.
+    #: queued, running, stalled, done, failed, stopped, cancelling or cancelled.
     state: str
     #: Items by what they are at: queued, parsing, embedding, storing, failed, gone. Empty once it has ended.
     items: Mapping[str, int]
@@ -42,7 +42,7 @@ def job_states(syncs: Iterable[Sync], now: datetime) -> list[JobState]:
     """
     syncs = list(syncs)
     stages = _stages([sync.pk for sync in syncs if sync.status == Sync.Status.RUNNING])
-    retryable = _retryable([sync.pk for sync in syncs if sync.status not in {Sync.Status.QUEUED, Sync.Status.RUNNING}])
+    retryable = _retryable([sync.pk for sync in syncs if sync.status not in Sync.OPEN])
     waiting = waits([sync for sync in syncs if sync.status == Sync.Status.QUEUED], now)
     return [
         replace(_state(sync, stages.get(sync.pk, {}), retryable.get(sync.pk, 0), now), wait=waiting.get(sync.pk))

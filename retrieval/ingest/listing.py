@@ -20,6 +20,7 @@ from retrieval.ingest.changes import changes_since, settings_mark
 from retrieval.ingest.claims import TRANSIENT
 from retrieval.ingest.prepare import fingerprint, version_mark
 from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, reload
+from retrieval.ingest.steps import Steps
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.models.document import document_id
 from retrieval.sanitise import storable
@@ -42,6 +43,7 @@ class Listing:
 
     job: Job
     progress: Progress
+    steps: Steps
     #: Ids of what the source holds, 16 bytes each: all of them, so that what is missing can be told at the end.
     _seen: set[bytes] = field(default_factory=set)
     #: Folders that could not be listed: what lies below is not seen, but not gone either.
@@ -62,7 +64,7 @@ class Listing:
         if since is None or not isinstance(connector, IncrementalConnector):
             return False
         self._forget_counts()
-        for page in _pages(connector.changed_since(since)):
+        for page in _pages(self._wanted(connector.changed_since(since))):
             # What hangs on such a document may not be shown any more either, and only a look at everything tells.
             if self._are_stored(it.external_id for it in page if isinstance(it, ItemGone)):
                 return False
@@ -77,9 +79,15 @@ class Listing:
         self._seen.clear()
         self._forget_counts()
         reload(sync)
-        for page in _pages(self.job.source.connector.items()):
+        for page in _pages(self._wanted(self.job.source.connector.items())):
             self._note_page(page)
         self._note_missing()
+
+    def _wanted(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
+        """Yield the entries until the sync is cancelled, and raise SyncEndedError then."""
+        for entry in entries:
+            self.steps.require_wanted()
+            yield entry
 
     def _note_page(self, page: Sequence[SourceItem | ItemProblem]) -> None:
         with transaction.atomic():

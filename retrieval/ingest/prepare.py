@@ -1,18 +1,15 @@
-"""From a parsed document to chunks that wait for their vectors."""
+"""Documents whose chunks wait for their vectors: what tells them apart, and when they changed."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Final
 
 from corecube.connectors.types import SourceItem
 from retrieval.context_line import in_context
-from retrieval.errors import IngestError
-from retrieval.ingest.chunk import chunk
-from retrieval.ingest.types import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter
-from retrieval.sanitise import storable
+from retrieval.ingest.preparation import PreparedText
+from retrieval.ingest.types import ChunkDraft
 
 #: Raised by one whenever parsing, chunking or judging changes what it makes of the same bytes.
 INGEST_VERSION: Final = 4
@@ -31,12 +28,14 @@ class PreparedDocument:
     item: SourceItem
     fingerprint: str
     byte_size: int
-    title: str
-    source_type: str
-    metadata: Mapping[str, str]
-    chunks: tuple[ChunkDraft, ...]
+    text: PreparedText
     #: What `version_mark` makes of the source's own version; empty where it tells none.
     version: str = ""
+
+    @property
+    def drafts(self) -> tuple[ChunkDraft, ...]:
+        """Its chunks, without what is worked out from them."""
+        return tuple(chunk.draft for chunk in self.text.chunks)
 
 
 def fingerprint(content: bytes, *, recipe: str) -> str:
@@ -51,47 +50,9 @@ def version_mark(version: str, *, recipe: str) -> str:
     return fingerprint(version.encode(), recipe=f"version {recipe}") if version else ""
 
 
-def prepare(
-    item: SourceItem,
-    parsed: ParsedDocument,
-    *,
-    fingerprint: str,
-    byte_size: int,
-    counter: TokenCounter,
-    limits: ChunkLimits,
-) -> PreparedDocument:
-    """Chunk a parsed document. A title that the source tells stands above the file's own.
-
-    Raises IngestError when no text is left.
-    """
-    drafts = chunk(parsed, counter, limits)
-    if not drafts:
-        raise IngestError("no_text", "There is no text in the file.")
-    return PreparedDocument(
-        item=item,
-        fingerprint=fingerprint,
-        byte_size=byte_size,
-        title=storable(item.facts.get("title") or parsed.title),
-        source_type=parsed.source_type,
-        metadata=_metadata(item, parsed),
-        chunks=tuple(_storable_draft(draft) for draft in drafts),
-    )
-
-
-def _metadata(item: SourceItem, parsed: ParsedDocument) -> dict[str, str]:
-    """Return the facts that the source tells and those in the file, which count more; the title is none."""
-    facts = {**{key: value for key, value in item.facts.items() if key != "title"}, **parsed.metadata}
-    return {storable(key): storable(value) for key, value in facts.items()}
-
-
 def embedded_text(title: str, draft: ChunkDraft) -> str:
     """Return what is embedded for a chunk: a line that says where it stands, then its text."""
     return in_context(title, draft.heading_path, draft.text, draft.context_line)
-
-
-def content_hash(text: str) -> str:
-    """Return the SHA-256 of a chunk's text, with white space evened out."""
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
 
 
 def raw_type(item: SourceItem) -> str:
@@ -105,7 +66,7 @@ def modified_at(document: PreparedDocument, *, now: datetime) -> datetime | None
 
     A date that no calendar here can hold, or that lies ahead of `now` by more than a day, is passed over.
     """
-    stated = (document.metadata[key] for key in _DATE_KEYS if key in document.metadata)
+    stated = (document.text.metadata[key] for key in _DATE_KEYS if key in document.text.metadata)
     dates = (*map(_date, stated), document.item.modified_at)
     return next((moment for date in dates if (moment := _moment(date, now + _CLOCKS_DIFFER))), None)
 
@@ -126,11 +87,3 @@ def _moment(date: datetime | None, latest: datetime) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return moment if moment <= latest else None
-
-
-def _storable_draft(draft: ChunkDraft) -> ChunkDraft:
-    return replace(
-        draft,
-        text=storable(draft.text),
-        heading_path=tuple(storable(heading) for heading in draft.heading_path),
-    )

@@ -9,9 +9,9 @@ from time import perf_counter
 from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.types import Connector
 from retrieval.errors import IngestError
-from retrieval.ingest.chunk import chunk
-from retrieval.ingest.parsing import parse_limited
-from retrieval.ingest.types import ChunkLimits, ParsedDocument, RawDocument, TokenCounter
+from retrieval.ingest.parsing import prepare_limited
+from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.types import RawDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class PreviewedFile:
     source_type: str
     #: Tokens of each of its chunks.
     tokens: tuple[int, ...]
-    #: Of reading, parsing and chunking.
+    #: Of reading, parsing and preparing.
     seconds: float
 
 
@@ -41,9 +41,8 @@ class TypeSummary:
 def preview(
     connector: Connector,
     *,
-    counter: TokenCounter,
-    limits: ChunkLimits,
-    parse: Callable[[RawDocument], ParsedDocument] = parse_limited,
+    how: Preparation,
+    prepare: Callable[[RawDocument, Preparation], PreparedText] = prepare_limited,
 ) -> Iterator[PreviewedFile | ItemProblem]:
     """Yield what each item of a source would become, or why it would be refused."""
     for item in connector.items():
@@ -51,7 +50,7 @@ def preview(
             yield item
             continue
         try:
-            yield _previewed(item, connector, counter, limits, parse)
+            yield _previewed(item, connector, lambda raw: prepare(raw, how))
         except (ItemError, IngestError) as error:
             yield ItemProblem(item.external_id, error.reason, str(error))
 
@@ -67,16 +66,11 @@ def summaries(files: Iterable[PreviewedFile]) -> list[TypeSummary]:
 def _previewed(
     item: SourceItem,
     connector: Connector,
-    counter: TokenCounter,
-    limits: ChunkLimits,
-    parse: Callable[[RawDocument], ParsedDocument],
+    prepare: Callable[[RawDocument], PreparedText],
 ) -> PreviewedFile:
     started = perf_counter()
-    document = parse(RawDocument(item.name, connector.read(item), item.media_type))
-    drafts = chunk(document, counter, limits)
-    if not drafts:
-        raise IngestError("no_text", "There is no text in the file.")
-    tokens = tuple(draft.token_count for draft in drafts)
+    document = prepare(RawDocument(item.name, connector.read(item), item.media_type))
+    tokens = tuple(chunk.draft.token_count for chunk in document.chunks)
     return PreviewedFile(item.external_id, document.source_type, tokens, perf_counter() - started)
 
 

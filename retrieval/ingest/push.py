@@ -1,7 +1,8 @@
 """Taking in documents that programs push: small ones at once, the others with the connection's next sync."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import PurePosixPath
 from threading import BoundedSemaphore
 from typing import Final
@@ -19,24 +20,27 @@ from retrieval.errors import IngestError
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.encode import encode_and_store
-from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.formats import DELIMITED, FORMATS, HTML, JSON, MARKDOWN, TEXT, Format
-from retrieval.ingest.prepare import PreparedDocument, fingerprint, prepare, version_mark
+from retrieval.ingest.parse.limited import ParserStartError
+from retrieval.ingest.parsing import prepare_limited
+from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
 from retrieval.ingest.run import Job, Source, job_of
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.settle import tidy
-from retrieval.ingest.sync import OPEN, require_enabled
-from retrieval.ingest.types import RawDocument
+from retrieval.ingest.sync import require_enabled
 from retrieval.models import Document, Sync, SyncProblem, TermFrequency
 from retrieval.models.document import document_id
 
 #: What is parsed in the request itself: small, and of a format that costs little.
 _MOST_BYTES_AT_ONCE: Final = 64 * 1024
 _AT_ONCE: Final = frozenset({MARKDOWN, HTML, TEXT, JSON, DELIMITED})
+#: How long a request waits for its document to be prepared; then the next sync does it.
+_SECONDS_AT_ONCE: Final = 10.0
 #: Documents that one process takes in at once; more pushes than that wait for a sync.
 _SLOTS: Final = BoundedSemaphore(4)
 #: Additions to the term counts after which they are summed and repeated texts are looked for.
 _ADDITIONS: Final = 500
+_prepare_at_once: Final = partial(prepare_limited, seconds=_SECONDS_AT_ONCE)
 _CODE_SUFFIXES: Final = {
     "text/x-python": ".py",
     "text/javascript": ".js",
@@ -96,8 +100,11 @@ def push_document(connection: Connection, pushed: Pushed, *, actor: User | None,
         return PushOutcome(identity, _keep_and_queue(connection, pushed, actor))
     try:
         return PushOutcome(identity, _take_in(connection, connector, pushed, actor))
-    except IngestError as error:
-        raise ItemError(error.reason, str(error)) from error
+    except (IngestError, ParserStartError) as error:
+        if isinstance(error, IngestError) and error.reason != "too_slow":
+            raise ItemError(error.reason, str(error)) from error
+        # Whoever asked has waited long enough; a sync may take longer, and lists it as a problem if that is not enough.
+        return PushOutcome(identity, _keep_and_queue(connection, pushed, actor))
     finally:
         _SLOTS.release()
 
@@ -113,7 +120,7 @@ def delete_pushed(connection: Connection, external_id: str, *, actor: User | Non
         known = Document.objects.filter(pk=identity).exists()
         delete_documents([identity])
         SyncProblem.objects.filter(connection=connection, external_id=external_id).delete()
-    if Sync.objects.filter(connection=connection, status__in=OPEN).exists():
+    if Sync.objects.filter(connection=connection, status__in=Sync.OPEN).exists():
         # A sync may have read it before it was deleted; the next one deletes what that stores.
         _queue(connection, actor)
     return bool(deleted) or known
@@ -133,10 +140,10 @@ def _is_known(connection: Connection, pushed: Pushed) -> bool:
 
 def _take_in(connection: Connection, connector: PushConnector, pushed: Pushed, actor: User | None) -> PushState:
     """Read, keep and store a small document; queue it when a sync of the connection is at work or waits."""
-    job = job_of(Sync(connection=connection, started_at=timezone.now()), Source(connector, parse))
+    job = job_of(Sync(connection=connection, started_at=timezone.now()), Source(connector, _prepare_at_once))
     prepared = _prepared(job, pushed)
     row = keep_pushed(connection, pushed)
-    if Sync.objects.filter(connection=connection, status__in=OPEN).exists():
+    if Sync.objects.filter(connection=connection, status__in=Sync.OPEN).exists():
         _queue(connection, actor)
         return PushState.QUEUED
     with transaction.atomic():
@@ -165,15 +172,13 @@ def _prepared(job: Job, pushed: Pushed) -> PreparedDocument:
         )
     )
     recipe = job.recipe(item)
-    document = prepare(
+    return PreparedDocument(
         item,
-        job.source.parse(RawDocument(item.name, pushed.content, item.media_type)),
         fingerprint=fingerprint(pushed.content, recipe=recipe),
         byte_size=len(pushed.content),
-        counter=job.target.encoder,
-        limits=job.limits,
+        text=job.prepared(item, pushed.content),
+        version=version_mark(item.version, recipe=recipe),
     )
-    return replace(document, version=version_mark(item.version, recipe=recipe))
 
 
 def _keep_and_queue(connection: Connection, pushed: Pushed, actor: User | None) -> PushState:

@@ -12,10 +12,12 @@ from corecube.connectors import SourceItem, connector_for
 from corecube.connectors.types import Connector
 from corecube.models import Connection
 from retrieval import runtime
+from retrieval.graph.addresses import Place
 from retrieval.index.embedding_index import ensure_index
 from retrieval.ingest.encode import Target
-from retrieval.ingest.parsing import parse_limited
-from retrieval.ingest.types import CHUNK_PROFILES, ChunkLimits, ParsedDocument, RawDocument
+from retrieval.ingest.parsing import prepare_limited
+from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.types import CHUNK_PROFILES, ChunkLimits, RawDocument
 from retrieval.models import Sync
 
 #: What changes while a sync runs.
@@ -29,10 +31,10 @@ Progress = Callable[[Sync], None]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a sync reads from, and how it reads."""
+    """Where a sync reads from, and what makes chunks of what it reads."""
 
     connector: Connector
-    parse: Callable[[RawDocument], ParsedDocument] = parse_limited
+    prepare: Callable[[RawDocument, Preparation], PreparedText] = prepare_limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,18 @@ class Job:
         target = self.target
         made_by = f"{target.text_search_config} {self.limits} {target.connection.source_type}"
         return f"{made_by} {item.name} {sorted(item.facts.items())}" if item.facts else f"{made_by} {item.name}"
+
+    def prepared(self, item: SourceItem, content: bytes) -> PreparedText:
+        """Return what becomes of an item's bytes; raise IngestError and as the source's `prepare` does."""
+        connection = self.target.connection
+        how = Preparation(
+            limits=self.limits,
+            tokenizer=self.target.encoder.tokenizer_file,
+            facts=dict(item.facts),
+            source_type=connection.source_type,
+            place=Place(connection.pk, item.external_id, item.uri),
+        )
+        return self.source.prepare(RawDocument(item.name, content, item.media_type), how)
 
 
 def job_of(sync: Sync, source: Source | None = None) -> Job:

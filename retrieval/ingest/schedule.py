@@ -35,7 +35,7 @@ def queue_due(draw: Callable[[], float] = random.random) -> list[Sync]:
             Connection.objects.filter(pk=connection.pk).update(
                 next_sync_at=next_start(now, connection.sync_every_minutes or 1, draw)
             )
-            if not connection.syncs.filter(status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING)).exists():
+            if not connection.syncs.filter(status__in=Sync.OPEN).exists():
                 kind = Sync.Kind.FULL if changes_since(connection) is None else Sync.Kind.CHANGES
                 queued.append(Sync.objects.create(connection=connection, kind=kind))
     return queued

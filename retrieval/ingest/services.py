@@ -5,14 +5,14 @@ from typing import IO
 
 from django.db import transaction
 from django.db.models import F, Sum
-from django.utils import timezone
 
 from corecube import audit
 from corecube.changing import changing
 from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
-from retrieval.ingest.sync import OPEN, require_enabled
+from retrieval.ingest.cancelling import ask_to_cancel, finish_cancelled
+from retrieval.ingest.sync import require_enabled
 from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
 
@@ -54,7 +54,7 @@ def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str
         if external_ids is not None:
             failed = failed.filter(external_id__in=external_ids)
         count = failed.count()
-        if sync.status in OPEN or not count:
+        if sync.status in Sync.OPEN or not count:
             raise InvalidRequestError("Nothing of this sync can be tried again.")
         retry, created = Sync.objects.get_or_create(
             connection=sync.connection, status=Sync.Status.QUEUED, kind=Sync.Kind.RETRY, allow_deletions=False
@@ -71,13 +71,12 @@ def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str
 def cancel_sync(sync: Sync, *, actor: User | None) -> Sync:
     """End a sync that waits or runs, and return it; documents that are stored by then stay.
 
-    Workers notice within seconds, and store nothing more of it from now on. One that has ended is left as it is.
+    It is CANCELLING until those who work on it have stopped, which takes seconds, and then CANCELLED. They store
+    nothing more of it from now on. One that has ended is left as it is.
     """
-    is_open = Sync.objects.filter(pk=sync.pk, status__in=OPEN)
-    if is_open.update(status=Sync.Status.CANCELLED, stage="", finished_at=timezone.now()):
-        # In a transaction of its own: a worker that is storing holds its item and waits for the sync.
-        sync.items.exclude(state=SyncItem.State.FAILED).delete()
+    if ask_to_cancel(sync):
         audit.record("connection.sync_cancelled", actor=actor, subject=sync.connection.slug)
+    finish_cancelled(sync)
     sync.refresh_from_db()
     return sync
 

@@ -13,9 +13,11 @@ from retrieval.index.common_mentions import count_common, count_common_when_due,
 from retrieval.index.graph_writer import fill_graph
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
+from retrieval.ingest.embedding import Progress, nothing
 from retrieval.ingest.encodings import fill_encodings_or_say
 from retrieval.ingest.enrich.soon import enrich_soon
 from retrieval.ingest.run import SyncEndedError, reload
+from retrieval.ingest.steps import Steps
 from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
 
 #: Chunks after which the planner's statistics are worth refreshing.
@@ -30,7 +32,7 @@ def has_work_left(sync: Sync) -> bool:
     return sync.items.filter(state__in=(_STATE.QUEUED, _STATE.RUNNING)).exists()
 
 
-def settle(sync: Sync) -> None:
+def settle(sync: Sync, steps: Steps) -> None:
     """End a sync whose items are all done or failed: as DONE, or as STOPPED when too much would be deleted.
 
     Cut off half-way it can be done again. The caller holds the connection's lock. Raises SyncEndedError.
@@ -41,11 +43,11 @@ def settle(sync: Sync) -> None:
         return
     _list_problems(sync)
     if refusal := _refusal(sync):
-        tidy(sync.connection)
+        tidy(sync.connection, steps.require_wanted)
         end(sync, Sync.Status.STOPPED, refusal)
         return
     _delete_gone(sync)
-    tidy(sync.connection)
+    tidy(sync.connection, steps.require_wanted)
     end(sync, Sync.Status.DONE)
     if sync.kind != Sync.Kind.RETRY:
         Connection.objects.filter(pk=sync.connection_id).update(last_synced_at=sync.started_at)
@@ -72,14 +74,29 @@ def forget_items(sync: Sync) -> None:
     sync.items.exclude(state=_STATE.FAILED).delete()
     if sync.kind == Sync.Kind.FULL:
         earlier = SyncItem.objects.filter(sync__connection=sync.connection_id, sync__queued_at__lt=sync.queued_at)
-        earlier.exclude(sync__status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING)).delete()
+        earlier.exclude(sync__status__in=Sync.OPEN).delete()
 
 
-def tidy(connection: Connection) -> None:
+def tidy(connection: Connection, progress: Progress = nothing) -> None:
     """Put counts, repeated texts, salience and graph of a connection in order, those of a sync that was cut off too.
 
-    The BM25 index of this machine follows, unless another process is at that.
+    The BM25 index of this machine follows, unless another process is at that. `progress` is called between the parts;
+    what it raises ends the work, which can be done again.
     """
+    tidy_searched(connection)
+    progress()
+    if fill_graph(connection.pk):
+        count_common(connection.pk)
+    else:
+        count_common_when_due(connection.pk)
+    progress()
+    fill_encodings_or_say(connection.pk, progress)
+    progress()
+    keep_up()
+
+
+def tidy_searched(connection: Connection) -> None:
+    """Put in order what every search reads of a connection: counts, repeated texts, salience."""
     # Every addition has a row for the empty lexeme, so more than one of them means that nobody summed them.
     additions = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="").count()
     if additions > 1:
@@ -89,12 +106,6 @@ def tidy(connection: Connection) -> None:
         refresh_statistics()
     mark_repeated(connection.pk)
     fill_salience(connection.pk)
-    if fill_graph(connection.pk):
-        count_common(connection.pk)
-    else:
-        count_common_when_due(connection.pk)
-    fill_encodings_or_say(connection.pk)
-    keep_up()
 
 
 def _list_problems(sync: Sync) -> None:

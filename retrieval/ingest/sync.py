@@ -19,20 +19,21 @@ from corecube.errors import CoreCubeError, UnknownConnectionError
 from corecube.models import Connection
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
 from retrieval.ingest import claims
-from retrieval.ingest.heartbeat import Heartbeat, alive_since
+from retrieval.ingest.cancelling import finish_cancelled
+from retrieval.ingest.heartbeat import alive_since
 from retrieval.ingest.listing import Listing
+from retrieval.ingest.lock import only_sync_of
 from retrieval.ingest.locking import locked
 from retrieval.ingest.run import Progress, Source, SyncEndedError, job_of, reload
 from retrieval.ingest.settle import end, forget_items, has_work_left, settle, tidy
+from retrieval.ingest.watchdog import Watchdog, new_steps
 from retrieval.ingest.work import Work
 from retrieval.models import Sync, SyncItem
 
 logger = logging.getLogger(__name__)
 
-#: First key of the advisory locks that keep two processes from listing or ending the syncs of one connection at once.
-_LOCK_CLASS: Final = 7_301
-#: What a sync is in until it has ended.
-OPEN: Final = (Sync.Status.QUEUED, Sync.Status.RUNNING)
+#: What a sync is in that can be worked on.
+_WORKABLE: Final = (Sync.Status.QUEUED, Sync.Status.RUNNING)
 #: How often a process looks whether items that wait may be tried again.
 _WAIT_SECONDS: Final = 0.5
 
@@ -69,6 +70,9 @@ def begin(sync: Sync, *, is_private: bool) -> None:
 
     A private sync is worked on by this process alone. Raises SyncRunningError while workers are at another one.
     """
+    for other in sync.connection.syncs.filter(status=Sync.Status.CANCELLING):
+        if not finish_cancelled(other):
+            raise SyncRunningError
     for other in sync.connection.syncs.filter(status=Sync.Status.RUNNING).exclude(pk=sync.pk):
         if is_alive(other):
             raise SyncRunningError
@@ -84,7 +88,7 @@ def begin(sync: Sync, *, is_private: bool) -> None:
         sync.save()
         return
     fields = {name: getattr(sync, name) for name in ("status", "started_at", "is_private", "message", "heartbeat_at")}
-    if not Sync.objects.filter(pk=sync.pk, status__in=OPEN).update(**fields):
+    if not Sync.objects.filter(pk=sync.pk, status__in=_WORKABLE).update(**fields):
         raise SyncEndedError
 
 
@@ -97,18 +101,18 @@ def _run(sync: Sync, source: Source | None, progress: Progress) -> None:
     """List, work and settle, in this process alone."""
     require_enabled(sync.connection)
     job = job_of(sync, source)
-    worker = uuid4()
-    with Heartbeat(sync, worker), _giving_back(worker):
+    worker, steps = uuid4(), new_steps()
+    with Watchdog(sync, worker, steps), _giving_back(worker):
         if sync.kind != Sync.Kind.RETRY:
-            Listing(job, progress).run()
-        work = Work(job, worker, progress)
+            Listing(job, progress, steps).run()
+        work = Work(job, worker, progress, steps)
         while work.batch() or has_work_left(sync):
             reload(sync)
             if sync.status != Sync.Status.RUNNING:
                 raise SyncEndedError
             if not claims.claimable().filter(sync=sync).exists() and has_work_left(sync):
                 time.sleep(_WAIT_SECONDS)
-    settle(sync)
+        settle(sync, steps)
     logger.info("sync.%s connection=%s chunks=%d", sync.status, sync.connection.slug, sync.chunks)
 
 
@@ -135,8 +139,7 @@ def failing(sync: Sync) -> Iterator[None]:
     except SyncEndedError as error:
         if not Sync.objects.filter(pk=sync.pk).exists():
             raise UnknownConnectionError("The connection was deleted while it was synced.") from error
-        with suppress(SyncRunningError), only_sync_of(sync.connection):
-            tidy(sync.connection)
+        stopped(sync)
         reload(sync)
     except (InterfaceError, OperationalError):
         # The database went away, and with it everything that could be said; what it holds will be gone on with.
@@ -148,38 +151,19 @@ def failing(sync: Sync) -> Iterator[None]:
         raise
 
 
+def stopped(sync: Sync) -> None:
+    """Put what was stored in order after this process stopped working on a sync, and end it if it was cancelled."""
+    if Sync.objects.filter(pk=sync.pk, status=Sync.Status.CANCELLING).exists():
+        finish_cancelled(sync, is_ours=True)
+        return
+    with suppress(SyncRunningError), only_sync_of(sync.connection):
+        tidy(sync.connection)
+
+
 def require_enabled(connection: Connection) -> None:
     """Raise ConnectionDisabledError for a connection that is switched off."""
     if not connection.enabled:
         raise ConnectionDisabledError
-
-
-@contextmanager
-def only_sync_of(connection: Connection) -> Iterator[None]:
-    """Hold the connection's advisory lock, which the database gives up by itself when the process dies.
-
-    Raises SyncRunningError when somebody else holds it.
-    """
-    with database.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, connection.pk])
-        if cursor.fetchone() != (True,):
-            raise SyncRunningError
-    try:
-        yield
-    finally:
-        with database.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [_LOCK_CLASS, connection.pk])
-
-
-def is_locked(connection_id: int) -> bool:
-    """Return whether some process holds the connection's lock, without taking it."""
-    with database.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2"
-            " AND classid = %s AND objid = %s)",
-            [_LOCK_CLASS, connection_id],
-        )
-        return bool(cursor.fetchone() == (True,))
 
 
 def _close_interrupted(sync: Sync) -> None:
@@ -196,4 +180,4 @@ def _close_interrupted(sync: Sync) -> None:
 
 def _has_ended(sync: Sync) -> bool:
     """Return whether the sync was run since it was read."""
-    return Sync.objects.filter(pk=sync.pk).exclude(status__in=OPEN).exists()
+    return Sync.objects.filter(pk=sync.pk).exclude(status__in=_WORKABLE).exists()

@@ -1,6 +1,7 @@
 """What is worked out from a chunk's text and stored beside it. Pure."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from retrieval.ingest.hints import hints_of
 from retrieval.ingest.language import language_of
@@ -12,6 +13,8 @@ from retrieval.minhash import minhash
 class ChunkTraits:
     """Facts of one chunk's text."""
 
+    #: How pydantic writes and reads bytes when traits pass between processes.
+    __pydantic_config__: ClassVar = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
     #: "english"; empty where nothing tells.
     language: str = ""
     #: table, code, definition ... in alphabetical order.

@@ -14,7 +14,7 @@ from retrieval.encoders import Encoder
 from retrieval.errors import EncoderError
 from retrieval.index.embedding_index import kept_indexes, vectors_key
 from retrieval.index.store import VectorIndex
-from retrieval.ingest.embedding import ChunkText, DocumentText, embed_documents, embed_texts
+from retrieval.ingest.embedding import ChunkText, DocumentText, Progress, embed_documents, embed_texts, nothing
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
 from retrieval.types import Vector
 
@@ -30,6 +30,8 @@ class DocumentVectors:
     #: The index and the model that the caller has at hand.
     index: VectorIndex
     encoder: Encoder
+    #: Called before each call of a model; what it raises ends the work.
+    progress: Progress = nothing
     #: Seconds in encoders so far.
     seconds: float = 0.0
     _by_index: dict[int, dict[UUID, list[Vector]]] = field(default_factory=dict)
@@ -78,7 +80,7 @@ class DocumentVectors:
             known = {key: whole(vectors) for key, (text, vectors) in stored.items() if text == self.texts[key]}
             made = {key: vectors for key, vectors in known.items() if vectors}
             new = [key for key in self.texts if key not in made]
-            vectors = embed_documents([self.texts[key] for key in new], encoder, mode=row.mode)
+            vectors = embed_documents([self.texts[key] for key in new], encoder, mode=row.mode, progress=self.progress)
             return made | dict(zip(new, vectors, strict=True))
         by_text = {
             text: vector
@@ -87,7 +89,8 @@ class DocumentVectors:
             if vector is not None
         }
         wanted = [text for document in self.texts.values() for text in document.embedded]
-        by_text |= embed_texts([text for text in wanted if text not in by_text], encoder)
+        new_texts = [text for text in wanted if text not in by_text]
+        by_text |= embed_texts(new_texts, encoder, progress=self.progress)
         return {key: [by_text[text] for text in document.embedded] for key, document in self.texts.items()}
 
 

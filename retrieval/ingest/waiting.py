@@ -40,7 +40,7 @@ def waits(queued: Collection[Sync], now: datetime) -> dict[UUID, Wait]:
     if not queued:
         return {}
     opened = list(
-        Sync.objects.filter(status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING))
+        Sync.objects.filter(status__in=Sync.OPEN)
         .order_by("queued_at", "pk")
         .only("pk", "connection_id", "status", "queued_at", "woken_at")
     )
@@ -50,7 +50,7 @@ def waits(queued: Collection[Sync], now: datetime) -> dict[UUID, Wait]:
 def _wait(sync: Sync, opened: list[Sync], now: datetime) -> Wait:
     before = [it for it in opened if (it.queued_at, it.pk) < (sync.queued_at, sync.pk)]
     waiting = [it for it in before if it.status == Sync.Status.QUEUED]
-    running = {it.connection_id for it in opened if it.status == Sync.Status.RUNNING}
+    running = {it.connection_id for it in opened if it.status != Sync.Status.QUEUED}
     if not sync.connection.enabled:
         return Wait(Reason.DISABLED)
     if sync.connection_id in running or any(it.connection_id == sync.connection_id for it in waiting):

@@ -2,21 +2,23 @@
 
 import logging
 import time
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from django.db import Error, transaction
+from django.db import DatabaseError, Error, transaction
 
-from corecube.connectors import ItemError, SourceItem
+from corecube.connectors import ItemError
 from corecube.errors import UnknownConnectionError
 from retrieval.errors import EncoderError, IngestError, ModelMissingError
 from retrieval.ingest import claims
-from retrieval.ingest.encode import BATCH_CHUNKS, encode_and_store
-from retrieval.ingest.parse.limited import ParserStartError
-from retrieval.ingest.prepare import PreparedDocument, fingerprint, prepare, version_mark
+from retrieval.ingest.encode import BATCH_CHUNKS, Taker, encode_and_store
+from retrieval.ingest.parse.limited import InterruptedPreparationError, ParserStartError
+from retrieval.ingest.parsing import most_seconds
+from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
 from retrieval.ingest.run import Job, Progress, SyncEndedError, item_from_json, reload
-from retrieval.ingest.types import RawDocument
+from retrieval.ingest.steps import Doing, Steps
 from retrieval.models import Document, Sync, SyncItem
 
 logger = logging.getLogger(__name__)
@@ -41,6 +43,7 @@ class Work:
     job: Job
     worker: UUID
     progress: Progress
+    steps: Steps
     _waiting: list[_Waiting] = field(default_factory=list)
     _chunks: int = 0
     _looked_at: float = field(default_factory=time.monotonic)
@@ -53,10 +56,10 @@ class Work:
         worked = False
         while claimed := claims.claim(self.job.sync, self.worker):
             worked = True
-            stored_before = self._take_all(claimed)
-            if stored_before:
+            if self._take_all(claimed) or claimed[0].reason == claims.LOST:
                 break
         self._store()
+        self.steps.rest()
         return worked
 
     def _take_all(self, claimed: list[SyncItem]) -> bool:
@@ -80,33 +83,27 @@ class Work:
         """Prepare one item, or put it back; return the version to store when the store has its bytes already."""
         item = item_from_json(claim.external_id, claim.item)
         recipe = self.job.recipe(item)
+        self.steps.begin(Doing.READING, [claim.pk])
         try:
             content = self.job.source.connector.read(item)
             mark = fingerprint(content, recipe=recipe)
             version = version_mark(item.version, recipe=recipe)
             if mark == known:
                 return version
-            document = replace(self._prepare(item, content, mark), version=version)
-        except (Error, UnknownConnectionError):
+            self.steps.begin(Doing.PREPARING, [claim.pk], seconds=most_seconds(len(content)))
+            text = self.job.prepared(item, content)
+        except (Error, UnknownConnectionError, SyncEndedError):
             raise
+        except InterruptedPreparationError as error:
+            raise SyncEndedError from error
         except Exception as error:  # noqa: BLE001 -- whatever is wrong with one item stops none of the others
-            self._put_back(claim, error)
+            self.put_back(claim, error)
             return None
         outcome = SyncItem.Outcome.CHANGED if known else SyncItem.Outcome.ADDED
+        document = PreparedDocument(item, mark, len(content), text, version)
         self._waiting.append(_Waiting(claim, document, outcome))
-        self._chunks += len(document.chunks)
+        self._chunks += len(text.chunks)
         return None
-
-    def _prepare(self, item: SourceItem, content: bytes, mark: str) -> PreparedDocument:
-        parsed = self.job.source.parse(RawDocument(item.name, content, item.media_type))
-        return prepare(
-            item,
-            parsed,
-            fingerprint=mark,
-            byte_size=len(content),
-            counter=self.job.target.encoder,
-            limits=self.job.limits,
-        )
 
     def _settle_unchanged(self, unchanged: list[tuple[SyncItem, str]]) -> None:
         """Mark documents whose bytes are the same as synced, and keep their new versions."""
@@ -127,26 +124,23 @@ class Work:
         if not self._waiting:
             return
         waiting, self._waiting, self._chunks = self._waiting, [], 0
-        claims.enter_stage([it.claim.pk for it in waiting], self.worker, SyncItem.Stage.EMBEDDING)
-        by_document = {it.document.item.external_id: it for it in waiting}
-
-        def finish(document: PreparedDocument) -> None:
-            it = by_document[document.item.external_id]
-            chunks = len(document.chunks)
-            claims.finish(it.claim.pk, self.worker, sync=self.job.sync, outcome=it.outcome, chunks=chunks)
-
+        ids = [it.claim.pk for it in waiting]
+        self.steps.begin(Doing.EMBEDDING, ids)
+        claims.enter_stage(ids, self.worker, SyncItem.Stage.EMBEDDING)
+        taker = _Taker(self, {it.document.item.external_id: it for it in waiting})
         try:
-            seconds = encode_and_store([it.document for it in waiting], self.job.target, finish)
+            seconds = encode_and_store([it.document for it in waiting], self.job.target, taker)
         except ModelMissingError:
             raise
         except EncoderError as error:
             for it in waiting:
-                self._put_back(it.claim, error)
+                self.put_back(it.claim, error)
             return
         claims.count_encoding(self.job.sync, seconds)
         self._report()
 
-    def _put_back(self, claim: SyncItem, error: Exception) -> None:
+    def put_back(self, claim: SyncItem, error: Exception) -> None:
+        """Mark a claimed item as failed, or as waiting for another try."""
         reason, message = _reason(error)
         claims.put_back(claim, self.worker, sync=self.job.sync, reason=reason, message=message)
         logger.info("ingest.problem connection=%s reason=%s", self.job.target.connection.slug, reason)
@@ -162,6 +156,31 @@ class Work:
     def _report(self) -> None:
         reload(self.job.sync)
         self.progress(self.job.sync)
+
+
+@dataclass(frozen=True, slots=True)
+class _Taker(Taker):
+    """Has the documents of one batch stored."""
+
+    work: Work
+    waiting: Mapping[str, _Waiting]
+
+    def progress(self) -> None:
+        self.work.steps.progress()
+
+    def storing(self, document: PreparedDocument) -> None:
+        self.work.steps.begin(Doing.STORING, [self._of(document).claim.pk])
+
+    def finish(self, document: PreparedDocument) -> None:
+        it, work = self._of(document), self.work
+        chunks = len(document.text.chunks)
+        claims.finish(it.claim.pk, work.worker, sync=work.job.sync, outcome=it.outcome, chunks=chunks)
+
+    def refused(self, document: PreparedDocument, error: DatabaseError) -> None:
+        self.work.put_back(self._of(document).claim, error)
+
+    def _of(self, document: PreparedDocument) -> _Waiting:
+        return self.waiting[document.item.external_id]
 
 
 def _reason(error: Exception) -> tuple[str, str]:

@@ -13,14 +13,21 @@ class Sync(models.Model):
     """One run over a connection's source."""
 
     class Status(models.TextChoices):
-        """QUEUED waits for a worker; STOPPED was ended by the deletion guard, CANCELLED by a person."""
+        """QUEUED waits for a worker; STOPPED was ended by the deletion guard, CANCELLED by a person.
+
+        CANCELLING is to be CANCELLED as soon as nobody works on it any more.
+        """
 
         QUEUED = "queued"
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"
         STOPPED = "stopped"
+        CANCELLING = "cancelling"
         CANCELLED = "cancelled"
+
+    #: What a sync is in until it has ended.
+    OPEN: ClassVar = (Status.QUEUED, Status.RUNNING, Status.CANCELLING)
 
     class Kind(models.TextChoices):
         """FULL lists the source, CHANGES only what changed in it; RETRY takes up what failed, DRY_RUN only counts.
@@ -81,7 +88,9 @@ class Sync(models.Model):
                 name="one_queued_sync_of_a_kind",
             ),
             models.UniqueConstraint(
-                fields=["connection"], condition=Q(status="running"), name="one_running_sync_of_a_connection"
+                fields=["connection"],
+                condition=Q(status__in=["running", "cancelling"]),
+                name="one_running_sync_of_a_connection",
             ),
         ]
 

@@ -60,6 +60,7 @@ class KnownQueries:
     weights: str = MODEL
     dim: int = DIM
     max_tokens: int = 512
+    tokenizer_file: str = ""
     #: Its vectors may be walked by a prefix where they are made up so.
     smallest_dim: int = 32
     batching: Batching = field(default_factory=Batching)

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.db.models import Q
 
 from retrieval.ingest.enrich.triples import Triple, triples_of
-from retrieval.ingest.prepare import PreparedDocument, content_hash
-from retrieval.ingest.types import ChunkDraft
+from retrieval.ingest.preparation import PreparedChunk
+from retrieval.ingest.prepare import PreparedDocument
 from retrieval.models import Chunk
 from retrieval.models.document import document_id
 
@@ -30,11 +30,16 @@ def with_kept_enrichment(documents: Sequence[PreparedDocument], connection_id: i
     if not written:
         return list(documents)
     return [
-        replace(document, chunks=tuple(_kept(identity, draft, written) for draft in document.chunks))
+        replace(document, text=replace(document.text, chunks=_with_kept(identity, document.text.chunks, written)))
         for identity, document in ids.items()
     ]
 
 
-def _kept(identity: UUID, draft: ChunkDraft, written: dict[tuple[UUID, str], _Written]) -> ChunkDraft:
-    context, questions, triples = written.get((identity, content_hash(draft.text)), ("", (), None))
-    return replace(draft, context_line=context, questions=questions, triples=triples)
+def _with_kept(
+    identity: UUID, chunks: Sequence[PreparedChunk], written: dict[tuple[UUID, str], _Written]
+) -> tuple[PreparedChunk, ...]:
+    found = ((chunk, written.get((identity, chunk.content_hash), ("", (), None))) for chunk in chunks)
+    return tuple(
+        replace(chunk, draft=replace(chunk.draft, context_line=context, questions=questions, triples=triples))
+        for chunk, (context, questions, triples) in found
+    )

@@ -1,20 +1,37 @@
-"""Messages between a parsing process and the one that started it: lengths and bytes, documents as JSON.
+"""Messages between the limited process and the one that started it: lengths, bytes, and data as JSON.
 
-The process that reads strangers' files is not trusted: what it answers is data and never code.
+The process that reads strangers' files is not trusted: what it answers is data and never code, of a bounded size and
+checked field by field.
 """
 
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict
 from typing import IO, Any, Final
 
-from retrieval.ingest.types import Block, BlockKind, Hyperlink, ParsedDocument, RawDocument
+from pydantic import TypeAdapter
+
+from retrieval.graph.addresses import Place
+from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.types import ChunkLimits, RawDocument
 
 _LENGTH: Final = struct.Struct("!Q")
-_FIELDS: Final = tuple(field.name for field in fields(Block))
-#: The most that one part of a message may have; far above any document within its format's limits.
+#: The most that one part of a message may have; far above any item within its format's limits.
 _MOST_BYTES: Final = 1024**3
+#: The most that an answer may have: the chunks of 50 MiB of text with all that is worked out from them.
+MAX_ANSWER_BYTES: Final = 256 * 1024**2
+#: What an answer begins with: a text follows, or the reason for which there is none.
+TEXT: Final = b"T"
+REFUSAL: Final = b"R"
+#: Bytes of a file that add a second to the time that it may take. A busy core prepares four times as many.
+_BYTES_PER_SECOND: Final = 64 * 1024
+_PREPARED: Final = TypeAdapter(PreparedText)
+
+
+def allowed_seconds(seconds: float, size: int) -> float:
+    """Return the time that an item of so many bytes may take, where a small one may take `seconds`."""
+    return seconds + size / _BYTES_PER_SECOND
 
 
 def write_part(stream: IO[bytes], content: bytes) -> None:
@@ -23,10 +40,10 @@ def write_part(stream: IO[bytes], content: bytes) -> None:
     stream.write(content)
 
 
-def read_part(stream: IO[bytes]) -> bytes:
-    """Return the next part of a message; raise EOFError when the stream ends before it does."""
+def read_part(stream: IO[bytes], *, max_bytes: int = _MOST_BYTES) -> bytes:
+    """Return the next part of a message; raise EOFError for one that is too long, or ends with the stream."""
     length = _LENGTH.unpack(_exactly(stream, _LENGTH.size))[0]
-    if length > _MOST_BYTES:
+    if length > max_bytes:
         raise EOFError
     return _exactly(stream, length)
 
@@ -38,35 +55,28 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
     return content
 
 
-def write_raw(stream: IO[bytes], raw: RawDocument) -> None:
-    """Write a source item and send it off."""
-    write_part(stream, json.dumps([raw.name, raw.media_type]).encode())
+def write_request(stream: IO[bytes], raw: RawDocument, how: Preparation) -> None:
+    """Write a source item with what is to become of it, and send it off."""
+    write_part(stream, json.dumps([raw.name, raw.media_type, asdict(how)]).encode())
     write_part(stream, raw.content)
     stream.flush()
 
 
-def read_raw(stream: IO[bytes]) -> RawDocument:
-    """Return the next source item; raise EOFError when there is none."""
-    name, media_type = json.loads(read_part(stream))
-    return RawDocument(name, read_part(stream), media_type)
+def read_request(stream: IO[bytes]) -> tuple[RawDocument, Preparation]:
+    """Return the next source item and what is to become of it; raise EOFError when there is none."""
+    name, media_type, how = json.loads(read_part(stream))
+    return RawDocument(name, read_part(stream), media_type), _preparation(how)
 
 
-def written_document(document: ParsedDocument) -> dict[str, Any]:
-    """Return a document as what JSON can hold."""
-    return {
-        "title": document.title,
-        "source_type": document.source_type,
-        "metadata": dict(document.metadata),
-        "blocks": [[getattr(block, name) for name in _FIELDS] for block in document.blocks],
-    }
+def _preparation(how: Mapping[str, Any]) -> Preparation:
+    return Preparation(**{**how, "limits": ChunkLimits(**how["limits"]), "place": Place(**how["place"])})
 
 
-def read_document(written: Mapping[str, Any]) -> ParsedDocument:
-    """Return the document that `written_document` made; raise an error of any kind for anything else."""
-    blocks = tuple(_block(dict(zip(_FIELDS, values, strict=True))) for values in written["blocks"])
-    return ParsedDocument(written["title"], blocks, written["source_type"], dict(written["metadata"]))
+def written_text(prepared: PreparedText) -> bytes:
+    """Return a prepared text as JSON."""
+    return _PREPARED.dump_json(prepared)
 
 
-def _block(facts: dict[str, Any]) -> Block:
-    links = tuple(Hyperlink(str(text), str(target)) for text, target in facts["links"])
-    return Block(**{**facts, "kind": BlockKind(facts["kind"]), "path": tuple(facts["path"]), "links": links})
+def read_text(written: bytes) -> PreparedText:
+    """Return the text that `written_text` made; raise ValueError for anything else."""
+    return _PREPARED.validate_json(written)

@@ -1,4 +1,8 @@
-"""Parsing in a process of its own, so that a hostile file costs a time and a memory that are known beforehand."""
+"""Parsing and preparing in a process of its own, so that hostile text costs a time and a memory that are known before.
+
+The process that searches or embeds computes nothing on a text that it has not bounded, and can be interrupted: the
+child is killed instead.
+"""
 
 import json
 import os
@@ -8,31 +12,52 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Timer
+from threading import Lock, Timer
 from types import TracebackType
 from typing import IO, Any, Final, Self
 
 from corecube.errors import CoreCubeError
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.frames import read_document, read_part, write_raw
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.ingest.parse.frames import (
+    MAX_ANSWER_BYTES,
+    REFUSAL,
+    TEXT,
+    allowed_seconds,
+    read_part,
+    read_text,
+    write_request,
+)
+from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.types import RawDocument
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _MEBIBYTE: Final = 1024 * 1024
-_START_SECONDS: Final = 60.0
+START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 5.0
-#: No secret of this process is handed on.
-_ENVIRONMENT: Final = {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+#: No secret of this process is handed on. One core does, and each thread would reserve memory of what there may be.
+_ENVIRONMENT: Final = {
+    "LC_ALL": "C.UTF-8",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+PREPARE: Final = "retrieval.ingest.preparation:prepare_raw"
 
 
 class ParserStartError(CoreCubeError):
     """The process that parses files does not start."""
 
 
+class InterruptedPreparationError(Exception):
+    """Somebody ended the child because nobody wants the document any more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
-    """What parsing one file may cost."""
+    """What parsing and preparing one file may cost."""
 
+    #: Of a small file; each 64 KiB add one.
     seconds: float = 120.0
     #: Address space of the process; 0 for any. Only Linux enforces it.
     mebibytes: int = 2048
@@ -41,17 +66,21 @@ class ParseLimits:
 
 
 class LimitedParser:
-    """Parses in a child process that is used again and again, and replaced when a file is too much for it.
+    """Parses and prepares in a child process that is used again and again, and replaced when a file is too much for it.
 
     The child starts with the first file. It reads no database and no secret, writes no file, and ends with
-    the process that started it. One parser serves one thread.
+    the process that started it. One parser serves one thread at a time.
     """
 
-    def __init__(self, limits: ParseLimits | None = None, *, function: str = "retrieval.ingest.parse:parse") -> None:
-        """Use `function` ("module:name", from a source item to a document) for parsing."""
+    def __init__(self, limits: ParseLimits | None = None, *, function: str = PREPARE) -> None:
+        """Use `function` ("module:name", from a source item and its preparation to a prepared text)."""
         self._limits = limits or ParseLimits()
         self._function = function
         self._child: _Child | None = None
+        #: Whether it was ended for good.
+        self.is_interrupted = False
+        #: Guards which child there is; an interruption comes from another thread.
+        self._lock = Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -62,44 +91,68 @@ class LimitedParser:
         self.close()
 
     def close(self) -> None:
-        """End the child; parsing again starts another one."""
-        if self._child:
-            self._child.end()
-            self._child = None
+        """End the child; preparing again starts another one."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child:
+            child.end()
 
-    def parse(self, raw: RawDocument) -> ParsedDocument:
-        """Return the document as the function does.
+    def interrupt(self) -> None:
+        """Kill the child for good, from another thread: what it works on ends with InterruptedPreparationError."""
+        with self._lock:
+            self.is_interrupted = True
+            if self._child:
+                self._child.kill()
+
+    def prepare(self, raw: RawDocument, how: Preparation, *, seconds: float | None = None) -> PreparedText:
+        """Return what the function makes of a source item; `seconds` are allowed in place of the usual limit.
 
         Raises IngestError as it does, and `too_slow` for a file that takes longer than the limit, `too_large`
         for one that needs more memory, `corrupt` for one that crashes the child; ParserStartError when no
-        child can be started.
+        child can be started; InterruptedPreparationError.
         """
         child = self._ready_child()
-        answer = child.answer(raw, self._limits.seconds)
-        is_spent = answer is None or bool(answer.get("is_spent"))
-        if is_spent or child.is_late or child.parsed >= self._limits.files:
+        allowed = allowed_seconds(self._limits.seconds, len(raw.content)) if seconds is None else seconds
+        answer = child.answer(raw, how, allowed)
+        if self.is_interrupted:
+            self.close()
+            raise InterruptedPreparationError
+        refusal = _refusal(answer)
+        is_spent = answer is None or bool(refusal.get("is_spent"))
+        if is_spent or child.is_late or child.prepared >= self._limits.files:
             self.close()
         if child.is_late and answer is None:
-            raise IngestError("too_slow", f"The file takes longer to read than {self._limits.seconds:g} seconds.")
-        if is_spent and child.parsed > 1:
+            raise IngestError("too_slow", f"The file takes longer to read and prepare than {allowed:.0f} seconds.")
+        if is_spent and child.prepared > 1:
             # What a child has read before may have taken its memory or broken it.
-            return self.parse(raw)
-        return _document(answer)
+            return self.prepare(raw, how, seconds=seconds)
+        return _text(answer, refusal)
 
     def _ready_child(self) -> "_Child":
-        if self._child is None:
-            self._child = _Child(self._function, self._limits)
-        return self._child
+        with self._lock:
+            if self.is_interrupted:
+                raise InterruptedPreparationError
+            if self._child is None:
+                self._child = _Child(self._function, self._limits)
+            child = self._child
+        # A start may take a while, and an interruption does not wait for it.
+        if not child.is_ready():
+            self.close()
+            if self.is_interrupted:
+                raise InterruptedPreparationError
+            raise ParserStartError
+        return child
 
 
 class _Child:
-    """One parsing process and the pipes to it."""
+    """One limited process and the pipes to it."""
 
     def __init__(self, function: str, limits: ParseLimits) -> None:
         #: Files that it was given.
-        self.parsed = 0
+        self.prepared = 0
         #: Whether it was killed for its time.
         self.is_late = False
+        self._is_ready = False
         command = (sys.executable, "-m", "retrieval.ingest.parse.worker", function)
         self._process = subprocess.Popen(  # noqa: S603 -- the command is ours
             (*command, str(limits.seconds), str(limits.mebibytes * _MEBIBYTE)),
@@ -109,14 +162,20 @@ class _Child:
             cwd=_ROOT,
             env=_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
-        if self._exchange(None, _START_SECONDS) is None:
-            self.end()
-            raise ParserStartError
 
-    def answer(self, raw: RawDocument, seconds: float) -> Mapping[str, Any] | None:
+    def is_ready(self) -> bool:
+        """Return whether the process has started, waiting for it the first time."""
+        self._is_ready = self._is_ready or self._exchange(None, START_SECONDS) is not None
+        return self._is_ready
+
+    def answer(self, raw: RawDocument, how: Preparation, seconds: float) -> bytes | None:
         """Return the process's answer, None when it died or was killed for its time."""
-        self.parsed += 1
-        return self._exchange(raw, seconds)
+        self.prepared += 1
+        return self._exchange((raw, how), seconds)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
 
     def end(self) -> None:
         """End the process, by force when it does not end with its input."""
@@ -129,21 +188,20 @@ class _Child:
             self._process.wait()
         self._output.close()
 
-    def _exchange(self, raw: RawDocument | None, seconds: float) -> Mapping[str, Any] | None:
+    def _exchange(self, item: tuple[RawDocument, Preparation] | None, seconds: float) -> bytes | None:
         """Send an item, if any, and return what the process says within its time."""
-        watchdog = Timer(seconds, self._kill)
+        watchdog = Timer(seconds, self._kill_late)
         watchdog.start()
         try:
-            if raw:
-                write_raw(self._input, raw)
-            answer = json.loads(read_part(self._output))
+            if item:
+                write_request(self._input, *item)
+            return read_part(self._output, max_bytes=MAX_ANSWER_BYTES)
         except (OSError, EOFError, ValueError):
             return None
         finally:
             watchdog.cancel()
-        return answer if isinstance(answer, dict) else None
 
-    def _kill(self) -> None:
+    def _kill_late(self) -> None:
         self.is_late = True
         self._process.kill()
 
@@ -163,14 +221,28 @@ def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def _document(answer: Mapping[str, Any] | None) -> ParsedDocument:
-    """Return the document of an answer; raise IngestError for none, a refusal or nonsense."""
+def _refusal(answer: bytes | None) -> Mapping[str, Any]:
+    """Return what an answer refuses an item for; empty where it does not."""
+    if answer is None or not answer.startswith(REFUSAL):
+        return {}
+    with suppress(ValueError):
+        refusal = json.loads(answer[len(REFUSAL) :])
+        if isinstance(refusal, dict) and "reason" in refusal:
+            return refusal
+    return {"reason": "corrupt", "message": "The file makes its parser crash."}
+
+
+def _text(answer: bytes | None, refusal: Mapping[str, Any]) -> PreparedText:
+    """Return the text of an answer; raise IngestError for none, a refusal or nonsense."""
     crashed = IngestError("corrupt", "The file makes its parser crash.")
-    if answer is None:
+    if refusal:
+        raise IngestError(str(refusal["reason"]), str(refusal.get("message", "")))
+    if answer is None or not answer.startswith(TEXT):
         raise crashed
-    if "reason" in answer:
-        raise IngestError(str(answer["reason"]), str(answer.get("message", "")))
     try:
-        return read_document(answer["document"])
-    except (KeyError, TypeError, ValueError) as error:
+        text = read_text(answer[len(TEXT) :])
+    except ValueError as error:
         raise crashed from error
+    if [chunk.draft.ordinal for chunk in text.chunks] != list(range(len(text.chunks))):
+        raise crashed
+    return text

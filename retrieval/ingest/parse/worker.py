@@ -1,27 +1,37 @@
-"""The parsing process: reads source items on its input, answers each on its output, and ends when its input does.
+"""The limited process: reads source items on its input, answers each on its output, and ends when its input does.
 
-Started as `python -m retrieval.ingest.parse.worker FUNCTION SECONDS BYTES`: what parses, as `module:name`,
-the time that one item may take, and the memory that the process may have (0 for any).
+Started as `python -m retrieval.ingest.parse.worker FUNCTION SECONDS BYTES`: what prepares an item, as `module:name`,
+the time that a small item may take, and the memory that the process may have (0 for any).
 """
 
+import fcntl
 import json
 import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import IO, Final
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.frames import read_raw, write_part, written_document
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.ingest.parse.frames import (
+    MAX_ANSWER_BYTES,
+    REFUSAL,
+    TEXT,
+    allowed_seconds,
+    read_request,
+    write_part,
+    written_text,
+)
+from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.types import RawDocument
 
 #: Seconds after its own time at which a process ends itself that nobody is left to kill.
 _GRACE_SECONDS: Final = 5.0
 
-Parse = Callable[[RawDocument], ParsedDocument]
+Prepare = Callable[[RawDocument, Preparation], PreparedText]
 
 
 def main(function: str, seconds: float, most_bytes: int) -> None:
@@ -29,30 +39,51 @@ def main(function: str, seconds: float, most_bytes: int) -> None:
     answers = _private_output()
     _limit(most_bytes)
     module, _, name = function.partition(":")
-    parse: Parse = getattr(import_module(module), name)
+    prepare: Prepare = getattr(import_module(module), name)
     _send(answers, b"{}")
     with suppress(EOFError, BrokenPipeError):
         while True:
-            raw = read_raw(sys.stdin.buffer)
+            raw, how = read_request(sys.stdin.buffer)
             # The default action of the alarm ends the process even while a C library hangs.
-            signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
-            _send(answers, _answer(parse, raw))
+            signal.setitimer(signal.ITIMER_REAL, allowed_seconds(seconds, len(raw.content)) + _GRACE_SECONDS)
+            with _ending_with_input():
+                answer = _answer(prepare, raw, how)
+            _send(answers, answer)
             signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _answer(parse: Parse, raw: RawDocument) -> bytes:
-    """Return what is said about an item: its document, or the reason for which there is none."""
+@contextmanager
+def _ending_with_input() -> Iterator[None]:
+    """End the process as soon as nobody is left who could read its answer, even while a C library hangs.
+
+    The kernel signals when the other end of the input is closed, as by a parent that is killed, and nothing else
+    happens there while an item is at work.
+    """
+    flags = fcntl.fcntl(0, fcntl.F_GETFL)
+    fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(0, fcntl.F_SETFL, flags | os.O_ASYNC)
     try:
-        return json.dumps({"document": written_document(parse(raw))}).encode()
+        yield
+    finally:
+        fcntl.fcntl(0, fcntl.F_SETFL, flags)
+
+
+def _answer(prepare: Prepare, raw: RawDocument, how: Preparation) -> bytes:
+    """Return what is said about an item: its text, or the reason for which there is none."""
+    try:
+        answer = TEXT + written_text(prepare(raw, how))
     except IngestError as error:
         return _refusal(error.reason, str(error), is_spent=isinstance(error.__cause__, MemoryError))
     except MemoryError:
         return _refusal("too_large", "The file needs more memory than it may have.", is_spent=True)
+    if len(answer) > MAX_ANSWER_BYTES:
+        return _refusal("too_large", "The file holds more text than is taken in at once.", is_spent=False)
+    return answer
 
 
 def _refusal(reason: str, message: str, *, is_spent: bool) -> bytes:
     """Return a refusal; a process that is spent is not to be trusted with another file."""
-    return json.dumps({"reason": reason, "message": message, "is_spent": is_spent}).encode()
+    return REFUSAL + json.dumps({"reason": reason, "message": message, "is_spent": is_spent}).encode()
 
 
 def _send(stream: IO[bytes], answer: bytes) -> None:
@@ -71,7 +102,8 @@ def _private_output() -> IO[bytes]:
 
 def _limit(most_bytes: int) -> None:
     """Forbid this process to write files, to leave its memory behind and to take more of it than it may."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for ending in (signal.SIGALRM, signal.SIGIO):
+        signal.signal(ending, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     wanted = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)]
     if most_bytes:

@@ -45,7 +45,7 @@ class Command(DatabaseCommand):
     def _list(self, *, only_open: bool, limit: int) -> None:
         syncs = Sync.objects.select_related("connection")
         if only_open:
-            syncs = syncs.filter(status__in=(Sync.Status.QUEUED, Sync.Status.RUNNING))
+            syncs = syncs.filter(status__in=Sync.OPEN)
         jobs = job_states(syncs[: max(limit, 0)], timezone.now())
         for job in jobs:
             self.stdout.write(_line(job))

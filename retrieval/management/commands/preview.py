@@ -13,6 +13,7 @@ from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
 from corecube.errors import CoreCubeError
 from retrieval import runtime
+from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.ingest.types import CHUNK_PROFILES
 
@@ -30,7 +31,8 @@ class Command(DatabaseCommand):
         connector = FolderConnector(options["path"].expanduser().absolute(), settings.CORECUBE_MAX_FILE_BYTES)
         try:
             connector.check()
-            found = preview(connector, counter=runtime.encoder(), limits=CHUNK_PROFILES[options["profile"]])
+            how = Preparation(limits=CHUNK_PROFILES[options["profile"]], tokenizer=runtime.encoder().tokenizer_file)
+            found = preview(connector, how=how)
             results = list(tqdm(found, unit=" files", disable=None, file=self.stderr))
         except CoreCubeError as error:
             raise CommandError(str(error)) from error

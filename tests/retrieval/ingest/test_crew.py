@@ -19,6 +19,7 @@ from retrieval.ingest.run import Source, job_of
 from retrieval.ingest.schedule import keep_waiting, next_start, queue_due, wake_is_due
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
 from retrieval.ingest.sync import sync_connection
+from retrieval.ingest.watchdog import new_steps
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.testing import HashEncoder
 
@@ -280,7 +281,7 @@ def test_a_listing_that_died_is_begun_again_and_counts_once(folders, monkeypatch
             raise DiedError
 
     with pytest.raises(DiedError):
-        Listing(job_of(sync), die).run()
+        Listing(job_of(sync), die, new_steps()).run()
     assert take_next(uuid4())
     Sync.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     work_through()
@@ -325,13 +326,13 @@ def test_a_connection_that_cannot_be_read_fails_and_holds_up_nobody(folders, tmp
 
 
 def test_one_item_that_breaks_a_parser_in_an_unforeseen_way_fails_alone(folders):
-    def parse(raw):
+    def prepare(raw, how):
         if raw.name == "a.txt":
             raise ZeroDivisionError
         if raw.name == "b.txt":
             raise IngestError("no_text", "There is none.")
 
-    sync = sync_connection(folders["small"], source=Source(Flaky("x", 0), parse))
+    sync = sync_connection(folders["small"], source=Source(Flaky("x", 0), prepare))
     assert (sync.status, sync.failed) == ("done", 2)
     assert dict(folders["small"].problems.values_list("external_id", "reason")) == {"a": "error", "b": "no_text"}
 

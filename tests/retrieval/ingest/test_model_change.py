@@ -43,7 +43,8 @@ class Reader(Named):
 
     passages_problem = ""
 
-    def encode_passages(self, title, passages):
+    def encode_passages(self, title, passages, *, progress=lambda: None):
+        progress()
         return self.encode_documents([f"{title} {passage}" for passage in passages])
 
 

@@ -3,9 +3,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corecube.connectors import SourceItem
-from retrieval.ingest.prepare import modified_at, prepare
-from retrieval.ingest.types import Block, BlockKind, ChunkLimits, ParsedDocument
-from retrieval.testing import HashEncoder
+from retrieval.ingest.preparation import Preparation, prepare_text
+from retrieval.ingest.prepare import PreparedDocument, modified_at
+from retrieval.ingest.types import Block, BlockKind, Hyperlink, ParsedDocument
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 CHANGED = datetime(2026, 5, 1, tzinfo=UTC)
@@ -14,7 +14,7 @@ CHANGED = datetime(2026, 5, 1, tzinfo=UTC)
 def prepared(parsed=None, *, changed=CHANGED, **metadata):
     parsed = parsed or ParsedDocument("Title", (Block(BlockKind.PARAGRAPH, "Text."),), "text", metadata)
     item = SourceItem("a.md", "a.md", uri="", locator="a.md", modified_at=changed)
-    return prepare(item, parsed, fingerprint="f", byte_size=1, counter=HashEncoder(), limits=ChunkLimits())
+    return PreparedDocument(item, "f", 1, prepare_text(parsed, Preparation()))
 
 
 @pytest.mark.parametrize("bad", ["\0", "\ud800", "a\0\ud800b"])
@@ -22,15 +22,17 @@ def test_nothing_that_the_database_refuses_is_left_in_a_document(bad):
     text = f"before{bad}after " * 1000
     blocks = (
         Block(BlockKind.HEADING, f"Head{bad}", level=1),
-        Block(BlockKind.PARAGRAPH, text),
+        Block(BlockKind.PARAGRAPH, text, links=(Hyperlink(f"before{bad}after", f"to{bad}"),)),
         Block(BlockKind.HEADING, f"Below{bad}", level=2),
         Block(BlockKind.PARAGRAPH, text),
     )
     document = prepared(ParsedDocument(f"Title{bad}", blocks, "markdown", {f"key{bad}": f"value{bad}"}))
-    headings = [heading for chunk in document.chunks for heading in chunk.heading_path]
+    headings = [heading for draft in document.drafts for heading in draft.heading_path]
     assert headings
-    texts = [document.title, *headings, *(chunk.text for chunk in document.chunks)]
-    for kept in (*texts, *document.metadata, *document.metadata.values()):
+    links = [part for draft in document.drafts for link in draft.links for part in link]
+    assert links
+    texts = [document.text.title, *headings, *links, *(draft.text for draft in document.drafts)]
+    for kept in (*texts, *document.text.metadata, *document.text.metadata.values()):
         assert "\0" not in kept
         assert kept.encode("utf-8")
 

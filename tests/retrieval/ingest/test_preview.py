@@ -3,11 +3,10 @@ from django.core.management import CommandError, call_command
 
 from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
-from retrieval.ingest.parse import parse
+from retrieval.ingest.preparation import Preparation, prepare_raw
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.ingest.types import CHUNK_PROFILES, ChunkLimits
 from retrieval.models import Document
-from retrieval.testing import HashEncoder
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def folder(tmp_path):
 
 
 def previewed(folder, limits):
-    return list(preview(FolderConnector(folder, 10**6), counter=HashEncoder(), limits=limits, parse=parse))
+    return list(preview(FolderConnector(folder, 10**6), how=Preparation(limits=limits), prepare=prepare_raw))
 
 
 def test_every_file_is_a_preview_or_a_refusal_with_its_reason(folder):

@@ -8,27 +8,47 @@ import textwrap
 import threading
 import time
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse import parse
-from retrieval.ingest.parse.limited import LimitedParser, ParseLimits, ParserStartError
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.graph.addresses import Place
+from retrieval.ingest.parse.frames import allowed_seconds
+from retrieval.ingest.parse.limited import (
+    InterruptedPreparationError,
+    LimitedParser,
+    ParseLimits,
+    ParserStartError,
+)
+from retrieval.ingest.preparation import Preparation, prepare_raw
+from retrieval.ingest.types import ChunkLimits, RawDocument
 
 ROOT = Path(__file__).parents[4]
 HOSTILE = """
 import ctypes, os, sys, time
 from retrieval.errors import IngestError
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument
+from retrieval.ingest.parse.frames import MAX_ANSWER_BYTES
+from retrieval.graph.document import ChunkGraph
+from retrieval.graph.mentions import Mentions
+from retrieval.graph.names import Name, NameKind
+from retrieval.graph.stated import Stated, StatedKind
+from retrieval.ingest.preparation import PreparedChunk, PreparedText
+from retrieval.ingest.traits import ChunkTraits
+from retrieval.ingest.types import ChunkDraft, Hyperlink
+from retrieval.quality import ChunkQuality
 
 taken = []
 
-def document(text):
-    return ParsedDocument("T", (Block(BlockKind.CODE, text, row=3, header="h", path=("a", "b")),), "text", {"k": "v"})
+def document(text, ordinal=0):
+    draft = ChunkDraft(ordinal, text, ("a", "b"), 3, page_start=1, row_end=7, links=(Hyperlink("l", "t"),))
+    traits = ChunkTraits("english", ("code",), bytes(range(128)))
+    graph = ChunkGraph(Mentions((-(2**63), 2**63 - 1), 1), (Stated(StatedKind.HYPERLINK, 5, "n"),))
+    chunk = PreparedChunk(draft, "h", -(2**63), ChunkQuality(1 / 3, {"legal": 0.1}), traits, graph)
+    return PreparedText("T", "text", {"k": "v"}, (Name("t", "T", NameKind.TITLE),), (chunk,))
 
-def parse(raw):
+def prepare(raw, how):
     word = raw.name
     if word == "pid":
         return document(str(os.getpid()))
@@ -59,7 +79,13 @@ def parse(raw):
     if word == "break":
         raise KeyError("a bug")
     if word == "forge":
-        return ParsedDocument("T", (Block("no such kind", "x"),), "text")
+        return document(word, ordinal="no number")
+    if word == "shuffle":
+        return document(word, ordinal=1)
+    if word == "flood":
+        return document("x" * (MAX_ANSWER_BYTES + 1))
+    if word == "how":
+        return document(repr(how))
     return document(word)
 """
 
@@ -73,7 +99,7 @@ def hostile(tmp_path, monkeypatch):
 
     def make(**limits):
         limits.setdefault("seconds", 20)
-        made.append(LimitedParser(ParseLimits(**limits), function="hostile_parser:parse"))
+        made.append(LimitedParser(ParseLimits(**limits), function="hostile_parser:prepare"))
         return made[-1]
 
     yield make
@@ -86,18 +112,18 @@ def shared(tmp_path_factory):
     """Return one such parser for the tests that need no limits of their own."""
     folder = tmp_path_factory.mktemp("hostile")
     (folder / "hostile_parser.py").write_text(HOSTILE)
-    with pytest.MonkeyPatch.context() as patch, LimitedParser(function="hostile_parser:parse") as parser:
+    with pytest.MonkeyPatch.context() as patch, LimitedParser(function="hostile_parser:prepare") as parser:
         patch.syspath_prepend(folder)
         yield parser
 
 
 def ask(parser, word, content=b"x"):
-    return parser.parse(RawDocument(word, content)).blocks[0].text
+    return parser.prepare(RawDocument(word, content), Preparation()).chunks[0].draft.text
 
 
 def reason_of(parser, word, content=b"x"):
     with pytest.raises(IngestError) as caught:
-        parser.parse(RawDocument(word, content))
+        parser.prepare(RawDocument(word, content), Preparation())
     assert str(caught.value)
     return caught.value.reason
 
@@ -117,20 +143,39 @@ def wait_for_end(pid):
     return False
 
 
-def test_it_parses_as_the_function_does():
+def test_it_prepares_as_the_function_does():
     raw = RawDocument(
-        "docs/guide.md", b"---\nauthor: Ann\n---\n# Guide\n\nText \xc3\xa9.\n\n| A | B |\n|---|---|\n| 1 | 2 |\n"
+        "docs/guide.md",
+        b"---\nauthor: Ann\n---\n# Guide\n\nText \xc3\xa9, [other](other.md).\n\n| A | B |\n|---|---|\n| 1 | 2 |\n",
     )
     with LimitedParser() as parser:
-        assert parser.parse(raw) == parse(raw)
+        how = Preparation(
+            limits=ChunkLimits(target=20, most=30, overlap=5),
+            facts={"title": "Own title", "aliases": "The Guide"},
+            place=Place(7, "docs/guide.md", "https://example.org/docs/guide.md"),
+        )
+        prepared = parser.prepare(raw, how)
+        assert prepared == prepare_raw(raw, how)
+        assert prepared.chunks[0].graph.stated
+        assert [name.text for name in prepared.names[:2]] == ["Own title", "The Guide"]
         assert reason_of(parser, "a.md", b"") == "empty"
         assert reason_of(parser, "a.docx", b"no archive") == "corrupt"
 
 
-def test_every_field_of_a_block_comes_back(shared):
-    assert shared.parse(RawDocument("x", b"")) == ParsedDocument(
-        "T", (Block(BlockKind.CODE, "x", row=3, header="h", path=("a", "b")),), "text", {"k": "v"}
+def test_every_field_of_a_chunk_comes_back(shared):
+    hostile = import_module("hostile_parser")
+    assert shared.prepare(RawDocument("x", b""), Preparation()) == hostile.document("x")
+
+
+def test_every_field_of_a_preparation_arrives(shared):
+    how = Preparation(
+        limits=ChunkLimits(target=9, most=10, overlap=2, section=11),
+        tokenizer="/no/file",
+        facts={"title": "T", "bad\udc80": "name"},
+        source_type="html",
+        place=Place(3, "a.md", "https://example.org/a"),
     )
+    assert shared.prepare(RawDocument("how", b""), how).chunks[0].draft.text == repr(how)
 
 
 def test_one_child_serves_many_files_and_is_replaced_after_so_many(hostile):
@@ -175,8 +220,14 @@ def test_a_refusal_is_passed_on_and_the_child_lives(shared):
     assert ask(shared, "pid") == pid
 
 
-def test_an_answer_that_is_no_document_is_none(shared):
-    assert reason_of(shared, "forge") == "corrupt"
+@pytest.mark.parametrize("word", ["forge", "shuffle"])
+def test_an_answer_that_is_no_document_is_none(shared, word):
+    assert reason_of(shared, word) == "corrupt"
+
+
+def test_an_answer_that_is_too_long_is_never_read(shared):
+    assert reason_of(shared, "flood") == "too_large"
+    assert ask(shared, "next") == "next"
 
 
 def test_what_a_library_prints_neither_disturbs_nor_shows(shared, capfd):
@@ -192,6 +243,30 @@ def test_the_child_knows_no_secret(hostile, monkeypatch):
 def test_the_child_writes_no_file(shared, tmp_path):
     assert reason_of(shared, "write", str(tmp_path / "out").encode()) == "corrupt"
     assert not (tmp_path / "out").read_bytes()
+
+
+def test_a_large_file_may_take_longer():
+    assert (allowed_seconds(120, 0), allowed_seconds(120, 50 * 1024 * 1024)) == (120, 920)
+
+
+def test_a_call_may_allow_less(hostile):
+    with pytest.raises(IngestError) as caught:
+        hostile(seconds=100).prepare(RawDocument("hang", b""), Preparation(), seconds=1)
+    assert caught.value.reason == "too_slow"
+
+
+@pytest.mark.parametrize("word", ["hang", "spin"])
+def test_an_interrupted_child_is_killed_and_no_other_starts(hostile, word):
+    parser = hostile(seconds=100)
+    pid = int(ask(parser, "pid"))
+    interruption = threading.Timer(0.5, parser.interrupt)
+    interruption.start()
+    with pytest.raises(InterruptedPreparationError):
+        ask(parser, word)
+    interruption.join()
+    assert wait_for_end(pid)
+    with pytest.raises(InterruptedPreparationError):
+        ask(parser, "next")
 
 
 def test_large_files_go_through(shared):
@@ -215,7 +290,7 @@ def test_a_child_that_is_killed_from_outside_is_replaced(shared):
 
 def test_a_parser_that_cannot_start_says_so():
     with pytest.raises(ParserStartError), LimitedParser(function="no.such.module:parse") as parser:
-        parser.parse(RawDocument("a.md", b"x"))
+        parser.prepare(RawDocument("a.md", b"x"), Preparation())
 
 
 def test_a_child_outlives_the_thread_that_started_it(shared):
@@ -231,15 +306,18 @@ SCRIPT = """
 import sys
 sys.path.insert(0, {folder!r})
 from retrieval.ingest.parse.limited import LimitedParser, ParseLimits
+from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.types import RawDocument
-parser = LimitedParser(ParseLimits(seconds=1), function="hostile_parser:parse")
-print(parser.parse(RawDocument("pid", b"")).blocks[0].text, flush=True)
-parser.parse(RawDocument({word!r}, b""))
+parser = LimitedParser(ParseLimits(seconds=1000), function="hostile_parser:prepare")
+print(parser.prepare(RawDocument("pid", b""), Preparation()).chunks[0].draft.text, flush=True)
+if {word!r} != "idle":
+    print("at work", flush=True)
+    parser.prepare(RawDocument({word!r}, b""), Preparation())
 sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("word", ["idle", "hang"])
+@pytest.mark.parametrize("word", ["idle", "hang", "spin"])
 def test_the_child_ends_with_its_parent_even_while_a_library_hangs(hostile, tmp_path, word):
     hostile()
     script = SCRIPT.format(folder=str(tmp_path), word=word)
@@ -247,6 +325,9 @@ def test_the_child_ends_with_its_parent_even_while_a_library_hangs(hostile, tmp_
         [sys.executable, "-c", script], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as parent:
         pid = int(parent.stdout.readline())
+        if word != "idle":
+            parent.stdout.readline()
+            time.sleep(0.5)
         parent.kill()
     assert wait_for_end(pid)
 
@@ -259,11 +340,12 @@ def test_it_works_in_a_daemonic_process(hostile, tmp_path):
         sys.path.insert(0, {str(tmp_path)!r})
         from billiard.context import ForkContext
         from retrieval.ingest.parse.limited import LimitedParser
+        from retrieval.ingest.preparation import Preparation
         from retrieval.ingest.types import RawDocument
 
         def work():
-            with LimitedParser(function="hostile_parser:parse") as parser:
-                print(parser.parse(RawDocument("fine", b"")).blocks[0].text, flush=True)
+            with LimitedParser(function="hostile_parser:prepare") as parser:
+                print(parser.prepare(RawDocument("fine", b""), Preparation()).chunks[0].draft.text, flush=True)
 
         if __name__ == "__main__":
             process = ForkContext().Process(target=work, daemon=True)
