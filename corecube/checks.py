@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import psycopg
@@ -86,7 +86,7 @@ def server_facts(alias: str) -> ServerFacts:
         row = connection.execute(_FACTS_SQL).fetchone()
     if row is None:
         raise psycopg.OperationalError("The server did not answer.")
-    return ServerFacts(*row, shares_sessions=shares_sessions(parameters))
+    return replace(ServerFacts(*row), shares_sessions=shares_sessions(parameters))
 
 
 @register(Tags.database)

@@ -48,7 +48,7 @@ def resume(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
         for row in unfinished_indexes():
             build.delay(row.pk)
     except Error as error:
-        # A worker that finds no database looks again when it starts anew; the page says of such an index that it stopped.
+        # The next worker that starts looks again.
         logger.warning("index.not_resumed error=%s", type(error).__name__)
     finally:
         close_old_connections()

@@ -79,7 +79,14 @@ class FolderConnector:
                     raise too_large(size, self.max_bytes)
                 return file.read()
         except OSError as error:
+            if not self.root.exists():
+                # Another worker may have it: the item is tried again.
+                raise ItemError("unavailable", self.absence()) from error
             raise ItemError("unreadable", f"The file cannot be read: {error.strerror}.") from error
+
+    def absence(self) -> str:
+        """Return what is to be said where this machine has nothing at the root."""
+        return f"There is nothing at {self.root} on this machine; every worker needs the folder at the same path."
 
     def _open(self, path: Path) -> IO[bytes]:
         """Open a file inside the root; raise ItemError where something else has come into its place since."""

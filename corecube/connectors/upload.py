@@ -14,6 +14,7 @@ from pydantic import ConfigDict
 from corecube.connectors.folder import FolderConnector
 from corecube.connectors.setup import SourceConfig, SourceSetup
 from corecube.connectors.types import ItemError, ItemProblem, SourceItem
+from corecube.errors import ConfigError
 from corecube.models import Connection
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,18 @@ class UploadConnector(FolderConnector):
         """Raise ConfigError when the uploads cannot be listed."""
         if self.root.exists():
             super().check()
+
+    def require_folder(self) -> None:
+        """Raise ConfigError when this machine does not have the folder, though files were uploaded."""
+        if not self.root.is_dir():
+            raise ConfigError(self.absence())
+
+    def absence(self) -> str:
+        """Return what is to be said where this machine does not have the folder."""
+        return (
+            f"The uploads' folder {self.root} is not on this machine. Workers and web servers have to share the "
+            "uploads folder in CORECUBE_VAR_DIR."
+        )
 
     def items(self) -> Iterator[SourceItem | ItemProblem]:
         """Yield the uploads."""

@@ -44,4 +44,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
         given = self.settings_dict["OPTIONS"].get("options", "")
         if self.session_statement and "jit" not in given:
             ask(connection, self.session_statement)
-        return bool(super()._configure_connection(connection)) or bool(self.session_statement)
+        is_changed = super()._configure_connection(connection)  # type: ignore[misc]  # the stubs lack it
+        return bool(is_changed or self.session_statement)

@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.types import IncrementalConnector, ItemGone
+from corecube.connectors.upload import UploadConnector
+from corecube.models import AuditEvent, Connection
 from retrieval.ingest.changes import changes_since, settings_mark
 from retrieval.ingest.claims import TRANSIENT
 from retrieval.ingest.prepare import fingerprint, version_mark
@@ -27,6 +29,8 @@ from retrieval.sanitise import storable
 
 logger = logging.getLogger(__name__)
 
+#: What the audit log calls an upload; its details name the connection by its id.
+FILE_UPLOADED: Final = "connection.file_uploaded"
 #: Entries of a source that one transaction takes note of.
 _PAGE: Final = 500
 _STATE = SyncItem.State
@@ -52,10 +56,17 @@ class Listing:
     def run(self) -> None:
         """List the source to its end, or its changes. Raises what the connector raises, and SyncEndedError."""
         self.job.source.connector.check()
+        self._require_uploads()
         if not self._list_changes():
             self._list_all()
         self._update(listed_at=timezone.now(), stage=Sync.Stage.WORKING)
         reload(self.job.sync)
+
+    def _require_uploads(self) -> None:
+        """Raise ConfigError where files were uploaded, and lie on another machine: they are not gone."""
+        connector, connection = self.job.source.connector, self.job.target.connection
+        if isinstance(connector, UploadConnector) and has_uploads(connection):
+            connector.require_folder()
 
     def _list_changes(self) -> bool:
         """List what changed, where that is enough; return False when all is to be listed after all."""
@@ -251,6 +262,12 @@ class Listing:
         """Write to the sync's row; raise SyncEndedError when it runs no more."""
         if not Sync.objects.filter(pk=self.job.sync.pk, status=Sync.Status.RUNNING).update(**values):
             raise SyncEndedError
+
+
+def has_uploads(connection: Connection) -> bool:
+    """Return whether files were ever uploaded to a connection, whatever folder this machine has."""
+    events = AuditEvent.objects.filter(action=FILE_UPLOADED, details__connection_id=connection.pk)
+    return Document.objects.filter(connection=connection).exists() or events.exists()
 
 
 def _pages(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:

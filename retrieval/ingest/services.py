@@ -12,6 +12,7 @@ from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
 from retrieval.ingest.cancelling import ask_to_cancel, finish_cancelled
+from retrieval.ingest.listing import FILE_UPLOADED
 from retrieval.ingest.sync import require_enabled
 from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
@@ -97,7 +98,7 @@ def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor
     if connection.kind != "upload":
         raise InvalidRequestError("Files can be uploaded only to a connection of kind upload.")
     target = save_upload(connection, name=name, content=content)
-    audit.record("connection.file_uploaded", actor=actor, subject=connection.slug, file=target.name)
+    audit.record(FILE_UPLOADED, actor=actor, subject=connection.slug, file=target.name, connection_id=connection.pk)
 
 
 def delete_connection(connection: Connection, *, actor: User | None) -> tuple[int, int]:
