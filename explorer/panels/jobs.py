@@ -60,7 +60,7 @@ class SyncRow:
     rate: str
     #: "about 4 min left"; empty where nothing tells.
     left: str
-    #: What a queued one waits for.
+    #: What a queued one waits for, and one that is being cancelled.
     wait: str
     #: What a dry run found: "would add 12, change 3, delete 1".
     found: str
@@ -78,8 +78,10 @@ class SyncRow:
     message: str
     #: Percent of the documents that the store held before, as a guess of how far it is; None where unknown.
     progress: float | None
-    #: Queued or running, so that the page looks again.
+    #: It has not ended, so that the page looks again.
     is_open: bool
+    #: Open, and not being cancelled already.
+    can_cancel: bool
     #: Waiting for a person's word to delete what is gone from the source.
     is_stopped: bool
     #: Failed items that can be tried again.
@@ -115,13 +117,14 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
         stage=_stage(job),
         rate=_rate(job),
         left=_left(job, now),
-        wait=wait_words(job.wait) if job.wait else "",
+        wait=_wait(job),
         found=_found(sync),
         since=wording.ago(sync.started_at or sync.queued_at, now),
         seconds=_seconds(sync, now),
         message=sync.message,
         progress=_progress(sync, known) if is_open else None,
         is_open=is_open,
+        can_cancel=is_open and sync.status != Sync.Status.CANCELLING,
         is_stopped=sync.status == Sync.Status.STOPPED,
         retryable=job.retryable,
         **{name: getattr(sync, name) for name in counts},
@@ -153,6 +156,12 @@ def wait_words(wait: Wait) -> str:
         return "Next in line; it begins as soon as a worker is free."
     were = "was" if wait.ahead == 1 else "were"
     return f"Waits for a free worker; {wording.counted(wait.ahead, 'sync')} {were} queued before it."
+
+
+def _wait(job: JobState) -> str:
+    if job.sync.status == Sync.Status.CANCELLING:
+        return "It ends as soon as its workers have stopped; that takes seconds."
+    return wait_words(job.wait) if job.wait else ""
 
 
 def _found(sync: Sync) -> str:

@@ -10,11 +10,13 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from retrieval.graph.addresses import Place
-from retrieval.graph.document import ChunkWords, DocumentWords, GraphDocument, graph_of
+from retrieval.graph.document import ChunkWords, DocumentGraph, DocumentWords, GraphDocument, graph_of
 from retrieval.graph.names import QUALITY, NameKind
 from retrieval.graph.spans import number_of
 from retrieval.graph.stated import Stated, stated_by_triples
 from retrieval.index.statements import statement
+from retrieval.ingest.types import ChunkDraft
+from retrieval.models import Document
 from retrieval.types import ChunkId
 
 _INSERT_NAME: Final = statement("insert_name")
@@ -48,6 +50,15 @@ def write_graph(cursor: Any, documents: Sequence[GraphDocument]) -> None:  # noq
     cursor.executemany(_INSERT_NAME, [row for document in documents for row in _names(document)])
     cursor.executemany(_INSERT_MENTIONS, [row for document in documents for row in _mentions(document)])
     cursor.executemany(_INSERT_LINK, [row for document in documents for row in _links(document)])
+
+
+def graph_document(row: Document, drafts: Sequence[ChunkDraft], graph: DocumentGraph | None) -> GraphDocument:
+    """Return a document's part of the graph, read from its texts where it is None, with what it belongs to."""
+    place = Place(row.connection_id, row.external_id, row.uri)
+    if graph is None:
+        words = tuple(ChunkWords(it.ordinal, it.text, tuple(it.heading_path), it.links) for it in drafts)
+        graph = graph_of(DocumentWords(row.title, row.source_type, dict(row.metadata), words, place))
+    return GraphDocument(row.pk, place, graph, tuple((it.ordinal, it.triples or ()) for it in drafts))
 
 
 def remove_graph(cursor: Any, ids: Sequence[UUID]) -> None:  # noqa: ANN401 -- as above

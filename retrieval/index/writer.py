@@ -12,10 +12,9 @@ from django.db.models import Model
 from django.db.models.sql import InsertQuery
 from pgvector import HalfVector
 
-from retrieval.graph.addresses import Place
-from retrieval.graph.document import ChunkWords, DocumentGraph, DocumentWords, GraphDocument, graph_of
+from retrieval.graph.document import DocumentGraph
 from retrieval.index.encodings import remove_encodings
-from retrieval.index.graph_writer import remove_graph, write_graph
+from retrieval.index.graph_writer import graph_document, remove_graph, write_graph
 from retrieval.index.scans import create_statement
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
@@ -103,7 +102,9 @@ def store_documents(
         embeddings = [row for document in documents for row in _embeddings(document)]
         _insert(cursor, _INSERT_EMBEDDING, embeddings, progress)
         cursor.execute(_COUNT_TERMS, {"documents": ids, "sign": 1})
-        write_graph(cursor, [_graph(document) for document in documents])
+        write_graph(
+            cursor, [graph_document(it.row, [chunk.draft for chunk in it.chunks], it.graph) for it in documents]
+        )
         cursor.execute(_OUTBOX, {"documents": ids, "deleted": False})
 
 
@@ -200,20 +201,6 @@ def _remove_chunks(cursor: Any, ids: list[UUID]) -> None:  # noqa: ANN401 -- Dja
     cursor.execute("DELETE FROM retrieval_chunk WHERE document_id = ANY(%s)", [ids])
     remove_graph(cursor, ids)
     remove_encodings(cursor, ids)
-
-
-def _graph(document: StoredDocument) -> GraphDocument:
-    row = document.row
-    place = Place(row.connection_id, row.external_id, row.uri)
-    triples = tuple((it.draft.ordinal, it.draft.triples or ()) for it in document.chunks)
-    return GraphDocument(row.pk, place, document.graph or graph_of(_words(document, place)), triples)
-
-
-def _words(document: StoredDocument, place: Place) -> DocumentWords:
-    row = document.row
-    drafts = (chunk.draft for chunk in document.chunks)
-    chunks = tuple(ChunkWords(it.ordinal, it.text, tuple(it.heading_path), it.links) for it in drafts)
-    return DocumentWords(row.title, row.source_type, dict(row.metadata), chunks, place)
 
 
 def _chunks(document: StoredDocument, text_search_config: str) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import PurePosixPath
 from threading import BoundedSemaphore
 from typing import Final
@@ -23,11 +22,13 @@ from retrieval.ingest.encode import encode_and_store
 from retrieval.ingest.parse.formats import DELIMITED, FORMATS, HTML, JSON, MARKDOWN, TEXT, Format
 from retrieval.ingest.parse.limited import ParserStartError
 from retrieval.ingest.parsing import prepare_limited
+from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
 from retrieval.ingest.run import Job, Source, job_of
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import require_enabled
+from retrieval.ingest.types import RawDocument
 from retrieval.models import Document, Sync, SyncProblem, TermFrequency
 from retrieval.models.document import document_id
 
@@ -40,7 +41,6 @@ _SECONDS_AT_ONCE: Final = 10.0
 _SLOTS: Final = BoundedSemaphore(4)
 #: Additions to the term counts after which they are summed and repeated texts are looked for.
 _ADDITIONS: Final = 500
-_prepare_at_once: Final = partial(prepare_limited, seconds=_SECONDS_AT_ONCE)
 _CODE_SUFFIXES: Final = {
     "text/x-python": ".py",
     "text/javascript": ".js",
@@ -84,9 +84,9 @@ def name_for(external_id: str, media_type: str, *, is_text: bool) -> str:
 def push_document(connection: Connection, pushed: Pushed, *, actor: User | None, at_once: bool = True) -> PushOutcome:
     """Keep a pushed document in place of an earlier one with its id, and take it in.
 
-    A small one of a simple format is searchable when this returns, unless the connection is being synced; the others
-    wait for the sync that is queued, and so does every one that need not be taken in `at_once`. The same document
-    again changes nothing.
+    A small one of a simple format is searchable when this returns, unless the connection is being synced or it takes
+    more than 10 seconds to prepare. The others wait for the sync that is queued, and so does every one that need not be
+    taken in `at_once`. The same document again changes nothing.
     Raises ConnectionDisabledError, InvalidRequestError for a connection of another kind, and ItemError, with nothing
     kept, for a document that is too large, left out by patterns, or read at once and not readable.
     """
@@ -179,6 +179,10 @@ def _prepared(job: Job, pushed: Pushed) -> PreparedDocument:
         text=job.prepared(item, pushed.content),
         version=version_mark(item.version, recipe=recipe),
     )
+
+
+def _prepare_at_once(raw: RawDocument, how: Preparation) -> PreparedText:
+    return prepare_limited(raw, how, seconds=_SECONDS_AT_ONCE)
 
 
 def _keep_and_queue(connection: Connection, pushed: Pushed, actor: User | None) -> PushState:
