@@ -127,6 +127,7 @@ SECTION_LABELS: Final[Mapping[str, str]] = {
     "relevance": "Relevance by rubric",
     "neighbours": "Around the hits",
     "context": "Context",
+    "time": "Time",
 }
 
 NOTE_LABELS: Final[Mapping[str, str]] = {
@@ -159,6 +160,8 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
     "ranked_as": "weights by memory type",
     "spelling": "name read with another letter",
     "embed_remote": "vectors left out",
+    "embed_failed": "query not embedded",
+    "embed_timeout": "query not embedded in time",
     "setup_timeout": "scope not counted in time",
     "no_compartment": "nothing in scope",
     "words_alone": "by words alone",
@@ -196,6 +199,7 @@ NOTE_LABELS: Final[Mapping[str, str]] = {
 #: Notes whose code ends in the name of the stage or the phase that they tell of.
 NOTES_OF_STAGES: Final[Mapping[str, str]] = {
     "deadline_exceeded_before_": "ended before {}: time up",
+    "late_from_": "time up before {}; packed all the same",
     "soft_cancelled_before_": "ended before {}: nearly out of time",
     "timed_out_in_": "time up in {}",
     "skipped_": "{} skipped",

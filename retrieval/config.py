@@ -226,16 +226,42 @@ class AssembleConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeConfig(Tunables):
+    """How a search shares its time."""
+
+    reserve_share: float = tunable(
+        0.15,
+        low=0.05,
+        high=0.5,
+        unit="",
+        help="Share of the deadline reserved for reading and packing what was found; no leg and no reranker may use it.",
+    )
+    embed_share: float = tunable(
+        0.6,
+        low=0.1,
+        high=0.9,
+        unit="",
+        help="Share of the legs' time that embedding the query may take; without a vector only words are searched.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PresetConfig(Tunables):
     """The numbers that every preset has, stage by stage."""
 
     deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
+    time: TimeConfig = field(default_factory=TimeConfig)
     query: QueryConfig = field(default_factory=QueryConfig)
     dense: DenseConfig = field(default_factory=DenseConfig)
     fulltext: FulltextConfig = field(default_factory=FulltextConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
     quality: QualityConfig = field(default_factory=QualityConfig)
     answerability: AnswerabilityConfig = field(default_factory=AnswerabilityConfig)
+
+    @property
+    def soft_share(self) -> float:
+        """Share of the deadline after which stages that a search can do without are skipped."""
+        return 1 - self.time.reserve_share
 
     @property
     def highest_score(self) -> float:

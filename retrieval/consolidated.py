@@ -4,6 +4,7 @@ from typing import Final
 
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.encoders.reranker import without_breaker
+from retrieval.encoders.timed_reranker import timed
 from retrieval.evidence.nearness import CosineScale
 from retrieval.evidence.phases import Phase, PhasedPipeline
 from retrieval.pipeline import Legs, Stage
@@ -44,7 +45,7 @@ _VECTORS_SHARE: Final = 0.5
 
 def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> PhasedPipeline:
     """Return evidence for a section: over-fetched, kept many-sided, recovered, reranked or not, whatever fails."""
-    cross, scale = _cross_encoding(config, resources), resources.scale()
+    cross, scale = _cross_encoding(config, resources), resources.scale(resources.scale_seconds)
     primary = _primary(config, resources, cross, scale)
     return PhasedPipeline.of(
         (
@@ -52,7 +53,7 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
                 "setup",
                 (
                     Analyze(resources.text_search_config),
-                    Embed(resources.encoder, resources.query_cache),
+                    Embed(resources.encoder, resources.query_cache, calls=resources.calls),
                     SetUpSection(config),
                 ),
             ),
@@ -87,7 +88,13 @@ def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ..
         Legs(
             (
                 Dense(config.dense, resources.index, _VECTORS_SHARE),
-                Bm25(config.bm25, resources.bm25, resources.text_search_config),
+                Bm25(
+                    config.bm25,
+                    resources.bm25,
+                    resources.text_search_config,
+                    Fulltext(config.fulltext),
+                    only_without_vector=True,
+                ),
             ),
             resources.executor,
         ),
@@ -137,7 +144,7 @@ def _cross_encoding(config: ConsolidatedConfig, resources: Resources) -> CrossEn
         return None
     reranker = without_breaker(resources.reranker)
     guard = resources.guards.guard(reranker, config.breaker, config.rerank)
-    return CrossEncoding(reranker, guard, resources.rerank_executor)
+    return CrossEncoding(timed(reranker, resources.calls, breaks=False), guard, resources.rerank_executor)
 
 
 def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
@@ -148,5 +155,6 @@ def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, .
             resources.text_search_config,
             resources.sentence_encoder,
             resources.calibrations.get("consolidated"),
+            resources.calls,
         ),
     )

@@ -7,8 +7,10 @@ from typing import Final
 
 #: Share of the budget after which stages that a search can do without are skipped.
 SOFT_SHARE: Final = 0.85
-#: Share of the budget that a read may take which a search can do nothing without: what follows takes time too.
-READ_SHARE: Final = 0.95
+#: Share of the time left for legs that embedding the query may take.
+EMBED_SHARE: Final = 0.6
+#: Share of what is reserved that a read may take which a search can do nothing without: what follows takes time too.
+_READ_SHARE_OF_RESERVE: Final = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,9 @@ class Deadline:
     budget_seconds: float
     started: float
     clock: Callable[[], float]
+    #: Share of the budget that legs and models may use; the rest is reserved for making passages of what they found.
+    soft_share: float = SOFT_SHARE
+    embed_share: float = EMBED_SHARE
 
     @classmethod
     def after(cls, seconds: float, clock: Callable[[], float] = perf_counter) -> "Deadline":
@@ -37,17 +42,23 @@ class Deadline:
     @property
     def leg_seconds(self) -> float:
         """Seconds that a leg may take, at least 0: until 85 % of the budget, so that the rest can still run."""
-        return max(0.0, SOFT_SHARE * self.budget_seconds - self.elapsed_seconds)
+        return max(0.0, self.soft_share * self.budget_seconds - self.elapsed_seconds)
+
+    @property
+    def embed_seconds(self) -> float:
+        """Seconds that a model may take to embed the query, at least 0, so that words can still be searched for."""
+        return self.embed_share * self.leg_seconds
 
     @property
     def read_seconds(self) -> float:
         """Seconds that a read may take which the search cannot do without, at least 0: until 95 % of the budget."""
-        return max(0.0, READ_SHARE * self.budget_seconds - self.elapsed_seconds)
+        share = self.soft_share + _READ_SHARE_OF_RESERVE * (1 - self.soft_share)
+        return max(0.0, share * self.budget_seconds - self.elapsed_seconds)
 
     @property
     def is_soft(self) -> bool:
         """Whether 85 % of the budget is spent, so that only what must run still runs."""
-        return self.elapsed_seconds >= SOFT_SHARE * self.budget_seconds
+        return self.elapsed_seconds >= self.soft_share * self.budget_seconds
 
     @property
     def is_over(self) -> bool:

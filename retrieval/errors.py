@@ -7,6 +7,7 @@ CoreCubeError
 ├── EncoderError                the embedding model failed
 │   ├── ModelMissingError       its files are not there
 │   └── EncoderUnavailableError the embedding service cannot be used now; later it may
+│       └── EncoderTimeoutError the model took longer than it may
 ├── Bm25UnavailableError        there is no BM25 index that can be read; vectors alone are searched
 ├── IndexStateError             an embedding index is not in the state that this needs
 ├── RerankError                 the reranker failed or answered nonsense; the search falls back
@@ -92,6 +93,12 @@ class EncoderUnavailableError(EncoderError):
     """The embedding service cannot be used right now."""
 
     code: ClassVar[str] = "encoder_unavailable"
+
+
+class EncoderTimeoutError(EncoderUnavailableError):
+    """The embedding model did not answer in the time that was left."""
+
+    code: ClassVar[str] = "encoder_timeout"
 
 
 class IndexStateError(CoreCubeError):

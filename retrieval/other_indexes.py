@@ -15,6 +15,7 @@ from retrieval.evidence.nearness import CosineScales
 from retrieval.index.embedding_index import same_model
 from retrieval.index.recovery import other_rows
 from retrieval.index.store import VectorIndex
+from retrieval.model_calls import ModelCalls, model_key
 from retrieval.models import EmbeddingIndex
 from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.state import SearchState
@@ -32,6 +33,7 @@ class OtherIndexes:
 
     searched: VectorIndex
     scales: CosineScales = field(default_factory=CosineScales, compare=False, repr=False)
+    calls: ModelCalls = field(default_factory=ModelCalls, compare=False, repr=False)
 
     def __call__(self, state: SearchState) -> Iterator[AskedIndex]:
         """Yield index and vector; raise SearchTimeoutError where the store takes too long."""
@@ -40,10 +42,17 @@ class OtherIndexes:
             try:
                 model = _model_of(row, seconds=state.deadline.leg_seconds)
                 if model is not None:
-                    noise = self.scales.measured(model).noise
-                    yield AskedIndex(same_model(row, model), model.encode_query(text), noise)
+                    yield self._asked(same_model(row, model), model, text, seconds=state.deadline.leg_seconds)
             except (CoreCubeError, NotInTimeError) as error:
                 logger.info("recovery.index_left_out index=%d error=%s", row.pk, type(error).__name__)
+
+    def _asked(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> AskedIndex:
+        """Return an index with the query's vector; raise EncoderError where its model does not come back in time."""
+
+        def work() -> AskedIndex:
+            return AskedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
+
+        return self.calls.within(seconds, work, model=model_key(model))
 
 
 def _model_of(row: EmbeddingIndex, *, seconds: float) -> Encoder | None:

@@ -101,15 +101,19 @@ class Pipeline:
     def run(self, state: SearchState) -> SearchState:
         """Run every stage and return the last state, its trace complete.
 
-        Between stages the deadline is looked at: past 85 % of it optional stages are skipped, past all of it
-        the search ends with what it has. Both leave a degraded note. Where a router finds that nothing is to be
-        searched, it ends there, empty. Raises StageError, or the CoreCubeError that a stage raised.
+        Between stages the deadline is looked at. Past its soft share optional stages are skipped. Past all of it no
+        search begins or goes on; what was found, and checked against the scope, is still packed. Each leaves a degraded
+        note. Where a router finds that nothing is to be searched, it ends there, empty. Raises StageError, or the
+        CoreCubeError that a stage raised.
         """
+        is_late = False
         for stage in self.stages:
             if state.routing is not None and state.routing.skip:
                 return state
-            if state.deadline.is_over:
+            if state.deadline.is_over and not state.access_checked:
                 return marked(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The time was up.")
+            if state.deadline.is_over and not is_late:
+                state, is_late = late(state, stage.name), True
             if stage.optional and state.deadline.is_soft:
                 state = marked(state, stage.name, f"skipped_{stage.name}", "Skipped to keep the deadline.")
                 continue
@@ -161,6 +165,13 @@ def marked(state: SearchState, stage: str, code: str, text: str) -> SearchState:
     count = len(state.hits)
     span = Span(stage=stage, seconds=0.0, hits_in=count, hits_out=count, notes=(note,), left=state.hits)
     return replace(state, notes=(*state.notes, note), trace=(*state.trace, span))
+
+
+def late(state: SearchState, stage: str) -> SearchState:
+    """Return the state with a degraded note that the time was up before a stage that runs all the same."""
+    return marked(
+        state, stage, f"late_from_{stage}", f"The time was up before {stage}; what was found is still packed."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
     return Pipeline(
         (
             Analyze(resources.text_search_config),
-            Embed(resources.encoder, resources.query_cache),
+            Embed(resources.encoder, resources.query_cache, calls=resources.calls),
             Legs(
                 (Dense(config.dense, resources.index), Fulltext(config.fulltext)),
                 resources.executor,
@@ -81,7 +81,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
             Freshness(),
             Quality(config.quality),
             Blend(config.blend),
-            Rerank(config.rerank, resources.reranker),
+            Rerank(config.rerank, resources.timed_reranker),
             BreakTies(config.ties),
             Floor(config.floor),
             Dedupe(config.dedupe),
@@ -91,6 +91,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
                 resources.text_search_config,
                 resources.sentence_encoder,
                 resources.calibrations.get("corecube"),
+                resources.calls,
             ),
         )
     )
@@ -108,14 +109,14 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     ahead = next((QuestionAhead(analyze, route, it, resources.executor) for it in names), None)
     return Pipeline(
         (
-            Embed(resources.local_encoder, resources.query_cache, ahead),
+            Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
             analyze,
             route,
             Legs(
                 (
                     Dense(config.dense, resources.index),
                     Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
-                    *sparse_leg(config.sparse, resources.sparse),
+                    *sparse_leg(config.sparse, resources.sparse, resources.calls),
                 ),
                 resources.executor,
                 names,
@@ -126,7 +127,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             CheckAccess(),
             Quality(config.quality),
             RankSignals(config.signals),
-            *few_pairs(config.rerank, resources.reranker),
+            *few_pairs(config.rerank, resources.reranker, resources.calls),
             NearDuplicates(config.near_duplicates),
             Diversify(config.diversify),
             Pack(config.pack, resources.count_tokens),
@@ -135,6 +136,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
                 resources.text_search_config,
                 resources.sentence_encoder,
                 resources.calibrations.get("helix"),
+                resources.calls,
             ),
         )
     )
@@ -145,7 +147,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
     return Pipeline(
         (
             Analyze(resources.text_search_config),
-            Embed(resources.encoder, resources.query_cache),
+            Embed(resources.encoder, resources.query_cache, calls=resources.calls),
             Legs(
                 (Dense(config.dense, resources.index), Fulltext(config.fulltext)),
                 resources.executor,
@@ -157,7 +159,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
             Quality(config.quality),
             Blend(config.blend),
             Dedupe(config.dedupe, config.relevance.candidates),
-            JudgeRelevance(config.relevance, config.blend, resources.judge, resources.reranker),
+            JudgeRelevance(config.relevance, config.blend, resources.judge, resources.timed_reranker),
             Neighbours(config.neighbours, config.relevance.top, config.quality.least),
             PackContext(config.context, config.relevance.top, resources.answerer_counter, resources.own_counter),
             JudgeAnswerability(
@@ -165,6 +167,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
                 resources.text_search_config,
                 resources.sentence_encoder,
                 resources.calibrations.get("contextpack"),
+                resources.calls,
             ),
         )
     )
@@ -180,7 +183,7 @@ def _links(
     model = resources.local_encoder
     if model is None:
         return (), ()
-    names = ReadNames(config, model, resources.query_cache)
+    names = ReadNames(config, model, resources.query_cache, resources.calls)
     return (names,), (Expand(config, resources.index, names, pool),)
 
 

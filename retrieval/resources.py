@@ -13,9 +13,12 @@ from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
+from retrieval.encoders.timed_reranker import TimedReranker, timed
+from retrieval.encoders.timed_sentences import TimedSentences
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.store import VectorIndex
+from retrieval.model_calls import ModelCalls
 from retrieval.router.routes import Router
 from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.stages.sparse import SparseModel
@@ -60,13 +63,29 @@ class Resources:
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
     #: Gives the embedding indexes beside the searched one, with the query's vector by the model of each.
     other_indexes: Callable[[SearchState], Iterable[AskedIndex]] = lambda _: ()
-    #: Gives what the encoder's cosines mean; a service that was not asked ahead is not asked now.
-    scale: Callable[[], CosineScale] = lambda: AS_IT_IS
+    #: Gives what the encoder's cosines mean, as far as that is known within so many seconds; a service that was not
+    #: asked ahead is not asked now.
+    scale: Callable[[float], CosineScale] = lambda _: AS_IT_IS
+    #: How long a search may wait for that.
+    scale_seconds: float = 2.0
+    #: Makes the calls of models, which end in time; shared by all searches of the process.
+    calls: ModelCalls = field(default_factory=ModelCalls)
 
     @property
     def sentence_encoder(self) -> SentenceEncoder | None:
         """What embeds the sentences of passages within a search; None where that would ask a service each time."""
         return None if isinstance(self.encoder, RemoteEncoder) else SentenceEncoder(self.encoder, self.kept_sentences)
+
+    @property
+    def answer_sentences(self) -> SentenceEncoder | None:
+        """The same for answers, which have no deadline: each call ends in time."""
+        inner = self.sentence_encoder
+        return inner and TimedSentences(inner.encoder, inner.kept, self.calls)
+
+    @property
+    def timed_reranker(self) -> TimedReranker | None:
+        """The reranker, each call of which ends in time."""
+        return None if self.reranker is None else timed(self.reranker, self.calls)
 
     @property
     def local_encoder(self) -> Encoder | None:

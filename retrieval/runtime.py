@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from threading import Semaphore
+from threading import Semaphore, Thread
 from typing import Final, ParamSpec, TypeVar
 
 from django.conf import settings
@@ -33,6 +33,7 @@ from retrieval.evidence.rerank_calls import MOST_AT_ONCE
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.store import VectorIndex
+from retrieval.model_calls import ModelCalls, model_key
 from retrieval.models import EmbeddingIndex
 from retrieval.other_indexes import OtherIndexes
 from retrieval.reranking import configured_reranker
@@ -65,6 +66,23 @@ class InlineExecutor(Executor):
             future.set_result(fn(*args, **kwargs))
         except Exception as error:  # noqa: BLE001 -- handed to the caller by result()
             future.set_exception(error)
+        return future
+
+
+class OwnThreads(Executor):
+    """Runs each call in a thread of its own, which holds up neither its caller nor the end of the process."""
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        """Begin the call and return what it will give."""
+        future: Future[_T] = Future()
+
+        def call() -> None:
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except Exception as error:  # noqa: BLE001 -- handed to the caller by result()
+                future.set_exception(error)
+
+        Thread(target=call, name="own", daemon=True).start()
         return future
 
 
@@ -142,6 +160,16 @@ def _leg_executor(threads: int) -> Executor:
 @cache
 def _rerank_executor(*, is_beside: bool) -> Executor:
     return RerankThreads(MOST_AT_ONCE * _turns(), thread_name_prefix="rerank") if is_beside else InlineExecutor()
+
+
+def model_calls() -> ModelCalls:
+    """Return what calls this process's models, so that no search waits for one that does not come back."""
+    return _model_calls(is_beside=settings.CORECUBE_LEG_THREADS > 0)
+
+
+@cache
+def _model_calls(*, is_beside: bool) -> ModelCalls:
+    return ModelCalls(release=let_go if is_beside else None)
 
 
 def _turns() -> int:
@@ -227,14 +255,19 @@ def open_router() -> bool:
     return is_local and _routers.get(model, added_examples(), InlineExecutor()) is not None
 
 
-def scale_of(model: Encoder) -> CosineScale:
-    """Return what a model's cosines mean, as they are where that is not known; a service is asked beside the search."""
+def scale_of(model: Encoder, seconds: float) -> CosineScale:
+    """Return what a model's cosines mean, as they are where that is not known; a service is asked beside the search.
+
+    Another model is measured the first time, and waited for no longer than so many seconds.
+    """
     if isinstance(model, RemoteEncoder):
         if settings.CORECUBE_WARM_UP:
             cosine_scales.measure_beside(model)
         return cosine_scales.known(model)
+    if (known := cosine_scales.known(model)).is_measured:
+        return known
     try:
-        return cosine_scales.measured(model)
+        return model_calls().within(seconds, partial(cosine_scales.measured, model), model=model_key(model))
     except EncoderError:
         return AS_IT_IS
 
@@ -260,8 +293,9 @@ def resources(model: Encoder | None = None) -> Resources:
         sparse=sparse_model(),
         query_cache=query_cache,
         kept_sentences=kept_sentences,
-        router=_routers.router_of(model, _leg_executor(settings.CORECUBE_LEG_THREADS)),
+        router=_routers.router_of(model, OwnThreads() if settings.CORECUBE_LEG_THREADS else InlineExecutor()),
         calibrations=active_models(model),
-        other_indexes=OtherIndexes(index, cosine_scales),
-        scale=lambda: scale_of(model),
+        other_indexes=OtherIndexes(index, cosine_scales, model_calls()),
+        scale=partial(scale_of, model),
+        calls=model_calls(),
     )

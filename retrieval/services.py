@@ -4,8 +4,10 @@ import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from time import perf_counter
+from typing import Final
 
 from django.conf import settings
 from django.utils import timezone
@@ -42,6 +44,9 @@ from retrieval.types import Passage, Ranking
 
 logger = logging.getLogger(__name__)
 
+#: Share of the embedding model's time in which it may be measured, where a search is the first to need that.
+_SCALE_SHARE: Final = 0.25
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
@@ -72,6 +77,8 @@ class SearchRequest:
     section: SectionAsk | None = None
     #: Seconds within which it has to begin, or it is refused; a section's time, where that is less, holds too.
     budget_seconds: float = 15.0
+    #: When it is asked: what ages, times in words and accesses are counted from; None for the present moment.
+    now: datetime | None = None
     #: Where it is asked, for the log.
     surface: SearchRecord.Surface = SearchRecord.Surface.COMMAND
 
@@ -168,23 +175,25 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
     preset = preset_named(request.preset)
     with bounded(Deadline(_seconds(request, preset.defaults), started, perf_counter)):
         configuration = _configuration(request, preset, principal)
-    seconds = _seconds(request, configuration.config)
-    deadline = Deadline(seconds * (1 + len(request.variants)), started, perf_counter)
+    config = configuration.config
+    seconds = _seconds(request, config)
+    whole = seconds * (1 + len(request.variants))
+    deadline = Deadline(whole, started, perf_counter, config.soft_share, config.time.embed_share)
     with bounded(deadline):
         scope = scope_for(principal, request.narrowing, reveal_excluded=request.reveal_excluded)
         kept = _filter(request, scope, seconds=seconds)
         state = SearchState(
-            query=read_query(text, characters=configuration.config.query.retrieval_characters),
+            query=read_query(text, characters=config.query.retrieval_characters),
             scope=scope,
             deadline=deadline,
-            now=timezone.now(),
-            top_k=request.top_k or configuration.config.usual_top_k,
+            now=request.now or timezone.now(),
+            top_k=request.top_k or config.usual_top_k,
             is_admin=principal.is_admin,
             filter=kept,
             section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
             trace=configuration.span(tuple(_notes(request))),
         )
-        tools = _with_models(resources or runtime.resources(), request, principal)
+        tools = _with_models(resources or runtime.resources(), request, principal, deadline)
         outcome = _run(request, preset, configuration, tools, state)
         return _recorded(outcome, request, principal, index=tools.index.id)
 
@@ -221,11 +230,12 @@ def _seconds(request: SearchRequest, config: PresetConfig) -> float:
     return max(0.0, min(own, request.section.seconds))
 
 
-def _with_models(tools: Resources, request: SearchRequest, principal: Principal) -> Resources:
+def _with_models(tools: Resources, request: SearchRequest, principal: Principal, deadline: Deadline) -> Resources:
     """Return the resources with the principal's language models: to judge, and to count in the tokens of.
 
-    Nothing is looked up for it yet.
+    Nothing is looked up for it yet. The embedding model is measured within the search's time alone.
     """
+    tools = replace(tools, scale_seconds=_SCALE_SHARE * deadline.embed_seconds)
     if tools.judge is not None:
         return tools
     return replace(

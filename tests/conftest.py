@@ -107,6 +107,7 @@ def small_engine(settings, monkeypatch, tmp_path):
     encoder = HashEncoder()
     monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
     monkeypatch.setattr(runtime, "rerank_guards", RerankGuards())
+    runtime._model_calls.cache_clear()
     route_examples.forget_examples()
     calibrations.forget_active()
     settings.CORECUBE_LEG_THREADS = 0

@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.panels.funnel import milliseconds
+from retrieval.deadline import SOFT_SHARE
 from retrieval.state import Span
 
 _HUES: Final = {"embed": "dense", "analyze": "fulltext", "judge_relevance": "rerank"} | {
@@ -14,8 +15,6 @@ _HUES: Final = {"embed": "dense", "analyze": "fulltext", "judge_relevance": "rer
 }
 #: The deadline is drawn where the search took at least this share of it; else an arrow says where it lies.
 _NEAR_DEADLINE: Final = 0.25
-#: Past this share of the deadline optional stages are skipped.
-SOFT_SHARE: Final = 0.85
 _BAR: Final = 22
 _AROUND: Final = 70
 
@@ -73,11 +72,16 @@ def _timed(timings: Sequence[_Timing]) -> Iterator[TimedStage]:
 
 
 def waterfall(
-    spans: Iterable[Span | Mapping[str, Any]], *, deadline_ms: int | None, name: str = "waterfall"
+    spans: Iterable[Span | Mapping[str, Any]],
+    *,
+    deadline_ms: int | None,
+    soft_share: float = SOFT_SHARE,
+    name: str = "waterfall",
 ) -> Chart | None:
     """Return the stages as bars over time; None for a trace without spans.
 
-    `deadline_ms` is None where it is not known any more. `name` tells charts on one page apart.
+    `deadline_ms` is None where it is not known any more; past `soft_share` of it optional stages are skipped. `name`
+    tells charts on one page apart.
     """
     spans = list(spans)
     stages = timed_stages(spans)
@@ -89,7 +93,7 @@ def waterfall(
         title="Where the time went",
         summary=_summary(stages, total, deadline_ms),
         data=[_bars(stages)],
-        layout=_layout(stages, total, deadline_ms),
+        layout=_layout(stages, total, deadline_ms, soft_share),
         headers=("Stage", "Begins at, ms", "Takes, ms", "Ends at, ms"),
         rows=tuple((it.stage, f"{it.begins:.1f}", f"{it.takes:.1f}", f"{it.ends:.1f}") for it in stages),
         height=_AROUND + _BAR * len(stages),
@@ -119,7 +123,7 @@ def _bars(stages: Sequence[TimedStage]) -> dict[str, Any]:
     }
 
 
-def _layout(stages: Sequence[TimedStage], total: float, deadline_ms: int | None) -> dict[str, Any]:
+def _layout(stages: Sequence[TimedStage], total: float, deadline_ms: int | None, soft_share: float) -> dict[str, Any]:
     end = max(total, *(it.ends for it in stages)) * 1.12
     is_near = deadline_ms is not None and total >= _NEAR_DEADLINE * deadline_ms
     return {
@@ -136,16 +140,15 @@ def _layout(stages: Sequence[TimedStage], total: float, deadline_ms: int | None)
             "showgrid": False,
             "zeroline": False,
         },
-        **(_deadline(deadline_ms, is_near=is_near) if deadline_ms else {}),
+        **(_deadline(deadline_ms, round(soft_share * deadline_ms), is_near=is_near) if deadline_ms else {}),
     }
 
 
-def _deadline(deadline_ms: int, *, is_near: bool) -> dict[str, Any]:
+def _deadline(deadline_ms: int, soft: int, *, is_near: bool) -> dict[str, Any]:
     """Return the lines of the deadline and of the moment from which stages are skipped, or an arrow to it."""
     if not is_near:
         text = f"deadline at {deadline_ms:,} ms →"
         return {"annotations": [_words(text, 1.0, xref="paper", xanchor="right")], "margin": {"t": 24}}
-    soft = round(deadline_ms * SOFT_SHARE)
     return {
         "shapes": [_line(soft, "warn", "dot"), _line(deadline_ms, "bad", "solid")],
         "annotations": [

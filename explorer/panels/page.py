@@ -73,7 +73,9 @@ def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemI
         trace=trace_rows(outcome),
         contributions=contributions(outcome),
         scores=score_charts(outcome),
-        waterfall=waterfall(outcome.trace, deadline_ms=outcome.config.deadline_ms),
+        waterfall=waterfall(
+            outcome.trace, deadline_ms=outcome.config.deadline_ms, soft_share=outcome.config.soft_share
+        ),
         answerability=answerability_panel(outcome),
         skipped=outcome.skipped,
     )

@@ -138,7 +138,9 @@ def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> R
         principal=principal_label(record),
         funnel=_funnel(spans, found, config),
         trace=span_rows(spans, found.scope),
-        waterfall=waterfall(record.trace.get("spans", ()), deadline_ms=config.deadline_ms),
+        waterfall=waterfall(
+            record.trace.get("spans", ()), deadline_ms=config.deadline_ms, soft_share=config.soft_share
+        ),
         hits=listed,
         hidden=len(hits) - len(listed),
         signals=tuple(Figure(signal_label(name), f"{value:.2f}") for name, value in judged.get("signals", {}).items()),

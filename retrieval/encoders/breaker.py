@@ -26,6 +26,36 @@ class BreakerState(StrEnum):
     HALF_OPEN = "half_open"
 
 
+class Attempt:
+    """A call that a breaker let through, until it is known what came of it; only what is said first counts."""
+
+    def __init__(self, breaker: "CircuitBreaker", *, is_trial: bool) -> None:
+        self._breaker = breaker
+        self._is_trial = is_trial
+        self._is_settled = False
+        self._lock = Lock()
+
+    def failed(self) -> None:
+        """Count it as a failure."""
+        if self._settles():
+            self._breaker._fail(is_trial=self._is_trial)  # noqa: SLF001 -- the breaker's other half
+
+    def succeeded(self) -> None:
+        """Count it as a success."""
+        if self._settles():
+            self._breaker._succeed(is_trial=self._is_trial)  # noqa: SLF001 -- the breaker's other half
+
+    def dismissed(self) -> None:
+        """Count it as nothing: after a trial the next call may try."""
+        if self._settles() and self._is_trial:
+            self._breaker._let_try()  # noqa: SLF001 -- the breaker's other half
+
+    def _settles(self) -> bool:
+        with self._lock:
+            is_first, self._is_settled = not self._is_settled, True
+            return is_first
+
+
 class CircuitBreaker:
     """Counts failures in a row; after `failures` of them it is open and lets no call through for `open_seconds`.
 
@@ -88,21 +118,23 @@ class CircuitBreaker:
     @contextmanager
     def guarding(self, *, excused: tuple[type[Exception], ...] = ()) -> Iterator[None]:
         """Run a block as `call` runs its work; one that is broken off from outside tells nothing."""
-        is_trial = self._admit()
+        attempt = self.admitted()
         try:
             yield
         except excused:
-            if is_trial:
-                self._let_try()
+            attempt.dismissed()
             raise
         except Exception:
-            self._fail(is_trial=is_trial)
+            attempt.failed()
             raise
         except BaseException:
-            if is_trial:
-                self._let_try()
+            attempt.dismissed()
             raise
-        self._succeed(is_trial=is_trial)
+        attempt.succeeded()
+
+    def admitted(self) -> Attempt:
+        """Return a call that may begin now, to be told later what came of it; raise the refusal while open."""
+        return Attempt(self, is_trial=self._admit())
 
     def _admit(self) -> bool:
         """Return whether the call tries an open breaker."""

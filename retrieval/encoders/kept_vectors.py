@@ -72,6 +72,10 @@ class SentenceEncoder:
             vectors |= {key: self.kept.keep(key, vector) for key, vector in zip(missing, fresh, strict=True)}
         return np.array([vectors[key] for key in keys], np.float32).reshape(len(texts), self.encoder.dim)
 
+    def encode_query(self, text: str) -> Vector:
+        """Return the unit vector of a question, shape (dim,); raise EncoderError if the model fails."""
+        return self.encoder.encode_query(text)
+
     def holds(self, texts: Sequence[str]) -> bool:
         """Return whether the vectors of all these texts are kept."""
         return self.kept is not None and all(self.kept.get(text_key(self.encoder, text)) is not None for text in texts)

@@ -30,8 +30,13 @@ class QueryCache:
 
         Raises EncoderError if the model fails.
         """
-        key = (principal, *text_key(encoder, text))
-        known = self.kept.get(key)
+        known = self.known(text, encoder=encoder, principal=principal)
         if known is not None:
-            return CachedVector(known, was_known=True)
+            return known
+        key = (principal, *text_key(encoder, text))
         return CachedVector(self.kept.keep(key, encoder.encode_query(text)), was_known=False)
+
+    def known(self, text: str, *, encoder: Encoder, principal: str) -> CachedVector | None:
+        """Return the vector kept from the last time this principal asked it; None where there is none."""
+        vector = self.kept.get((principal, *text_key(encoder, text)))
+        return None if vector is None else CachedVector(vector, was_known=True)

@@ -1,7 +1,7 @@
 """The orchestrator: phases in order, with a look at the deadline and at its soft end between them.
 
 It sequences and decides nothing else. What ends a run early ends it at a phase's border, and the closing phases, which
-only pack what there is, still run while there is time.
+only pack what may be shown, always run.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Self
 
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.timing import EarlyEnd, early_end
-from retrieval.pipeline import Pipeline, Stage, marked, narrowed, run_stage
+from retrieval.pipeline import Pipeline, Stage, late, marked, narrowed, run_stage
 from retrieval.state import SearchState
 
 
@@ -52,21 +52,28 @@ class PhasedPipeline(Pipeline):
     def run(self, state: SearchState) -> SearchState:
         """Run phase after phase and return the last state, its trace complete.
 
-        Where the time is up, or nearly, the run ends before a phase and says which. A phase in which the store takes
-        longer than there is time ends with what it had, and so does the run. What it ends with before its access was
-        checked again is left out.
+        Where the time is up, or nearly, the run ends before a phase and says which; a closing phase still packs what
+        was found. A phase in which the store takes longer than there is time ends with what it had, and so does the
+        run. What it ends with before its access was checked again is left out.
         """
         ended = False
         for phase in self.phases:
             if ended and not phase.is_closing:
                 continue
             end = early_end(phase.name, state.deadline)
-            if end is not None and (not phase.is_closing or state.deadline.is_over):
+            if end is not None and not _closes(phase, state):
                 state, ended = _told(state, end), True
                 continue
+            if state.deadline.is_over and not ended:
+                state = late(state, phase.name)
             state, is_whole = _run(phase, _shown(state) if ended else state)
             ended = ended or not is_whole
         return _shown(state) if ended else state
+
+
+def _closes(phase: Phase, state: SearchState) -> bool:
+    """Return whether a phase runs however little time is left; past the deadline it only packs what may be shown."""
+    return phase.is_closing and (state.access_checked or not state.deadline.is_over)
 
 
 def _shown(state: SearchState) -> SearchState:

@@ -76,7 +76,7 @@ def prepare(
         principal=principal,
         route=_route(outcome, principal, tools),
         encoder=tools.encoder,
-        sentences=tools.sentence_encoder,
+        sentences=tools.answer_sentences,
         question=question or outcome.state.query.text,
         history=history,
     )
@@ -84,7 +84,7 @@ def prepare(
 
 def _route(outcome: SearchOutcome, principal: Principal, tools: Resources) -> Route:
     """Return who may answer; where nothing was found no language model is asked, which could only guess."""
-    route = route_for(principal, outcome.passages, outcome.record_id, sentences=tools.sentence_encoder)
+    route = route_for(principal, outcome.passages, outcome.record_id, sentences=tools.answer_sentences)
     return route if outcome.passages else Route(route.providers[-1:])
 
 

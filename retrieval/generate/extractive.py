@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.errors import EncoderError
 from retrieval.generate.citations import escape_markers, find_citations
 from retrieval.generate.prompt import REFUSAL
 from retrieval.generate.quotes import quotes_of, render
@@ -28,6 +29,9 @@ from retrieval.types import Passage
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
 _MOST_NEAR_MISSES: Final = 3
 _HURRIED: Final = Notice("hurried", "Many answers are asked for at once, so this one was chosen by its words alone.")
+_BY_WORDS: Final = Notice(
+    "chosen_by_words", "The embedding model did not answer, so this answer was chosen by its words alone."
+)
 _LINE: Final = re.compile(r"[^\n]*\n+|[^\n]+")
 
 
@@ -48,7 +52,7 @@ def extract_answer(
         texts = [embedded_text(candidate) for candidate in best]
         hurried = is_crowded and not encoder.holds(texts)
         if not hurried:
-            question = encoder.encoder.encode_query(task.question) if task.vector is None else task.vector
+            question = encoder.encode_query(task.question) if task.vector is None else task.vector
             found = with_similarity(best, encoder.encode_documents(texts) @ question)
     chosen = choose(found)
     refused = not answers(chosen, finder)
@@ -93,15 +97,20 @@ class ExtractiveProvider:
 
     async def stream(self, task: Task) -> AsyncGenerator[Piece, None]:
         """Yield the answer line by line. Closed before its turn has come, it does no work at all."""
-        answer = await asyncio.get_running_loop().run_in_executor(self.threads, self._answer, task)
-        if answer.hurried:
-            yield Piece(notice=_HURRIED)
+        answer, notices = await asyncio.get_running_loop().run_in_executor(self.threads, self._answer, task)
+        for notice in notices:
+            yield Piece(notice=notice)
         for line in _LINE.findall(answer.text):
             yield Piece(line)
 
-    def _answer(self, task: Task) -> Answer:
+    def _answer(self, task: Task) -> tuple[Answer, tuple[Notice, ...]]:
+        """Return the answer, and what its reader should know of it."""
         is_crowded = self.threads is not None and self.threads.is_crowded
-        return extract_answer(task, stem=self.stem, encoder=self.encoder, is_crowded=is_crowded)
+        try:
+            answer = extract_answer(task, stem=self.stem, encoder=self.encoder, is_crowded=is_crowded)
+        except EncoderError:
+            return extract_answer(task, stem=self.stem), (_BY_WORDS,)
+        return answer, (_HURRIED,) if answer.hurried else ()
 
     def refuses(self, text: str) -> bool:
         """Return whether an answer is the refusal."""

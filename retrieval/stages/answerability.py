@@ -1,8 +1,12 @@
 """Judging whether the passages answer the question."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from retrieval.answerability.model import AnswerabilityModel, shipped
 from retrieval.answerability.signals import (
@@ -15,13 +19,22 @@ from retrieval.answerability.signals import (
 from retrieval.answerability.verdict import judge, nothing
 from retrieval.config import AnswerabilityConfig
 from retrieval.encoders.kept_vectors import SentenceEncoder
-from retrieval.errors import EncoderError
+from retrieval.errors import EncoderError, EncoderTimeoutError
+from retrieval.model_calls import ModelCalls, model_key
 from retrieval.state import Note, SearchState
 from retrieval.types import Passage
 
 #: What a search says that did not look by every leg.
 _LEGS_MISSED: Final = frozenset(
-    {"dense_timeout", "fulltext_timeout", "bm25_timeout", "bm25_unavailable", "embed_failed", "embed_remote"}
+    {
+        "dense_timeout",
+        "fulltext_timeout",
+        "bm25_timeout",
+        "bm25_unavailable",
+        "embed_failed",
+        "embed_timeout",
+        "embed_remote",
+    }
 )
 #: What the notes of a search that ended before it had looked everywhere begin with.
 _ENDED_EARLY: Final = ("deadline_exceeded_", "soft_cancelled_", "timed_out_")
@@ -40,6 +53,7 @@ class JudgeAnswerability:
     encoder: SentenceEncoder | None
     #: None where the installation has not fitted one of its own.
     calibrated: AnswerabilityModel | None = None
+    calls: ModelCalls = field(default_factory=ModelCalls)
 
     name: ClassVar[str] = "answerability"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "vector", "rankings", "passages"})
@@ -89,6 +103,13 @@ class JudgeAnswerability:
         if state.deadline.is_soft:
             return {}, (Note("answerability_quick", "No time was left to embed sentences.", degraded=True),)
         try:
-            return sentence_cosine(self.encoder.encode_documents(texts), state.vector), ()
+            return sentence_cosine(self._vectors(self.encoder, texts, state), state.vector), ()
+        except EncoderTimeoutError:
+            return {}, (Note("answerability_quick", "The sentences were not embedded in time.", degraded=True),)
         except EncoderError:
             return {}, (Note("answerability_quick", "The sentences could not be embedded.", degraded=True),)
+
+    def _vectors(self, encoder: SentenceEncoder, texts: Sequence[str], state: SearchState) -> NDArray[np.float32]:
+        """Return the sentences' vectors; raise EncoderError, also where the model takes too long."""
+        work = partial(encoder.encode_documents, texts)
+        return self.calls.within(state.deadline.read_seconds, work, model=model_key(encoder))

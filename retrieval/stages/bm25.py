@@ -31,6 +31,8 @@ class Bm25:
     text_search_config: str
     #: Searches in its place where there is no index to read: without its words a search misses names, paths and errors.
     substitute: Fulltext | None = None
+    #: Whether it does so only where there is no vector either, so that nothing else would search.
+    only_without_vector: bool = False
 
     name: ClassVar[str] = "bm25"
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
@@ -44,7 +46,7 @@ class Bm25:
         try:
             ranking, note = self._search(state)
         except Bm25UnavailableError:
-            if self.substitute is not None:
+            if self.substitute is not None and (state.vector is None or not self.only_without_vector):
                 return self._substituted(state, self.substitute)
             text = "There is no BM25 index to read, it may be building; the other legs searched alone."
             ranking, note = (), Note("bm25_unavailable", text, degraded=True)

@@ -20,7 +20,7 @@ class Dedupe:
     name: ClassVar[str] = "dedupe"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
     gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = True
+    optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without duplicates."""

@@ -1,11 +1,12 @@
 """Turning the query into a vector."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 from retrieval.encoders import Encoder
-from retrieval.encoders.query_cache import QueryCache
-from retrieval.errors import EncoderError
+from retrieval.encoders.query_cache import CachedVector, QueryCache
+from retrieval.errors import EncoderError, EncoderTimeoutError
+from retrieval.model_calls import ModelCalls, model_key
 from retrieval.state import Note, SearchState
 
 
@@ -27,6 +28,7 @@ class Embed:
     cache: QueryCache | None = None
     #: What works meanwhile.
     ahead: Ahead | None = None
+    calls: ModelCalls = field(default_factory=ModelCalls)
 
     name: ClassVar[str] = "embed"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
@@ -34,21 +36,39 @@ class Embed:
     optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the query's unit vector; without one, and saying so, when the model fails."""
+        """Return the state with the query's unit vector; without one, and saying so, if the model fails or is late."""
         if self.encoder is None:
             text = "The embedding model is at a service, which this preset does not ask; only words were searched."
             return replace(state, notes=(*state.notes, Note("embed_remote", text, degraded=True)))
         state = self.ahead.begun(state) if self.ahead else state
         try:
             return self._embedded(state, self.encoder)
+        except EncoderTimeoutError:
+            text = "The embedding model did not answer in time; only full text was searched."
+            note = Note("embed_timeout", text, degraded=True)
         except EncoderError:
             note = Note("embed_failed", "The query could not be embedded; only full text was searched.", degraded=True)
-            return replace(state, notes=(*state.notes, note))
+        return replace(state, notes=(*state.notes, note))
 
     def _embedded(self, state: SearchState, encoder: Encoder) -> SearchState:
         text = state.query.plain_text or state.query.retrieval_text
-        if self.cache is None:
-            return replace(state, vector=encoder.encode_query(text))
-        found = self.cache.encode(text, encoder=encoder, principal=state.scope.principal)
+        found = query_vector(text, state, encoder=encoder, cache=self.cache, calls=self.calls)
         notes = (Note("embed_cached", "You asked this before; its vector was kept."),) if found.was_known else ()
         return replace(state, vector=found.vector, notes=(*state.notes, *notes))
+
+
+def query_vector(
+    text: str, state: SearchState, *, encoder: Encoder, cache: QueryCache | None, calls: ModelCalls
+) -> CachedVector:
+    """Return the unit vector of a text that is searched for; raise EncoderError, also where the model takes too long.
+
+    A vector that comes too late is kept for the next time.
+    """
+
+    def work() -> CachedVector:
+        if cache is None:
+            return CachedVector(encoder.encode_query(text), was_known=False)
+        return cache.encode(text, encoder=encoder, principal=state.scope.principal)
+
+    known = cache.known(text, encoder=encoder, principal=state.scope.principal) if cache else None
+    return known or calls.within(state.deadline.embed_seconds, work, model=model_key(encoder))

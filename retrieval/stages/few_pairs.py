@@ -6,14 +6,16 @@ from corecube.errors import ConfigError
 from retrieval.config import RerankConfig
 from retrieval.encoders.remote_reranker import RemoteReranker
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
+from retrieval.encoders.timed_reranker import timed
 from retrieval.helix_config import FewPairsConfig
+from retrieval.model_calls import ModelCalls
 from retrieval.stages.rerank import Rerank
 
 #: More take a processor seconds: 100 pairs through a large cross-encoder took 88 s and more.
 MOST_PAIRS: Final = 30
 
 
-def few_pairs(config: FewPairsConfig, reranker: Reranker | None) -> tuple[Rerank, ...]:
+def few_pairs(config: FewPairsConfig, reranker: Reranker | None, calls: ModelCalls | None = None) -> tuple[Rerank, ...]:
     """Return the stage as a tuple of one, empty where no candidates are asked for.
 
     A service is not asked: the stage then says so in every search, and the order stands. Raises ConfigError for more
@@ -24,10 +26,10 @@ def few_pairs(config: FewPairsConfig, reranker: Reranker | None) -> tuple[Rerank
     if config.candidates > MOST_PAIRS:
         raise ConfigError(f"A reranker on this machine takes at most {MOST_PAIRS} candidates, not {config.candidates}.")
     limits = RerankConfig(candidates=config.candidates, reserve_ms=config.reserve_ms)
-    return (Rerank(limits, _local(reranker)),)
+    return (Rerank(limits, reranker and timed(_local(reranker), calls or ModelCalls())),)
 
 
-def _local(reranker: Reranker | None) -> Reranker | None:
+def _local(reranker: Reranker) -> Reranker:
     if not isinstance(reranker, RemoteReranker):
         return reranker
     problem = "This preset asks no service while it searches."

@@ -17,7 +17,7 @@ class NearDuplicates:
     name: ClassVar[str] = "near_duplicates"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = True
+    optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without near duplicates."""

@@ -28,7 +28,7 @@ class Neighbours:
     name: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
-    optional: ClassVar[bool] = True
+    optional: ClassVar[bool] = False
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the neighbours; without any, and with a note, where reading them failed."""
@@ -41,7 +41,7 @@ class Neighbours:
                 config=self.config,
                 scope=state.scope,
                 least_quality=max(self.least_quality, state.filter.least_quality),
-                timeout_seconds=state.deadline.leg_seconds,
+                timeout_seconds=state.deadline.read_seconds,
             )
         except SearchTimeoutError:
             note = Note("neighbours_timeout", "No time was left to read what stands around the hits.", degraded=True)

@@ -1,7 +1,7 @@
 """Reading which names a question has, while the legs search."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 from uuid import UUID
 
@@ -14,6 +14,8 @@ from retrieval.graph.question import NamedDocument, named_in, question_keys, wit
 from retrieval.graph.spans import key_of
 from retrieval.helix_config import GraphConfig
 from retrieval.index import graph
+from retrieval.model_calls import ModelCalls
+from retrieval.stages.embed import query_vector
 from retrieval.state import Note, SearchState
 from retrieval.types import Vector
 
@@ -29,6 +31,7 @@ class ReadNames:
     encoder: Encoder
     #: None encodes every question.
     cache: QueryCache | None = None
+    calls: ModelCalls = field(default_factory=ModelCalls)
 
     name: ClassVar[str] = "names"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
@@ -71,10 +74,8 @@ class ReadNames:
         return frozenset(keys), frozenset(found)
 
     def encoded(self, text: str, state: SearchState) -> Vector:
-        """Return the unit vector of what is asked; raise EncoderError."""
-        if self.cache is None:
-            return self.encoder.encode_query(text)
-        return self.cache.encode(text, encoder=self.encoder, principal=state.scope.principal).vector
+        """Return the unit vector of what is asked; raise EncoderError, also where the model takes too long."""
+        return query_vector(text, state, encoder=self.encoder, cache=self.cache, calls=self.calls).vector
 
     def _vector(self, rest: str, state: SearchState) -> Vector | None:
         try:

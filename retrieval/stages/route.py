@@ -63,7 +63,8 @@ class Route:
             return _noted(replace(state, routing=routing), note)
 
     def _likeness(self, state: SearchState) -> Likeness:
-        router = self.router()
+        # Without a vector the model may not answer: routes are not trained with it now.
+        router = None if state.vector is None else self.router()
         return Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
 
     def projects(self, state: SearchState) -> Sequence[str]:

@@ -1,12 +1,15 @@
 """The leg of learned sparse vectors."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
+from retrieval.encoders.sparse import SparseVector
 from retrieval.encoders.sparse_encoder import SparseEncoder
-from retrieval.errors import EncoderError, SearchTimeoutError
+from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
 from retrieval.helix_config import SparseConfig
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
+from retrieval.model_calls import ModelCalls, model_key
 from retrieval.state import Note, SearchState
 from retrieval.types import Ranking
 
@@ -28,6 +31,7 @@ class Sparse:
 
     config: SparseConfig
     model: SparseModel
+    calls: ModelCalls = field(default_factory=ModelCalls)
 
     name: ClassVar[str] = "sparse"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
@@ -40,6 +44,9 @@ class Sparse:
             ranking, note = self._search(state)
         except SearchTimeoutError:
             ranking, note = (), Note("sparse_timeout", "The sparse leg ran out of time.", degraded=True)
+        except EncoderTimeoutError:
+            text = "The sparse model did not answer in time; the other legs searched alone."
+            ranking, note = (), Note("sparse_timeout", text, degraded=True)
         except EncoderError:
             text = "The sparse model failed; the other legs searched alone."
             ranking, note = (), Note("sparse_failed", text, degraded=True)
@@ -48,7 +55,7 @@ class Sparse:
     def _search(self, state: SearchState) -> tuple[Ranking, Note]:
         if self.model.encoder is None:
             return (), Note("sparse_unavailable", self.model.problem, degraded=True)
-        vector = self.model.encoder.encode_query(state.query.plain_text or state.query.retrieval_text)
+        vector = self._vector(self.model.encoder, state)
         if not vector.places:
             return (), Note("sparse_nothing", "The sparse model gave the query no word.")
         look = SparseLook(
@@ -65,7 +72,13 @@ class Sparse:
         ranking = sparse_hnsw(look, ef_search=self.config.ef_search)
         return ranking, Note("sparse_hnsw", f"{len(vector.places)} words, HNSW index, {size} chunks in scope.")
 
+    def _vector(self, encoder: SparseEncoder, state: SearchState) -> SparseVector:
+        """Return the query's vector; raise EncoderError, also where the model takes too long."""
+        text = state.query.plain_text or state.query.retrieval_text
+        work = partial(encoder.encode_query, text)
+        return self.calls.within(state.deadline.embed_seconds, work, model=model_key(encoder))
 
-def sparse_leg(config: SparseConfig, model: SparseModel | None) -> tuple[Sparse, ...]:
+
+def sparse_leg(config: SparseConfig, model: SparseModel | None, calls: ModelCalls | None = None) -> tuple[Sparse, ...]:
     """Return the leg as a tuple of one, empty where no sparse model is chosen or no hits are asked for."""
-    return () if model is None or not config.depth else (Sparse(config, model),)
+    return () if model is None or not config.depth else (Sparse(config, model, calls or ModelCalls()),)

@@ -8,7 +8,7 @@ from retrieval import route_examples, runtime
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.kept_briefly import KeptBriefly
 from retrieval.models import RouteExample
-from retrieval.runtime import DatabaseThreads, InlineExecutor, RerankThreads
+from retrieval.runtime import DatabaseThreads, InlineExecutor, OwnThreads, RerankThreads
 
 _READ = ("retrieval_embeddingindex", "retrieval_routeexample", "retrieval_calibration")
 
@@ -45,7 +45,7 @@ def test_while_calls_of_rerankers_hold_all_threads_the_next_is_refused_at_once()
         assert threads.submit(threading.current_thread).result(timeout=30) is not threading.current_thread()
 
 
-@pytest.mark.parametrize("make", [InlineExecutor, lambda: DatabaseThreads(1, thread_name_prefix="leg")])
+@pytest.mark.parametrize("make", [InlineExecutor, OwnThreads, lambda: DatabaseThreads(1, thread_name_prefix="leg")])
 def test_an_error_is_raised_where_the_result_is_asked_for(make):
     def fail():
         raise KeyError("x")
@@ -53,6 +53,14 @@ def test_an_error_is_raised_where_the_result_is_asked_for(make):
     future = make().submit(fail)
     with pytest.raises(KeyError):
         future.result()
+
+
+def test_a_call_in_a_thread_of_its_own_holds_up_nobody():
+    leave = threading.Event()
+    calls = [OwnThreads().submit(leave.wait, 30) for _ in range(9)]
+    assert not any(call.done() for call in calls)
+    leave.set()
+    assert all(call.result(30) for call in calls)
 
 
 @pytest.mark.django_db(transaction=True)
