@@ -79,6 +79,14 @@ class Principal:
         """Whether the request may administer; a key that acts for an admin must be an admin's itself."""
         return self.user.is_admin and (self.key is None or self.key.user.is_admin)
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether a key keeps the request from a part of what its user may do, or acts for somebody else."""
+        key = self.key
+        return key is not None and (
+            self.is_forwarded or key.max_sensitivity is not None or key.presets != [] or bool(key.compartments.all())
+        )
+
     def may_use(self, preset: str) -> bool:
         """Return whether the principal may search with a preset."""
         if self.key is None or self.key.presets == []:

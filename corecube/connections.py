@@ -86,6 +86,14 @@ def secrets_with(connection: Connection, secrets: Mapping[str, str]) -> dict[str
     return {name: value for name, value in {**stored, **secrets}.items() if value}
 
 
+def stored_secrets(connection: Connection) -> frozenset[str]:
+    """Return the names of a connection's stored secrets; all of its kind where they cannot be opened any more."""
+    try:
+        return frozenset(unseal(connection.sealed_secrets))
+    except ConfigError:
+        return frozenset(it.name for it in _secrets_of(connection.kind))
+
+
 def secrets_destination(connection: Connection) -> tuple[str, str]:
     """Return where a connection's secrets go: its kind, and the host with scheme and port, empty for none."""
     if connection.kind not in KINDS or not isinstance(connection.config, dict):

@@ -1,6 +1,7 @@
 """What an installation makes for itself where its environment says nothing. Read by `settings.py`."""
 
 import os
+import pwd
 import secrets
 import tempfile
 from contextlib import suppress
@@ -18,6 +19,19 @@ def secret_key(path: Path) -> str:
             with suppress(FileExistsError):
                 os.link(file.name, path)
     return path.read_text(encoding="ascii").strip()
+
+
+def folder_roots() -> list[Path]:
+    """Return the folders below which connections may read files: the account's home and where data is usually put.
+
+    A home at the root, as some containers have it, would open everything and is left out.
+    """
+    try:
+        home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        home = Path(os.environ.get("HOME", "/"))
+    places = [Path(place) for place in ("/srv", "/mnt", "/media", "/data")]
+    return [home, *places] if home.is_absolute() and home.resolve() != Path("/") else places
 
 
 def file_queue(folder: Path) -> dict[str, Any]:

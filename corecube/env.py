@@ -51,11 +51,17 @@ class Reading:
 
 
 _readings: Final[dict[str, Reading]] = {}
+_files: Final[set[Path]] = set()
 
 
 def readings() -> tuple[Reading, ...]:
     """Return every variable that was read, by name, without secrets."""
     return tuple(_readings[name] for name in sorted(_readings))
+
+
+def files_named() -> frozenset[Path]:
+    """Return the files that variables `NAME_FILE` were read from; most hold a secret."""
+    return frozenset(_files)
 
 
 def _noted(name: str, value: _T, *, secret: bool = False) -> _T:
@@ -91,6 +97,7 @@ def env_secret(name: str) -> str:
 
 def _read(name: str, default: str = "") -> str:
     if path := os.environ.get(f"{name}_FILE"):
+        _files.add(Path(path).absolute())
         try:
             return Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
@@ -218,6 +225,19 @@ def env_path(name: str, default: Path) -> Path:
     """Return a path, made absolute."""
     value = _read(name)
     return _noted(name, Path(value).expanduser().resolve() if value else default)
+
+
+def env_folders(name: str, default: Iterable[Path]) -> list[Path]:
+    """Return the comma-separated folders of a variable; one that does not begin at the root or a home is an error."""
+    if not (named := [part.strip() for part in _read(name).split(",") if part.strip()]):
+        return _noted(name, list(default))
+    try:
+        folders = [Path(part).expanduser() for part in named]
+    except RuntimeError as error:
+        raise ImproperlyConfigured(f"{name} names the home folder of a user who does not exist.") from error
+    if relative := [str(it) for it in folders if not it.is_absolute()]:
+        raise ImproperlyConfigured(f"{name} must name folders from the root on, not {relative[0]!r}.")
+    return _noted(name, folders)
 
 
 def usable_folder(path: Path) -> Path:

@@ -7,12 +7,13 @@ from typing import Any, Final
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from corecube.defaults import file_queue, secret_key
+from corecube.defaults import file_queue, folder_roots, secret_key
 from corecube.env import (
     env_bool,
     env_choice,
     env_float,
     env_folder_name,
+    env_folders,
     env_identifier,
     env_int,
     env_list,
@@ -39,6 +40,8 @@ CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"
 #: What connectors keep between syncs, a folder per connection.
 CORECUBE_SOURCES_DIR: Final = CORECUBE_VAR_DIR / "sources"
 CORECUBE_SAMPLES_DIR: Final = BASE_DIR / "corecube" / "samples"
+#: Folders below which connections may read this machine's files, beside the samples.
+CORECUBE_FOLDER_ROOTS = env_folders("CORECUBE_FOLDER_ROOTS", folder_roots())
 #: Database connections that each process holds at the most, and the searches among them; ingests have 16 of them.
 CORECUBE_POOL_CONNECTIONS: Final = env_int("CORECUBE_POOL_CONNECTIONS", 96, low=32, high=10_000)
 CORECUBE_RETRIEVAL_SLOTS = env_int("CORECUBE_RETRIEVAL_SLOTS", 16, low=16, high=CORECUBE_POOL_CONNECTIONS - 16)

@@ -188,7 +188,7 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
             deadline=deadline,
             now=request.now or timezone.now(),
             top_k=request.top_k or config.usual_top_k,
-            is_admin=principal.is_admin,
+            is_admin=principal.is_admin and not principal.is_narrowed,
             filter=kept,
             section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
             trace=configuration.span(tuple(_notes(request))),

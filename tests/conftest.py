@@ -102,7 +102,7 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 
 @pytest.fixture(autouse=True)
-def small_engine(settings, monkeypatch, tmp_path):
+def small_engine(settings, monkeypatch, tmp_path, tmp_path_factory):
     """Search with an encoder that needs no model file, in the test's own thread and transaction, with nothing kept."""
     encoder = HashEncoder()
     monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
@@ -117,6 +117,7 @@ def small_engine(settings, monkeypatch, tmp_path):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CORECUBE_UPLOADS_DIR = tmp_path / "uploads"
     settings.CORECUBE_SOURCES_DIR = tmp_path / "sources"
+    settings.CORECUBE_FOLDER_ROOTS = [tmp_path_factory.getbasetemp(), Path("/srv")]
     settings.CORECUBE_BM25 = False
     settings.CORECUBE_BM25_DIR = tmp_path / "bm25"
 

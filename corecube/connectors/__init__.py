@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from corecube.connectors.local_files import LocalFiles, local_files, operators_files
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.state import state_folder
 from corecube.connectors.types import (
@@ -62,6 +63,7 @@ def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -
         state=state_folder(connection),
         uploads=upload_folder(connection),
         max_bytes=settings.CORECUBE_MAX_FILE_BYTES,
+        local=_local_files_of(connection),
         connection=connection.pk or 0,
     )
 
@@ -69,6 +71,12 @@ def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -
 def checked_config(kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> None:
     """Raise ConfigError when a connection with this kind, config and secrets could not be read."""
     connector_for(Connection(kind=kind, slug="unsaved", config=dict(config)), secrets).check()
+
+
+def _local_files_of(connection: Connection) -> LocalFiles:
+    """Return what a connection may read of this machine's files; a path that its operator chose is as it was."""
+    path = connection.operator_path
+    return operators_files(path) if path and path == connection.config.get("path") else local_files()
 
 
 __all__ = [

@@ -11,11 +11,22 @@ from typing import IO, Any, Self, TypeAlias
 from pydantic import ConfigDict, Field
 
 from corecube.connectors.globs import EVERYTHING, Globs
+from corecube.connectors.local_files import EVERY_FILE, LocalFiles, place_of
 from corecube.connectors.setup import FieldError, SourceConfig, SourceSetup, too_large
 from corecube.connectors.types import Capability, ItemError, ItemProblem, SourceItem
 from corecube.errors import ConfigError
 
-_Found: TypeAlias = os.DirEntry[str] | ItemProblem
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """Something in a folder, as it was when the folder was listed."""
+
+    path: Path
+    is_folder: bool
+    is_link: bool
+
+
+_Found: TypeAlias = _Entry | ItemProblem
 
 
 class FolderConfig(SourceConfig):
@@ -23,20 +34,24 @@ class FolderConfig(SourceConfig):
 
     model_config = ConfigDict(extra="ignore")
 
-    path: Any = Field(None, description="Absolute path on the server; what lies below is read too.")
+    path: Any = Field(
+        None,
+        description="Absolute path on the server, below one of CORECUBE_FOLDER_ROOTS; what lies below is read too.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class FolderConnector:
     """Reads the files below `root`, sorted by path. Hidden files and folders are left out.
 
-    Nothing outside the root is ever read: a link to a folder is not followed, and a link to a file counts
-    only when the file lies inside. A root that is a file stands for itself.
+    Nothing outside the root, and nothing that `local` refuses, is ever read: a link to a folder is not followed, and
+    a link to a file counts only when the file lies inside. A root that is a file stands for itself.
     """
 
     root: Path
     max_bytes: int
     globs: Globs = EVERYTHING
+    local: LocalFiles = EVERY_FILE
 
     @classmethod
     def from_setup(cls, setup: SourceSetup) -> Self:
@@ -48,7 +63,11 @@ class FolderConnector:
             root = Path(config.path).expanduser().absolute()
         except RuntimeError as error:
             raise FieldError("path", f"There is no such user's home folder: {config.path}.") from error
-        return cls(root, setup.limit(config.max_bytes), config.globs())
+        try:
+            setup.local.require(root)
+        except ConfigError as error:
+            raise FieldError("path", str(error)) from error
+        return cls(root, setup.limit(config.max_bytes), config.globs(), setup.local)
 
     def preflight(self) -> Iterator[Capability]:
         """Yield whether the root can be read."""
@@ -97,13 +116,28 @@ class FolderConnector:
         if not target.is_relative_to(self.root.resolve()):
             raise ItemError("symlink", "The link leads out of the source's folder.")
         file = open(target, "rb", opener=_open_no_link)  # noqa: SIM115 -- pathlib takes no opener
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return file
-        file.close()
-        raise ItemError("not_a_file", "This is no longer a file.")
+        try:
+            self._require_file(file.fileno(), target)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _require_file(self, handle: int, target: Path) -> None:
+        # A folder on the way may have been replaced by a link since; where the open file lies is certain.
+        self._require_inside(place_of(handle, target))
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ItemError("not_a_file", "This is no longer a file.")
+
+    def _require_inside(self, place: Path) -> None:
+        if not place.is_relative_to(self.root.resolve()):
+            raise ItemError("symlink", "The link leads out of the source's folder.")
+        if not self.local.allows(place):
+            raise ItemError("not_allowed", "Connections may not read this file.")
 
     def _root_is_folder(self) -> bool:
-        """Return whether the root is a folder, not a file; raise ConfigError when it is neither."""
+        """Return whether the root is a folder, not a file; raise ConfigError when it is neither or may not be read."""
+        self.local.require(self.root)
         try:
             mode = self.root.stat().st_mode
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -118,14 +152,16 @@ class FolderConnector:
 
     def _below_root(self) -> Iterator[SourceItem | ItemProblem]:
         try:
-            waiting: list[_Found] = _backwards(self.root)
+            waiting = self._contents(self.root, os.O_DIRECTORY)
         except OSError as error:
             raise ConfigError(f"{self.root} cannot be listed: {error.strerror}.") from error
+        if waiting is None:
+            raise ConfigError(self.local.refusal)
         # A stack instead of recursion: a tree may be deeper than Python's calls.
         while waiting:
             found = waiting.pop()
-            if not isinstance(found, ItemProblem) and _is_folder(found):
-                waiting += self._folder(Path(found.path))
+            if isinstance(found, _Entry) and found.is_folder:
+                waiting += self._folder(found.path)
                 continue
             result = found if isinstance(found, ItemProblem) else self._entry(found)
             if self._wants(result):
@@ -140,17 +176,30 @@ class FolderConnector:
     def _folder(self, folder: Path) -> "list[_Found]":
         """Return what a folder holds, last first, or the one problem of a folder that cannot be listed."""
         try:
-            return _backwards(folder)
+            return self._contents(folder, os.O_DIRECTORY | os.O_NOFOLLOW) or []
         except OSError as error:
             message = f"The folder cannot be listed: {error.strerror}."
             return [ItemProblem(self._name(folder), "unreadable", message, covers_subtree=True)]
 
-    def _entry(self, entry: os.DirEntry[str]) -> SourceItem | ItemProblem:
-        path = Path(entry.path)
+    def _contents(self, folder: Path, flags: int) -> "list[_Found] | None":
+        """Return what a folder holds, last first; None for one that may not be read. Raises OSError."""
+        handle = os.open(folder, os.O_RDONLY | flags)
         try:
-            if entry.is_symlink() and (problem := self._link_problem(path)):
+            place, facts = place_of(handle, folder), os.fstat(handle)
+            # What lies above it was looked at on the way down.
+            is_refused = (facts.st_dev, facts.st_ino) in self.local.identities or not self.local.allows_path(place)
+            if is_refused or not place.is_relative_to(self.root.resolve()):
+                return None
+            return [*_backwards(handle, folder)]
+        finally:
+            os.close(handle)
+
+    def _entry(self, entry: _Entry) -> SourceItem | ItemProblem:
+        path = entry.path
+        try:
+            if entry.is_link and (problem := self._link_problem(path)):
                 return problem
-            if entry.is_file():
+            if path.is_file():
                 return self._file(path, self._name(path))
         except OSError as error:
             # It may be a folder: where its kind cannot be told, what was below it is not known to be gone.
@@ -166,8 +215,10 @@ class FolderConnector:
             return ItemProblem(self._name(path), "symlink", "The link leads nowhere or around in a loop.")
         if target.is_dir():
             return ItemProblem(self._name(path), "symlink", "A link to a folder is not followed.")
-        if not target.is_relative_to(self.root.resolve()):
-            return ItemProblem(self._name(path), "symlink", "The link leads out of the source's folder.")
+        try:
+            self._require_inside(target)
+        except ItemError as error:
+            return ItemProblem(self._name(path), "symlink", str(error))
         return None
 
     def _file(self, path: Path, name: str) -> SourceItem | ItemProblem:
@@ -188,12 +239,16 @@ class FolderConnector:
         return _text(path.relative_to(self.root))
 
 
-def _backwards(folder: Path) -> "list[_Found]":
-    """Return what a folder holds, last first and without hidden ones; raise OSError."""
-    with os.scandir(folder) as entries:
-        visible = [entry for entry in entries if not entry.name.startswith(".")]
-    visible.sort(key=lambda entry: entry.name, reverse=True)
-    return [*visible]
+def _backwards(handle: int, folder: Path) -> list[_Entry]:
+    """Return what an open folder holds, last first and without hidden ones; raise OSError."""
+    with os.scandir(handle) as entries:
+        visible = [
+            _Entry(folder / entry.name, is_folder=_is_folder(entry), is_link=entry.is_symlink())
+            for entry in entries
+            if not entry.name.startswith(".")
+        ]
+    visible.sort(key=lambda entry: entry.path.name, reverse=True)
+    return visible
 
 
 def _open_no_link(path: str, flags: int) -> int:

@@ -34,6 +34,8 @@ class Kind:
     secrets: tuple[Secret, ...] = ()
     #: The field of the config with the address that the secrets go to.
     goes_to: str = ""
+    #: The field of the config that names files of this machine; unless it is an address, where the secrets go to it.
+    local_in: str = ""
     #: Documents come to it; there is nothing to fetch before they do.
     is_fed: bool = False
 
@@ -41,6 +43,11 @@ class Kind:
         """Return the model that checks this kind's config."""
         model: type[SourceConfig] = import_string(self.config)
         return model
+
+    def reads_this_machine(self, config: Mapping[str, object]) -> bool:
+        """Return whether a connection with this config reads files of the machine that it runs on."""
+        is_address = str(config.get(self.local_in, "")).lower().startswith(("http://", "https://"))
+        return bool(self.local_in) and not (is_address and self.local_in == self.goes_to)
 
     def destination(self, config: Mapping[str, object]) -> str:
         """Return the host that the secrets go to, with scheme and port; empty for a kind that sends none."""
@@ -58,6 +65,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "Folder on the server",
             "Reads the files below a folder that the server can reach, a mounted share for instance.",
             "corecube.connectors.folder.FolderConfig",
+            local_in="path",
         ),
         Kind(
             "upload",
@@ -73,6 +81,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "corecube.connectors.git.connector.GitConfig",
             (Secret("token", "Access token", f"{_TOKEN} Empty for a public repository."),),
             goes_to="url",
+            local_in="url",
         ),
         Kind(
             "web",

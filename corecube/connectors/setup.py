@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from corecube.connectors.globs import Globs
+from corecube.connectors.local_files import NO_FILES, LocalFiles
 from corecube.connectors.types import ItemError
 from corecube.errors import ConfigError
 
@@ -55,6 +56,8 @@ class SourceSetup:
     uploads: Path
     #: The installation's limit for one item.
     max_bytes: int
+    #: What it may read of this machine's files.
+    local: LocalFiles = NO_FILES
     #: The connection's key, for what is kept in the database; 0 for one that is not stored yet.
     connection: int = 0
 

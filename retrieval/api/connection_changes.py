@@ -29,7 +29,7 @@ from retrieval.api.connection_schemas import (
     StoredCheckIn,
 )
 from retrieval.api.connections import router
-from retrieval.api.managed import managed_connection, may_manage
+from retrieval.api.managed import managed_connection, may_manage, require_own_source
 from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection
 from retrieval.sanitise import storable
@@ -50,6 +50,7 @@ def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[Connectio
     if "enrichment" not in body.model_fields_set:
         connection.enrichment = default_enrichment(connection)
     _require_manageable(principal, connection)
+    require_own_source(principal, connection, body.secrets)
     if not body.save_anyway:
         require_checked(connection, body.secrets)
     return Status(201, ConnectionDetail.of(create_connection(connection, body.secrets, actor=principal.user)))
@@ -58,8 +59,9 @@ def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[Connectio
 @router.post("/connections/check", response={200: CheckOut, **schemas.REFUSALS}, summary="Check a source")
 def check_new(request: HttpRequest, body: CheckIn) -> CheckOut:
     """Try a source and store nothing. For admins."""
-    _admin(request)
-    return CheckOut.of(checked(Connection(kind=body.kind, slug="unsaved", config=body.config), body.secrets))
+    connection = Connection(kind=body.kind, slug="unsaved", config=body.config)
+    require_own_source(_admin(request), connection, body.secrets)
+    return CheckOut.of(checked(connection, body.secrets))
 
 
 @router.get("/connections/{slug}", response={200: ConnectionDetail, **schemas.REFUSALS}, summary="Read a connection")
@@ -74,15 +76,11 @@ def read_connection(request: HttpRequest, slug: str) -> ConnectionDetail:
 def patch_connection(request: HttpRequest, slug: str, body: ConnectionChange) -> ConnectionDetail:
     """Change settings; where that concerns the source, it is tried first. For admins."""
     principal = principal_of(request)
-    connection = managed_connection(principal, slug)
-    _apply(connection, body)
-    _require_manageable(principal, connection)
+    connection = _changed(principal, slug, body)
     if {"config", "secrets"} & body.model_fields_set and not body.save_anyway:
         require_checked(connection, body.secrets)
         # The check took its time: whatever else was changed meanwhile stays.
-        connection = managed_connection(principal, slug)
-        _apply(connection, body)
-        _require_manageable(principal, connection)
+        connection = _changed(principal, slug, body)
     change_connection(connection, body.secrets, actor=principal.user)
     return ConnectionDetail.of(connection)
 
@@ -98,9 +96,21 @@ def remove_connection(request: HttpRequest, slug: str) -> DeletedOut:
 @router.post("/connections/{slug}/check", response={200: CheckOut, **schemas.REFUSALS}, summary="Check a connection")
 def check_stored(request: HttpRequest, slug: str, body: StoredCheckIn) -> CheckOut:
     """Try a connection's source as it is, or as changes would make it, and store nothing. For admins."""
-    connection = managed_connection(principal_of(request), slug)
-    connection.config = _merged(connection.config, body.config)
+    principal = principal_of(request)
+    connection = managed_connection(principal, slug)
+    before, connection.config = connection.config, _merged(connection.config, body.config)
+    require_own_source(principal, connection, body.secrets, before=before)
     return CheckOut.of(checked(connection, body.secrets))
+
+
+def _changed(principal: Principal, slug: str, body: ConnectionChange) -> Connection:
+    """Return a connection as it would be; raise where the principal may not make it so."""
+    connection = managed_connection(principal, slug)
+    before = connection.config
+    _apply(connection, body)
+    _require_manageable(principal, connection)
+    require_own_source(principal, connection, body.secrets, before=before)
+    return connection
 
 
 def _apply(connection: Connection, body: ConnectionChange) -> None:

@@ -79,12 +79,7 @@ def _is_limited(principal: Principal) -> bool:
     """Return whether the principal is a key that may do less than its user in any way, or that acts for another."""
     key = principal.key
     return key is not None and (
-        principal.is_forwarded
-        or key.max_sensitivity is not None
-        or key.presets != []
-        or key.expires_at is not None
-        or key.requests_per_minute is not None
-        or bool(key.compartments.all())
+        principal.is_narrowed or key.expires_at is not None or key.requests_per_minute is not None
     )
 
 

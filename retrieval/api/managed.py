@@ -1,14 +1,20 @@
 """What an admin's request may manage: connections and presets."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from django.db.models import QuerySet
 
 from corecube.access import Principal
+from corecube.connections import stored_secrets
+from corecube.connectors.kinds import KINDS
 from corecube.errors import NotPermittedError, UnknownConnectionError
 from corecube.models import Connection
 from retrieval.presets import Preset, preset_named
 from retrieval.sanitise import storable
+
+_NARROWED: Final = "A key that is narrowed, or that acts for somebody else, may not"
+_WHO_MAY: Final = "An admin does it in the console, or with a key that is not narrowed."
 
 
 class UnknownManagedConnectionError(UnknownConnectionError):
@@ -42,6 +48,24 @@ def may_manage(principal: Principal, connection: Connection) -> bool:
     in_compartment = not compartments or connection.compartment_id in compartments
     is_low_enough = key.max_sensitivity is None or connection.sensitivity <= key.max_sensitivity
     return principal.is_admin and in_compartment and is_low_enough
+
+
+def require_own_source(
+    principal: Principal, connection: Connection, secrets: Mapping[str, str], *, before: Mapping[str, Any] | None = None
+) -> None:
+    """Raise NotPermittedError where a narrowed key or a forwarded request decides what a connection reads.
+
+    They may do so neither with this machine's files nor with stored secrets that they did not send: both open what the
+    key itself does not. `before` is the stored connection's config; as long as that stays, nothing is decided.
+    """
+    if not principal.is_narrowed or connection.config == before:
+        return
+    kind = KINDS.get(connection.kind)
+    configs = (it for it in (connection.config, before) if isinstance(it, dict))
+    if kind is not None and any(map(kind.reads_this_machine, configs)):
+        raise NotPermittedError(f"{_NARROWED} let a connection read files of this server. {_WHO_MAY}")
+    if before is not None and stored_secrets(connection) - secrets.keys():
+        raise NotPermittedError(f"{_NARROWED} point stored secrets at another source: send them again. {_WHO_MAY}")
 
 
 def managed_connection(principal: Principal, slug: str) -> Connection:

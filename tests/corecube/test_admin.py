@@ -44,7 +44,7 @@ def test_a_connection_that_could_not_be_read_is_refused(admin, tmp_path):
     compartment = Compartment.objects.create(slug="c", name="C")
     for config, kind, reason in (
         ("{}", "folder", "A folder connection needs a path."),
-        ('{"path": "/no/such"}', "folder", "There is nothing at /no/such."),
+        ('{"path": "/srv/no/such"}', "folder", "There is nothing at /srv/no/such."),
         ("{}", "teleport", "There is no connector of that kind"),
     ):
         page = admin.post("/admin/corecube/connection/add/", connection(compartment, config=config, kind=kind))

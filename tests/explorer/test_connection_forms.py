@@ -8,7 +8,7 @@ from corecube.secrets import seal
 from explorer.connection_forms import ConnectionForm, config_properties
 
 MINIMAL = {
-    "folder": {"config_path": "/nowhere"},
+    "folder": {"config_path": "/srv/nowhere"},
     "upload": {},
     "git": {
         "config_url": "https://git.example.invalid/r.git",

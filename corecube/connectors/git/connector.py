@@ -7,16 +7,18 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Final, Self
 from urllib.parse import quote, unquote, urlsplit
 
-from dulwich.client import GitClient, LocalGitClient
+from dulwich.client import GitClient
 from dulwich.object_store import MaxTreeDepthExceeded
 from dulwich.objects import S_ISGITLINK, Blob, Commit, ObjectID, TreeEntry
 from dulwich.repo import Repo
 from pydantic import Field
 
 from corecube.connectors.git.dates import Dates
+from corecube.connectors.git.local import GuardedLocalClient
 from corecube.connectors.git.mirror import Mirror, Remote
 from corecube.connectors.git.transport import GuardedGitClient, Meter
 from corecube.connectors.globs import Globs
@@ -40,7 +42,9 @@ _LINKS: Final = {
 class GitConfig(SourceConfig):
     """Which branch of which repository."""
 
-    url: str = Field(description="https://host/path.git, or file:///path of a repository on this machine.")
+    url: str = Field(
+        description="https://host/path.git, or file:///path of a repository below one of CORECUBE_FOLDER_ROOTS."
+    )
     branch: str = Field("", max_length=250, description="Empty is the repository's own main branch.")
     user: str = Field("", max_length=200, description="User that the token belongs to, where the host asks for one.")
     link: str = Field("", max_length=500, description="Where people open a file: https://…/{branch}/{path}, {commit}.")
@@ -68,7 +72,7 @@ class GitConnector:
             raise FieldError("branch", f"This is no name of a branch: {config.branch!r}.")
         most = setup.limit(config.max_bytes)
         meter = Meter(config.max_repository_bytes)
-        client, path = _client(config, setup.secret("token"), meter)
+        client, path = _client(config, setup, meter)
         remote = Remote(client, path, config.branch, meter, config.timeout_seconds, most)
         mirror = Mirror(setup.state / ("history" if config.history else "newest"), remote, config.history)
         dates = Dates(setup.state / "dates.json") if config.history else None
@@ -158,11 +162,17 @@ class GitConnector:
         return re.sub(r"\{(branch|commit|path)\}", lambda found: quote(parts[found[1]], safe="/"), self.link)
 
 
-def _client(config: GitConfig, token: str, meter: Meter) -> tuple[GitClient, bytes]:
+def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitClient, bytes]:
     """Return the client for an address and what it calls the repository; raise ConfigError."""
+    token = setup.secret("token")
     parts = urlsplit(config.url)
     if parts.scheme == "file" and not parts.netloc:
-        return LocalGitClient(quiet=True), os.fsencode(unquote(parts.path))
+        path = unquote(parts.path)
+        try:
+            setup.local.require(Path(path))
+        except ConfigError as error:
+            raise FieldError("url", str(error)) from error
+        return GuardedLocalClient(setup.local), os.fsencode(path)
     try:
         url = checked_url(config.url)
     except ItemError as error:

@@ -9,7 +9,7 @@ from django.utils.text import slugify
 from tqdm import tqdm
 
 from corecube.commands import DatabaseCommand
-from corecube.connectors import checked_config
+from corecube.connectors import connector_for
 from corecube.errors import CoreCubeError
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity, TrustLevel
@@ -105,17 +105,19 @@ def _connection(options: dict[str, Any]) -> Connection:
     path = options["path"].expanduser().absolute()
     name = _checked_name(options["connection"] or path.name)
     config = {"path": str(path)}
-    checked_config("folder", config)
+    connector_for(Connection(kind="folder", slug="unsaved", config=config, operator_path=str(path))).check()
     slug = _slug(name)
     existing = Connection.objects.select_related("compartment").filter(slug=slug).first()
     if existing is not None:
         _require_same(existing, config, options)
+        _let_read(existing, str(path))
         return existing
     connection = Connection(
         slug=slug,
         name=name,
         kind="folder",
         config=config,
+        operator_path=str(path),
         compartment=_compartment(options["compartment"]),
         sensitivity=Sensitivity[(options["sensitivity"] or "internal").upper()],
         trust=TrustLevel[(options["trust"] or "reference").upper()],
@@ -123,6 +125,12 @@ def _connection(options: dict[str, Any]) -> Connection:
     connection.enrichment = default_enrichment(connection)
     connection.save()
     return connection
+
+
+def _let_read(connection: Connection, path: str) -> None:
+    """Remember that this machine's operator chose the path, as whoever runs the command may read it."""
+    connection.operator_path = path
+    connection.save(update_fields=["operator_path"])
 
 
 def _checked_name(name: str) -> str:

@@ -16,7 +16,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 
 CONFIGS = {
-    "folder": {"path": "/nowhere"},
+    "folder": {"path": "/srv/nowhere"},
     "upload": {},
     "git": {"url": "https://git.example.invalid/r.git"},
     "web": {"start": ["https://www.example.invalid/"]},

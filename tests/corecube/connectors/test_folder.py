@@ -173,16 +173,21 @@ def test_a_root_that_went_after_the_check_is_an_error_and_not_an_empty_source(ro
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("/" + "x" * 256, "cannot be read by this process: File name too long"),
+        ("/srv/" + "x" * 256, "cannot be read by this process: File name too long"),
         ("~nosuchuser/documents", "no such user's home folder"),
         ("/srv/\0", "a character that no path can hold"),
         ("/srv/\ud800", "a character that no path can hold"),
-        ("/dev/null", "neither a file nor a folder"),
     ],
 )
 def test_a_path_that_cannot_be_is_refused_with_a_sentence(path, reason):
     with pytest.raises(ConfigError, match=reason):
         checked_config("folder", {"path": path})
+
+
+def test_a_pipe_is_no_root(root):
+    os.mkfifo(root / "pipe")
+    with pytest.raises(ConfigError, match="neither a file nor a folder"):
+        checked_config("folder", {"path": str(root / "pipe")})
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root enters everything")

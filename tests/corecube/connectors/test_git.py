@@ -17,6 +17,7 @@ from dulwich.web import make_wsgi_chain
 
 from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.git import GitConnector
+from corecube.connectors.local_files import LocalFiles
 from corecube.connectors.setup import SourceSetup
 from corecube.errors import ConfigError, UnavailableError
 
@@ -143,7 +144,12 @@ def connector(origin, tmp_path):
     def make(*, token=TOKEN, state="state", max_bytes=10_000, **config):
         config = {"url": origin.path.as_uri(), **config}
         setup = SourceSetup(
-            config=config, secrets={"token": token}, state=tmp_path / state, uploads=tmp_path, max_bytes=max_bytes
+            config=config,
+            secrets={"token": token},
+            state=tmp_path / state,
+            uploads=tmp_path,
+            max_bytes=max_bytes,
+            local=LocalFiles((tmp_path.resolve(),)),
         )
         made.append(GitConnector.from_setup(setup))
         return made[-1]

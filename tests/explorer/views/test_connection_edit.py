@@ -110,11 +110,11 @@ def test_a_check_shows_each_step_and_saves_nothing(alice, world):
 
 
 def test_a_failed_check_stands_against_saving_until_it_is_ticked(alice, world):
-    sent = new(world, config_path="/no/such/folder", name="Typed name")
+    sent = new(world, config_path="/srv/no/such/folder", name="Typed name")
     page = alice.post("/connections/new/folder/", sent)
     text = page.content.decode()
     assert page.status_code == 422
-    assert "There is nothing at /no/such/folder." in text
+    assert "There is nothing at /srv/no/such/folder." in text
     assert 'name="anyway"' in text
     assert 'value="Typed name"' in text
     assert not Connection.objects.filter(slug="typed-name").exists()

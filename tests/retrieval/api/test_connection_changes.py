@@ -89,16 +89,16 @@ def test_a_source_is_checked_and_nothing_stored(world, send):
     secret = world.key("alice")
     good = send("post", "/check", {"kind": "folder", "config": {"path": str(world.root)}}, secret).json()
     assert good == {"ok": True, "capabilities": [{"name": "read", "ok": True, "message": "It can be listed and read."}]}
-    bad = send("post", "/runbooks/check", {"config": {"path": "/no/such"}}, secret).json()
+    bad = send("post", "/runbooks/check", {"config": {"path": "/srv/no/such"}}, secret).json()
     assert bad["ok"] is False
     world.runbooks.refresh_from_db()
-    assert world.runbooks.config["path"] != "/no/such"
+    assert world.runbooks.config["path"] != "/srv/no/such"
     assert Connection.objects.count() == 3
 
 
 def test_a_failed_check_stands_against_it_until_one_saves_anyway(world, send):
     secret = world.key("alice")
-    body = wiki(world, config={"path": "/no/such"})
+    body = wiki(world, config={"path": "/srv/no/such"})
     refused = send("post", "", body, secret)
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "check_failed")
     assert send("post", "", {**body, "save_anyway": True}, secret).status_code == 201
