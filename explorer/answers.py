@@ -21,7 +21,7 @@ _DOUBT_BEGINS: Final = "\U00010af2"
 _DOUBT_ENDS: Final = "\U00010af3"
 _HOLDERS: Final = re.compile(f"[{_OPEN}{_CLOSE}{_DOUBT_BEGINS}{_DOUBT_ENDS}]")
 _PLACE: Final = re.compile(rf"{_OPEN}(\d+){_CLOSE}")
-_TAG: Final = re.compile(r"<(/?)(\w+)[^>]*>")
+_TAG: Final = re.compile(r"<(/?)(\w++)[^<>]*+>")
 _INLINE: Final = frozenset({"a", "code", "em", "span", "strong"})
 #: What makes a line a heading, a quotation or an item; a place holder before it would unmake it.
 _LINE_OPENING: Final = re.compile(r"\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*")

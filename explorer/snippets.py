@@ -4,6 +4,7 @@ Nothing here makes HTML. Texts come back as segments, and templates escape each 
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -134,9 +135,11 @@ def _segments(text: str, spans: Iterable[_Span]) -> Iterator[Segment]:
 def _best_start(text: str, spans: Sequence[_Span], weights: Mapping[str, float], characters: int) -> int:
     """Return where the heaviest piece begins."""
     best, best_weight = 0, 0.0
+    starts, ends = [span.start for span in spans], [span.end for span in spans]
     for span in spans:
         start = _start_before(text, span.start, min(_LEAD_CHARACTERS, characters // 3))
-        inside = {other.lexeme for other in spans if other.start >= start and other.end <= start + characters}
+        held = slice(bisect_left(starts, start), bisect_right(ends, start + characters))
+        inside = {other.lexeme for other in spans[held]}
         weight = sum(weights[lexeme] for lexeme in inside)
         if weight > best_weight + 1e-9:
             best, best_weight = start, weight

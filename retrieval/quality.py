@@ -17,7 +17,10 @@ from retrieval import boilerplate
 
 _BULLET: Final = re.compile("^[\\s>*+\u2022\u25aa\u25e6\u2013\u2014-]+")
 #: What stands between the entries of a bar: | \u2022 \u00b7 and, in trails, > \u00bb \u203a \u2192 /.
-_SEPARATORS: Final = re.compile("\\s+[|\u2022\u00b7\u00bb\u203a\u2192>/\\\\]+\\s+|\\s*[|\u00bb\u203a\u2022\u00b7]\\s*")
+_SEPARATORS: Final = re.compile(
+    "(?<!\\s)\\s++(?:[|\u2022\u00b7\u00bb\u203a\u2192>/\\\\]++\\s++|[|\u00bb\u203a\u2022\u00b7]\\s*+)"
+    "|[|\u00bb\u203a\u2022\u00b7]\\s*+"
+)
 _TRAILS: Final = re.compile("\\s[>\u00bb\u203a/\u2192]\\s|[\u00bb\u203a]")
 _ENTRY_TRIM: Final = " \t\u00ab\u00bb\u2039\u203a\u2190\u2192\u2191\u2193<>|\u00b7\u2022*_[](){}.:-\u2013\u2014"
 _MOST_ENTRY_WORDS: Final = 4
@@ -28,7 +31,9 @@ _FEWEST_LINES: Final = 4
 _KNOWN_SHARE: Final = 1 / 3
 _SENTENCE_END: Final = re.compile(r"[.!?;:,]['\")]?$")
 
-_ADDRESS: Final = re.compile(r"(?:https?://|ftp://|www\.)[^\s<>\"')\]]+|[\w.+-]+@[\w-]+\.[\w.-]*\w", re.IGNORECASE)
+_ADDRESS: Final = re.compile(
+    r"(?:https?://|ftp://|www\.)[^\s<>\"')\]]+|(?<![\w.+-])[\w.+-]++@[\w-]++\.[\w.-]*\w", re.IGNORECASE
+)
 #: A few addresses are what somebody asked for.
 _FEWEST_ADDRESSES: Final = 5
 #: What an address costs on a line that says what it leads to.
@@ -183,14 +188,12 @@ def link_characters(lines: Sequence[str]) -> float:
     found = [(line, [match.group() for match in _ADDRESS.finditer(line)]) for line in lines]
     if sum(len(addresses) for _, addresses in found) < _FEWEST_ADDRESSES:
         return 0.0
-    return sum(_weight(line, addresses) * sum(map(len, addresses)) for line, addresses in found)
+    return sum(_weight(line) * sum(map(len, addresses)) for line, addresses in found)
 
 
-def _weight(line: str, addresses: Sequence[str]) -> float:
-    rest = line
-    for address in addresses:
-        rest = rest.replace(address, " ")
-    return _DESCRIBED_SHARE if any(map(str.isalpha, rest)) else 1.0
+def _weight(line: str) -> float:
+    is_described = any(map(str.isalpha, _ADDRESS.sub(" ", line)))
+    return _DESCRIBED_SHARE if is_described else 1.0
 
 
 def noise(lines: Sequence[str]) -> float:

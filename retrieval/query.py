@@ -20,6 +20,7 @@ _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
 _CURLY: Final = str.maketrans(dict.fromkeys("\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}„", '"'))
 _TOKEN: Final = re.compile(r'(?<!\S)(?P<minus>-?)"(?P<phrase>[^"]*)"(?!\w)|(?<!\S)-(?P<excluded>[^\W\d][^\s"]*)|\S+')
 _WORD: Final = re.compile(r"\w")
+_BLANK: Final = re.compile(r"(?=\s)")
 _MINUS_WORD: Final = re.compile(r"^-(?=[^\W\d])")
 _OR: Final = "OR"
 
@@ -79,7 +80,7 @@ def cut(text: str, characters: int) -> str:
         end -= 1
     beginning = text[: end or characters]
     if not text[end].isspace():
-        *before, _ = re.split(r"(?=\s)", beginning)
+        *before, _ = _BLANK.split(beginning)
         shorter = "".join(before)
         if len(shorter) >= characters - characters // _CUT_AT_MOST:
             beginning = shorter
@@ -109,15 +110,24 @@ def _clauses(text: str) -> Iterator[Clause]:
 def _joined(clauses: Sequence[Clause]) -> list[Clause]:
     """Return the clauses without an OR that has nothing to join before or after it."""
     joined: list[Clause] = []
-    for place, clause in enumerate(clauses):
-        if not clause.is_or or _may_join(joined[-1:], clauses[place + 1 :]):
+    for clause, following in zip(clauses, _following(clauses), strict=True):
+        if not clause.is_or or _may_join(joined[-1:], following):
             joined.append(clause)
     return joined
 
 
-def _may_join(before: Sequence[Clause], after: Sequence[Clause]) -> bool:
-    following = [clause for clause in after if not clause.is_or]
-    return bool(before) and not before[0].is_or and _has_words(before) and _has_words(following[:1])
+def _following(clauses: Sequence[Clause]) -> list[Sequence[Clause]]:
+    """Return for each clause the next one that is no OR; nothing where there is none."""
+    found: list[Sequence[Clause]] = []
+    after: Sequence[Clause] = ()
+    for clause in reversed(clauses):
+        found.append(after)
+        after = after if clause.is_or else (clause,)
+    return found[::-1]
+
+
+def _may_join(before: Sequence[Clause], following: Sequence[Clause]) -> bool:
+    return bool(before) and not before[0].is_or and _has_words(before) and _has_words(following)
 
 
 def _has_words(clauses: Sequence[Clause]) -> bool:

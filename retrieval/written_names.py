@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 #: Words that signs join without a space.
-_JOINED: Final = re.compile(r"_*[^\W_]+(?:[-_./\\:@#]{1,3}[^\W_]+)+")
+_JOINED: Final = re.compile(r"(?:(?<!_)_++|(?<![^\W_]))[^\W_]++(?:[-_./\\:@#]{1,3}[^\W_]++)+")
 #: retry_limit, std::vector, C:\temp, ann@example.org; src/app/main; E-4711, ERR_WINCH-4711; 1.2.3; settings.py.
 _AS_CODE: Final = re.compile(
-    r"_|::|\\|@|/[^/]+/|[A-Z][A-Za-z]*-\d|\d\.\d+\.\d|[^\W\d_]{2,}\d*\.[a-z_]{2,}",
+    r"_|::|\\|@|/[^/]+/|(?<![A-Za-z])[a-z]*+[A-Z][A-Za-z]*+-\d|\d\.\d+\.\d"
+    r"|(?<![^\W\d_])[^\W\d_]{2,}+\d*+\.[a-z_]{2,}",
 )
 
 

@@ -6,11 +6,13 @@ from typing import Final
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _QUOTED: Final = re.compile(r"[\"“«„]([^\"“”«»„]+)[\"”»“]")
-_SENTENCE_START: Final = re.compile(r"(?:\A|[.!?…:]\s)[\s\"“«„'(\[¿¡]*\Z")
+_SENTENCE_START: Final = re.compile(r"(?:\A|[.!?…:]\s)[\s\"“«„'(\[¿¡]*+\Z")
 #: What may stand between two words of one name.
 _JOINING: Final = re.compile(
     r"[ \-'’.&]{1,2}\Z|(?: (?:of|de|da|del|della|di|du|la|le|van|von|der|den|and|the)){1,2} \Z"  # noqa: RUF001 -- a typographic apostrophe
 )
+#: Blanks and quotation marks before a word are read so far back.
+_LOOK_BACK_CHARACTERS: Final = 64
 _LONGEST_INITIALISM: Final = 6
 #: Words that deny; stop words to full text, so that no lexeme tells of them. "t" is what is left of "isn't".
 _DENIALS: Final[Mapping[str, frozenset[str]]] = {
@@ -71,7 +73,8 @@ def _is_capitalised(question: str, word: re.Match[str]) -> bool:
     if not text[0].isupper() or text == "I":
         return False
     is_initialism = 1 < len(text) <= _LONGEST_INITIALISM and text.isupper()
-    return is_initialism or not _SENTENCE_START.search(question[: word.start()])
+    before = question[max(0, word.start() - _LOOK_BACK_CHARACTERS) : word.start()]
+    return is_initialism or not _SENTENCE_START.search(before)
 
 
 def _lexemes(phrase: str, known: frozenset[str], stem: Callable[[str], str]) -> Entity:

@@ -15,8 +15,8 @@ LONGEST: Final = 200
 #: Spellings that one name gives at the most: itself, and its parts that are joined themselves.
 _MOST_FORMS: Final = 12
 _JOINED: Final = re.compile(
-    r"\d{1,3}(?:,\d{3})+(?![,\d])"  # 48,200
-    r"|[^\W_]+(?:[-_./\\:@#+&]{1,3}[^\W_]+)+"  # a_b, a.b, a/b, a-1, a::b, a@b
+    r"(?:(?<!\d)(?<!\d,)|(?<!\d,)(?=\d{3},)|(?<=\d,)(?=\d{1,2},))\d{1,3}(?:,\d{3})++(?![,\d])"  # 48,200
+    r"|(?:(?<![^\W_])|(?<=,\d{3}))[^\W_]++(?:[-_./\\:@#+&]{1,3}[^\W_]++)+"  # a_b, a.b, a/b, a-1, a::b, a@b
     r"|(?<!\w)[A-Za-z](?:\+\+|#)(?!\w)"  # C++, C#
 )
 _SIGN: Final = re.compile(r"[-_./\\:@#+&,]")

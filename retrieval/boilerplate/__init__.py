@@ -22,7 +22,9 @@ TRAIL_STARTS: Final = frozenset({"home", "homepage", "startseite", "accueil", "i
 
 #: "Accounting ........ 12", "1.2 Scope . . . . . 7": how a line of a printed table of contents ends.
 CONTENTS_END: Final = re.compile(
-    r"\w.{0,3}(?:\.{4,}|(?:\s\.){4,}|\u2026{2,}|_{6,})\s*(?:[A-Z]-)?(?:\d{1,4}|[ivxlc]{1,7})$"
+    r"(?:(?:(?<=\w)|(?<=\w.)|(?<=\w..)|(?<=\w...))"
+    r"(?:(?<!\.)\.{4,}+|(?<!\s\.)(?:\s\.){4,}+|(?<!\u2026)\u2026{2,}+|(?<!_)_{6,}+)|(?<!_)_{7,}+)"
+    r"\s*+(?:[A-Z]-)?(?:\d{1,4}|[ivxlc]{1,7})$"
 )
 #: A longer line is no line of a printed table of contents.
 MOST_CONTENTS_CHARACTERS: Final = 200
@@ -38,7 +40,7 @@ MOST_PAGE_CHARACTERS: Final = 40
 #: A line of this many words can be a copyright line; a longer one is prose that speaks of copyright.
 MOST_COPYRIGHT_WORDS: Final = 25
 COPYRIGHT: Final = re.compile(
-    r"^\W*(?:copyright\b|©|\(c\)\s*(?:copyright\b|\d{4})).*?(?:\b(?:19|20)\d\d\b|\breserved\b)"
+    r"^(?>\W*?(?:copyright\b|©|\(c\)\s*(?:copyright\b|\d{4}))).*?(?:\b(?:19|20)\d\d\b|\breserved\b)"
     r"|©\s*(?:19|20)\d\d|(?:19|20)\d\d\s*©",
     re.IGNORECASE,
 )

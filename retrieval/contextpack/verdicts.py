@@ -1,17 +1,15 @@
 """Reading what a language model judged: strictly by the schema, and candidate by candidate. Pure."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from retrieval.contextpack.types import Relevance
+from retrieval.generate.json_text import unfenced
 from retrieval.generate.neutral import plain
 
 _LONGEST_EVIDENCE: Final = 300
-#: What some models set around an object in spite of what they are told.
-_CODE_BLOCK: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
     "number": (int, float),
@@ -79,9 +77,9 @@ def read_answer(answer: str, *, candidates: int) -> Reading:
 
 def _results(answer: str) -> list[Any] | None:
     """Return the list of results; None for what is not an object with that list alone."""
-    block = _CODE_BLOCK.match(answer)
     try:
-        content = json.loads(block[1] if block else answer, parse_constant=_no_number)
+        # Some models set a fence around an object in spite of what they are told.
+        content = json.loads(unfenced(answer), parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
     if not isinstance(content, dict) or content.keys() != ANSWER_SCHEMA["properties"].keys():

@@ -8,8 +8,8 @@ from retrieval.generate.draft import Draft
 from retrieval.generate.markers import MARKER, Scanner, Token
 from retrieval.generate.types import Citation
 
-_ESCAPABLE: Final = re.compile(rf"(?P<before>\\*)(?P<marker>{MARKER.pattern})")
-_SURROUNDING: Final = re.compile(r"^\W+|\W+$")
+_ESCAPABLE: Final = re.compile(rf"(?<!\\)(?P<before>\\*+)(?P<marker>{MARKER.pattern})")
+_SURROUNDING: Final = re.compile(r"^\W+|(?<!\W)\W++$")
 
 
 def find_citations(text: str, passage_count: int) -> tuple[Citation, ...]:

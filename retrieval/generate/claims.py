@@ -1,8 +1,10 @@
 """The sentences of an answer, where they stand and whom they cite. Pure."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 from retrieval.generate.markers import Scanner
@@ -12,11 +14,16 @@ from retrieval.generate.units import goes_on
 _LINE_START: Final = re.compile(r"[ >\t]*(?P<item>(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?P<heading>#{1,6}[ \t])?")  # noqa: RUF001 -- a bullet
 _TABLE_RULE: Final = re.compile(r"[|:\- \t]+")
 _END: Final = re.compile(
-    r"""[.!?\u2026\u3002\uff01\uff1f]+["'\u201d\u2019\u00bb)*_]*(?:[ \t]*\[[0-9]{1,3}\])*(?=\s|\Z)"""
-    r"|[\u3002\uff01\uff1f](?:\[[0-9]{1,3}\])*"
+    r"(?P<stop>(?<![.!?\u2026\u3002\uff01\uff1f])[.!?\u2026\u3002\uff01\uff1f]++[\"'\u201d\u2019\u00bb)*_]*+)"
+    r"(?:[ \t]*\[[0-9]{1,3}\])*(?=\s|\Z)|[\u3002\uff01\uff1f](?:\[[0-9]{1,3}\])*"
 )
-_MARKER: Final = re.compile(r"[ \t]*\[[0-9]{1,3}\]")
-_EMPHASIS: Final = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
+_BLANKS: Final = re.compile(r"\s*")
+_NOT_LINE_END: Final = re.compile(r"[^\n]")
+#: What is read before a full stop: an abbreviation, and a marker that may stand in it.
+_LOOK_BACK_CHARACTERS: Final = 64
+_MARKER: Final = re.compile(r"(?<![ \t])[ \t]*+\[[0-9]{1,3}\]")
+_EMPHASIS: Final = re.compile(r"[*`]+|(?<!\w)_+|(?<!_)_++(?!\w)")
+_start: Final = attrgetter("start")
 _NOT_CLAIMED: Final = ("?", "\uff1f", ":")
 
 
@@ -36,6 +43,7 @@ class Claim:
 def claims(text: str, citations: Sequence[Citation]) -> tuple[Claim, ...]:
     """Return what an answer states, in order; headings, code, questions and "The steps:" state nothing."""
     prose = _without_code(text)
+    citations = sorted(citations, key=_start)
     return tuple(
         claim
         for start, end in _blocks(prose)
@@ -48,7 +56,7 @@ def _without_code(text: str) -> str:
     """Return the text with blanks in the place of fenced code."""
     tokens = Scanner().feed(text, is_last=True)
     return "".join(
-        re.sub(r"[^\n]", " ", token.raw) if token.is_fenced else token.blanks + token.raw for token in tokens
+        _NOT_LINE_END.sub(" ", token.raw) if token.is_fenced else token.blanks + token.raw for token in tokens
     )
 
 
@@ -75,7 +83,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield where each sentence of a block begins and ends; the markers behind its full stop belong to it."""
     begin = start
     for found in _END.finditer(text, start, end):
-        if goes_on(_MARKER.sub("", text[begin : found.end()]), text[found.end() : end].lstrip()):
+        if goes_on(_before_markers(text, begin, found), _first_sign(text, found.end(), end)):
             continue
         yield begin, found.end()
         begin = found.end()
@@ -83,16 +91,36 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield begin, end
 
 
+def _before_markers(text: str, begin: int, found: re.Match[str]) -> str:
+    """Return what stands before the end of a sentence, its full stop included, without markers."""
+    stop = found.end("stop") if found["stop"] else found.end()
+    return _MARKER.sub("", text[max(begin, stop - _LOOK_BACK_CHARACTERS) : stop])
+
+
+def _first_sign(text: str, start: int, end: int) -> str:
+    """Return the first character from a place on that is no blank; empty where there is none."""
+    found = _BLANKS.match(text, start, end)
+    place = found.end() if found else start
+    return text[place : min(place + 1, end)]
+
+
 def _claim(text: str, start: int, end: int, citations: Sequence[Citation]) -> Claim:
     sentence = text[start:end]
     start += len(sentence) - len(sentence.lstrip())
     end -= len(sentence) - len(sentence.rstrip())
-    numbers = dict.fromkeys(it.number for it in citations if start <= it.start < end)
+    first, last = (bisect_left(citations, place, key=_start) for place in (start, end))
+    numbers = dict.fromkeys(it.number for it in citations[first:last])
     return Claim(start, end, _EMPHASIS.sub("", _MARKER.sub("", text[start:end])).strip(" \t|"), tuple(numbers))
 
 
 def _citing_together(found: list[Claim]) -> Iterator[Claim]:
     """Yield a block's claims; one without a marker shares those of the next that has any, else of the one before."""
-    for place, claim in enumerate(found):
-        near = (it.numbers for it in (*found[place:], *reversed(found[:place])) if it.numbers)
-        yield replace(claim, numbers=next(near, ()))
+    following: list[tuple[int, ...]] = []
+    numbers: tuple[int, ...] = ()
+    for claim in reversed(found):
+        numbers = claim.numbers or numbers
+        following.append(numbers)
+    before: tuple[int, ...] = ()
+    for claim, after in zip(found, reversed(following), strict=True):
+        before = claim.numbers or before
+        yield replace(claim, numbers=after or before)

@@ -20,13 +20,21 @@ class Draft:
     def __init__(self, passage_count: int) -> None:
         #: What has been handed out.
         self.text = ""
-        #: Every marker of the text, in order.
-        self.citations: tuple[Citation, ...] = ()
         #: Numbers that were left out.
         self.removed = 0
         self._passage_count = passage_count
         self._scanner = Scanner()
         self._cited: set[int] = set()
+        self._citations: list[Citation] = []
+        #: What follows `text` and is handed out next, and the length and the end of both.
+        self._parts: list[str] = []
+        self._length = 0
+        self._end = ""
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """Every marker of the text, in order."""
+        return tuple(self._citations)
 
     def add(self, piece: str) -> tuple[str, tuple[Citation, ...]]:
         """Return the text that is certain now, and the first citations of passages in it."""
@@ -37,26 +45,34 @@ class Draft:
         return self._take(self._scanner.feed("", is_last=True))
 
     def _take(self, tokens: Iterable[Token]) -> tuple[str, tuple[Citation, ...]]:
-        sent, cited = len(self.text), len(self.citations)
+        cited = len(self._citations)
         for token in tokens:
             if token.numbers is None:
-                self.text += token.raw
+                self._append(token.raw)
             else:
                 self._cite(token, token.numbers)
-        return self.text[sent:], self._first(self.citations[cited:])
+        fresh = "".join(self._parts)
+        self._parts.clear()
+        self.text += fresh
+        return fresh, self._first(self._citations[cited:])
+
+    def _append(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+        self._end = (self._end + text)[-_TAIL:]
 
     def _cite(self, marker: Token, numbers: tuple[int, ...]) -> None:
         known = [number for number in numbers if number <= self._passage_count]
         self.removed += len(numbers) - len(known)
         if not known:
-            if BEGUN.search(self.text[-_TAIL:]):
-                self.text += f"{marker.blanks}\\{marker.raw}"
+            if BEGUN.search(self._end):
+                self._append(f"{marker.blanks}\\{marker.raw}")
             return
-        self.text += marker.blanks
+        self._append(marker.blanks)
         for number in known:
-            start = len(self.text)
-            self.text += f"[{number}]"
-            self.citations += (Citation(number, start, len(self.text)),)
+            start = self._length
+            self._append(f"[{number}]")
+            self._citations.append(Citation(number, start, self._length))
 
     def _first(self, citations: Iterable[Citation]) -> tuple[Citation, ...]:
         fresh: list[Citation] = []

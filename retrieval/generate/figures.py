@@ -9,6 +9,9 @@ _POSSESSIVE: Final = re.compile(r"['\u2019]s?\Z")
 #: Digits with their separators: 48,200 and 48 200 and 3.5, but not the date 2026-03-05, which is three numbers.
 _NUMBER: Final = re.compile(r"[0-9]+(?:[.,'\u2019\u00a0\u202f][0-9]+)*")
 _GROUP: Final = re.compile(r"[.,'\u2019\u00a0\u202f](?=[0-9]{3}(?:[^0-9]|\Z))")
+_SEPARATOR: Final = re.compile(r"[,'\u2019\u00a0\u202f]")
+#: Blanks and quotation marks before a word are read so far back.
+_LOOK_BACK_CHARACTERS: Final = 64
 _UNITS: Final = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
 _TENS: Final = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90"}
 _NUMBER_WORDS: Final = {word: str(number) for number, word in enumerate(_UNITS.split(), start=2)} | _TENS
@@ -28,7 +31,7 @@ def numbers_of(text: str) -> frozenset[str]:
 
 
 def _decimal(written: str) -> str:
-    plain = re.sub(r"[,'\u2019\u00a0\u202f]", ".", _GROUP.sub("", written))
+    plain = _SEPARATOR.sub(".", _GROUP.sub("", written))
     whole, _, part = plain.partition(".")
     return ".".join(filter(None, (whole.lstrip("0") or "0", part.rstrip("0"))))
 
@@ -47,7 +50,7 @@ def names_of(text: str, stem: Callable[[str], str]) -> frozenset[str]:
 
 def _begins(text: str, start: int) -> bool:
     """Return whether a sentence begins at a word."""
-    before = text[:start].rstrip(" \t\n\"'\u201c\u2018(*_")
+    before = text[max(0, start - _LOOK_BACK_CHARACTERS) : start].rstrip(" \t\n\"'\u201c\u2018(*_")
     return not before or before[-1] in ".!?:;|\u2026\u2013\u2014-"
 
 

@@ -23,7 +23,7 @@ _LIST: Final = f" ?{_ITEM}(?:{_BETWEEN}{_ITEM})* ?"
 _FORMS: Final = (
     rf"\[\[{_LIST}\]\]",
     rf"\[{_LIST}\]",
-    rf"\u3010{_LIST}(?:\u2020[^\u3011\n]*)?\u3011",
+    rf"\u3010{_LIST}(?:\u2020[^\u3010\u3011\n]*)?\u3011",
     rf"\uff3b{_LIST}\uff3d",
 )
 MARKER: Final = re.compile("|".join(_FORMS))
@@ -33,7 +33,7 @@ _PART_OF_WORD: Final = "|".join(sorted({word[:size] for word in _WORDS if word !
 #: What may still become a marker.
 BEGUN: Final = re.compile(
     rf"(?:\[{{1,2}}|\u3010|\uff3b)(?:[{_DIGITS} ,;\uff0c\u3001\-\u2013\u2014]|{_WHOLE_WORD})*"
-    rf"(?:{_PART_OF_WORD})?(?:\u2020[^\u3011\n]*)?\]?\Z"
+    rf"(?:{_PART_OF_WORD})?(?:\u2020[^\u3010\u3011\n]*)?\]?\Z"
 )
 _ITEMS: Final = re.compile(rf"({_NUMBER})(?: ?{_DASH} ?({_NUMBER}))?")
 _BESIDE_NUMBERS: Final = re.compile(f"\u2020.*|{_PAGES}")
@@ -42,9 +42,9 @@ _OPENING: Final = "[\u3010\uff3b"
 _PLAIN: Final = re.compile(rf"[^`\\\n \t{re.escape(_OPENING)}]+")
 _BLANKS: Final = re.compile(r"[ \t]*")
 _TICKS: Final = re.compile("`+")
-_QUOTED: Final = r"[ >\t]*"
+_QUOTED: Final = r"[ >\t]*+"
 _FENCE: Final = re.compile(rf"{_QUOTED}(?P<fence>`{{3,}}(?=[^`\n]*$)|~{{3,}})[^\n]*$", re.MULTILINE)
-_FENCE_BEGUN: Final = re.compile(rf"{_QUOTED}(?:`{{1,2}}|`{{3,}}[^`\n]*|~{{1,2}}|~{{3,}}[^\n]*)?\Z")
+_FENCE_BEGUN: Final = re.compile(rf"{_QUOTED}(?:`{{1,2}}|`{{3,}}+[^`\n]*+|~{{1,2}}|~{{3,}}+[^\n]*+)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,15 @@ class Scanner:
         self._text = ""
         self._place = 0
         self._is_line_start = True
+        #: Where the line ends that is being read, once that was looked up.
+        self._end = -1
         #: The open code fence, such as "```".
         self._fence = ""
 
     def feed(self, piece: str, *, is_last: bool = False) -> Iterator[Token]:
         """Yield the tokens that are certain now; after the last piece, all that are left."""
         self._text = self._text[self._place :] + piece
-        self._place = 0
+        self._place, self._end = 0, -1
         while self._place < len(self._text):
             token = self._next(is_last=is_last)
             if token is None:
@@ -163,8 +165,10 @@ class Scanner:
 
     def _line_end(self) -> int:
         """Return where the line ends that is being read: at its line break, or where the text does."""
-        end = self._text.find("\n", self._place)
-        return len(self._text) if end < 0 else end
+        if self._end < self._place:
+            end = self._text.find("\n", self._place)
+            self._end = len(self._text) if end < 0 else end
+        return self._end
 
 
 def numbers_of(marker: str) -> tuple[int, ...]:

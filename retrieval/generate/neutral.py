@@ -15,7 +15,7 @@ _VARIANTS: Final = re.compile("[\U000e0100-\U000e01ef\u115f\u1160\u3164\uffa0]")
 _LINE_BREAKS: Final = re.compile("\r\n?|[\u2028\u2029\u0085\v\f]")
 
 _FENCE_OPENING: Final = re.compile(r"^([ \t]*)(<{3,})", re.MULTILINE)
-_FENCE_CLOSING: Final = re.compile(r"(>{3,})(?=[ \t]*$)", re.MULTILINE)
+_FENCE_CLOSING: Final = re.compile(r"(?<!>)(>{3,}+)(?=[ \t]*$)", re.MULTILINE)
 #: What the templates of language models set around roles, such as <|im_start|> and [INST].
 _ROLE_TOKEN: Final = re.compile("<(?=[|\uff5c][^\\s<>]{1,40}[|\uff5c]>)")
 _NAMED_TOKEN: Final = re.compile(

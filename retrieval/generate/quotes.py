@@ -1,5 +1,6 @@
 """Turning chosen units into quotations: with what belongs to them, joined where they meet, as Markdown. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,6 +14,8 @@ _ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})
 #: A list that is longer is not quoted whole.
 _MOST_ITEMS: Final = 8
 _MOST_LIST_CHARACTERS: Final = 900
+_TICKS: Final = re.compile("`+")
+_FENCE_SIGNS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,6 @@ def _table(rows: Sequence[Unit]) -> str:
 
 def _fenced(code: str) -> str:
     """Return code between fences that are longer than any run of backticks in it."""
-    fence = "```"
-    while fence in code:
-        fence += "`"
+    longest = max(map(len, _TICKS.findall(code)), default=0)
+    fence = "`" * max(_FENCE_SIGNS, longest + 1)
     return f"{fence}\n{code}\n{fence}"

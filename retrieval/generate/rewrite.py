@@ -27,6 +27,7 @@ _MOST_OF_TITLE: Final = 6
 _SHARED: Final = 3
 _SAME_BEGINNING: Final = 5
 _KEPT_TEXTS: Final = 512
+_LOOK_BACK_CHARACTERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,5 +251,10 @@ def _own(text: str) -> tuple[_Word, ...]:
 def _words(text: str) -> tuple[_Word, ...]:
     """Return the words of a text in order."""
     return tuple(
-        _Word(match.group(), (text[: match.start()].rstrip() or ".")[-1] in ".!?:") for match in _TOKEN.finditer(text)
+        _Word(match.group(), (_before(text, match.start()) or ".")[-1] in ".!?:") for match in _TOKEN.finditer(text)
     )
+
+
+def _before(text: str, place: int) -> str:
+    """Return the last characters before a place, without the blanks at their end."""
+    return text[max(0, place - _LOOK_BACK_CHARACTERS) : place].rstrip()

@@ -14,7 +14,7 @@ _NUMBERED: Final = re.compile(r"\s*(?:\d{1,3}|[a-z])[.)]\s+\S")
 _CELL_BAR: Final = " | "
 _FULL_STOPS: Final = (".", "!", "?", "…", ":", "。", "！", "？", "।")  # noqa: RUF001 -- other scripts' full stops
 _CLOSING: Final = "\"'”’»)]"  # noqa: RUF001 -- typographic quotation marks
-_SENTENCE_END: Final = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*\s+|[。！？।]+\s*)")  # noqa: RUF001 -- other scripts' full stops
+_SENTENCE_END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s+|[。！？।]+\s*)")  # noqa: RUF001 -- other scripts' full stops
 _ABBREVIATION: Final = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|(?i:e\.g|i\.e|etc|cf|vs|approx|ca|nos?|figs?|eq|sec|pp?|vol|mr|mrs|ms|dr|prof|st|inc|ltd|co))\.$"
 )
@@ -22,6 +22,8 @@ _ABBREVIATION: Final = re.compile(
 _KEPT_TEXTS: Final = 1_000
 _SHORT_LINE: Final = 40
 _LONGEST_HEADING: Final = 120
+#: No abbreviation is longer, with what stands before it.
+_LOOK_BACK_CHARACTERS: Final = 16
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
 _CODE_SIGN_SHARE: Final = 0.08
@@ -133,7 +135,8 @@ def split_sentences(text: str) -> list[str]:
     sentences: list[str] = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
-        if not goes_on(text[start : end.end()].rstrip(), text[end.end() :]):
+        stop = end.start() + len(end[0].rstrip())
+        if not goes_on(text[max(start, stop - _LOOK_BACK_CHARACTERS) : stop], text[end.end() : end.end() + 1]):
             sentences.append(text[start : end.end()].strip())
             start = end.end()
     sentences.append(text[start:].strip())
@@ -141,7 +144,10 @@ def split_sentences(text: str) -> list[str]:
 
 
 def goes_on(before: str, after: str) -> bool:
-    """Return whether a full stop is part of an abbreviation, or a lower-case word follows it."""
+    """Return whether a full stop is part of an abbreviation, or a lower-case word follows it.
+
+    The last characters before the stop and the first one after it are enough.
+    """
     return bool(_ABBREVIATION.search(before)) or after[:1].islower()
 
 

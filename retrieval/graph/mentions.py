@@ -14,6 +14,8 @@ _LEAST_LETTERS: Final = 2
 _SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
 #: Words of an identifier that is taken as a whole: a/path/of/five/parts.
 _IDENTIFIER_WORDS: Final = 6
+#: No sign that shows a word to be a part of an identifier stands further behind it.
+_LOOK_AHEAD_CHARACTERS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ def _is_joined(between: str) -> bool:
 def _around(text: str, word: Word) -> str:
     """Return a word with the signs that join it to its neighbours, and the neighbours."""
     start, end = word.start, word.end
-    while end < len(text) and not text[end].isspace() and text[end] not in ",;()\"'":
+    longest = min(len(text), end + _LOOK_AHEAD_CHARACTERS)
+    while end < longest and not text[end].isspace() and text[end] not in ",;()\"'":
         end += 1
     return text[start:end].rstrip(".:")
 

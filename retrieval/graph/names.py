@@ -8,7 +8,7 @@ from typing import Final
 
 from retrieval.graph.spans import MOST_WORDS, Word, is_identifier, phrases, words_of
 
-_BRACKETED: Final = re.compile(r"\s*[(\[][^()\[\]]*[)\]]\s*$")
+_BRACKETED: Final = re.compile(r"(?<!\s)\s*+[(\[][^()\[\]]*+[)\]]\s*+$")
 _NAME_WORDS: Final = 8
 _CAPITALISED_SHARE: Final = 0.8
 #: A word up to this length says nothing of whether a title is a name: of, the, von.

@@ -3,8 +3,10 @@
 import hashlib
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 #: Scripts that write without spaces count each character as a word.
@@ -57,14 +59,19 @@ def number_of(key: str) -> int:
 
 def sentence_around(text: str, start: int, end: int) -> str:
     """Return the sentence that holds a place in a text, without its line breaks."""
-    first, last = 0, len(text)
-    for match in _SENTENCE_END.finditer(text):
-        if match.end() <= start and not _is_initial(text, match.start()):
-            first = match.end()
-        elif match.start() >= end and not _is_initial(text, match.start()):
-            last = match.end()
-            break
+    ends = _sentence_ends(text)
+    before = bisect_right(ends, start, key=itemgetter(1)) - 1
+    after = bisect_left(ends, end, key=itemgetter(0))
+    first = ends[before][1] if before >= 0 else 0
+    last = ends[after][1] if after < len(ends) else len(text)
     return " ".join(text[first:last].split())
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _sentence_ends(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where the ends of a text's sentences begin and end, in order."""
+    found = _SENTENCE_END.finditer(text)
+    return tuple(match.span() for match in found if not _is_initial(text, match.start()))
 
 
 def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:

@@ -10,22 +10,24 @@ _FEWEST_CODE_LINES: Final = 2
 #: Share of a chunk's lines from which code is told without a fence.
 _CODE_SHARE: Final = 0.4
 
-_TABLE_ROW: Final = re.compile(r"^\s*\|.*\|\s*$|^[^|\n]*\S \| [^\n]*$", re.MULTILINE)
-_FENCE: Final = re.compile(r"^\s*(?:```|~~~)", re.MULTILINE)
+_TABLE_ROW: Final = re.compile(r"^[^\S\n]*+\|.*\|[^\S\n]*+$|^[^|\n]*\S \| [^\n]*$", re.MULTILINE)
+_FENCE: Final = re.compile(r"^[^\S\n]*+(?:```|~~~)", re.MULTILINE)
 _CODE_LINE: Final = re.compile(
     r"^\s*(?:(?:async\s+)?def\s+\w+\(|class\s+\w+|import\s+\w+|from\s+[\w.]+\s+import\s|#include\s|(?:public|private|"
     r"static)\s|func\s+\w|fn\s+\w|return\b|if\s*\(.*\{|\}|[\w.\[\]\"']+\s*=\s*\S.*|[\w.]+\(.*\)?;?$|SELECT\s|\$\s+\w|"
     r"\"[\w. -]+\"\s*:|[{\[(}\])]+[,;]?\s*$|(?:GET|POST|PUT|DELETE|PATCH)\s+/)"
 )
-_BULLET: Final = re.compile(r"^\s*[-*+\u2022]\s+\S", re.MULTILINE)
-_NUMBERED: Final = re.compile(r"^\s*(?:step\s+)?\d{1,2}[.):]\s+\S", re.MULTILINE | re.IGNORECASE)
+_BULLET: Final = re.compile(r"^[^\S\n]*+[-*+\u2022]\s+\S", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"^[^\S\n]*+(?:step\s+)?\d{1,2}[.):]\s+\S", re.MULTILINE | re.IGNORECASE)
 _DEFINITION: Final = re.compile(
-    r"(?:^|[.\n]\s*)(?:(?:an?|the)\s+)?[\"\u201c*_`]{0,2}[A-Z][\w /-]{1,50}?[\"\u201d*_`]{0,2}\s+"
+    r"(?:^|[.\n][^\S\n]*+)(?:(?:an?|the)\s+)?[\"\u201c*_`]{0,2}[A-Z][\w /-]{1,50}?[\"\u201d*_`]{0,2}\s+"
     r"(?:means(?! that\b)|refers to|is defined as|stands for"
     r"|is (?:an?|the)\s+(?:\w+\s+){0,4}(?:that|which|used|for|of)\b)",
 )
-_QUESTION: Final = re.compile(r"^\s*(?:#+\s*|\*\*)?(?:Q(?:uestion)?\s*[:.]\s|\S.{8,150}\?(?:\*\*)?\s*$)", re.MULTILINE)
-_E_MAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_QUESTION: Final = re.compile(
+    r"^[^\S\n]*+(?:#+\s*|\*\*)?(?:Q(?:uestion)?\s*[:.]\s|\S.{8,150}\?(?:\*\*)?\s*$)", re.MULTILINE
+)
+_E_MAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+")
 _PHONE: Final = re.compile(
     r"(?:\btel|\bphone|\bfax|\bcall|\bmobile|\u260e)\W{1,3}.{0,20}?\+?\d[\d ()/.-]{6,}\d", re.IGNORECASE
 )

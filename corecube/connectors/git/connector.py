@@ -29,7 +29,8 @@ from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _LFS_BYTES: Final = 1024
-_BRANCH: Final = re.compile(r"(?!.*(\.\.|//|@\{|\.lock$))[^\x00-\x20~^:?*\[\\\x7f/.-][^\x00-\x20~^:?*\[\\\x7f]*")
+_BRANCH: Final = re.compile(r"[^\x00-\x20~^:?*\[\\\x7f/.-][^\x00-\x20~^:?*\[\\\x7f]*")
+_NOT_IN_BRANCHES: Final = ("..", "//", "@{")
 #: Where hosts that many use show a file.
 _LINKS: Final = {
     "github.com": "/blob/{branch}/{path}",
@@ -68,7 +69,7 @@ class GitConnector:
     def from_setup(cls, setup: SourceSetup) -> Self:
         """Return the connector of a connection, with the secret `token` where it has one; raise ConfigError."""
         config = setup.read(GitConfig)
-        if config.branch and not _BRANCH.fullmatch(config.branch):
+        if config.branch and not _names_branch(config.branch):
             raise FieldError("branch", f"This is no name of a branch: {config.branch!r}.")
         most = setup.limit(config.max_bytes)
         meter = Meter(config.max_repository_bytes)
@@ -160,6 +161,12 @@ class GitConnector:
     def _address(self, path: str, branch: str, commit: ObjectID) -> str:
         parts = {"branch": branch, "commit": commit.decode(), "path": path}
         return re.sub(r"\{(branch|commit|path)\}", lambda found: quote(parts[found[1]], safe="/"), self.link)
+
+
+def _names_branch(text: str) -> bool:
+    """Return whether git takes a text as the name of a branch."""
+    is_allowed = _BRANCH.fullmatch(text) is not None and not text.endswith(".lock")
+    return is_allowed and not any(part in text for part in _NOT_IN_BRANCHES)
 
 
 def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitClient, bytes]:

@@ -5,11 +5,11 @@ a text that gives the model orders gets no link that an author could not have se
 """
 
 import json
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from retrieval.errors import EnrichError
+from retrieval.generate.json_text import unfenced
 from retrieval.graph.spans import key_of
 from retrieval.ingest.enrich.prompts import DATA, Place, plain
 
@@ -22,7 +22,6 @@ MOST_ANSWER_TOKENS: Final = 600
 TYPICAL_ANSWER_TOKENS: Final = 180
 _MOST_CHARACTERS: Final = 120
 _PARTS: Final = 3
-_FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 TASK: Final = (
     f"You read chunks of documents for a graph of names. {DATA} List who or what relates to whom in `chunk`: at most "
     f"{MOST_TRIPLES} facts between named people, organisations, places, products, works or pages. Write names in full, "
@@ -36,9 +35,8 @@ def triples_in(answer: str, place: Place) -> tuple[Triple, ...]:
 
     What is no triple is left out; raises EnrichError for an answer that is not the object asked for.
     """
-    fenced = _FENCE.match(answer)
     try:
-        told: Any = json.loads(fenced[1] if fenced else answer)
+        told: Any = json.loads(unfenced(answer))
         listed = told["triples"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise EnrichError("The model's answer is not the JSON that was asked for.") from error

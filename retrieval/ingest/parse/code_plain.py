@@ -12,7 +12,7 @@ from retrieval.ingest.parse.code_blocks import (
     Scope,
 )
 
-_KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)\s*:(?:\s|$)""")
+_KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?:\s|$)""")
 _MOST_NAME_CHARACTERS: Final = 100
 
 

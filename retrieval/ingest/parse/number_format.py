@@ -46,7 +46,9 @@ _BUILT_IN: Final = {
 }
 _LONGEST_CODE: Final = 255
 _TOKEN: Final = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.|\[\$(?P<currency>[^\]-]*)[^\]]*\]|\[(?P<elapsed>[hms]+)\]|\[[^\]]*\]'
+    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.'
+    rf"|\[\$(?P<currency>[^\]-]{{0,{_LONGEST_CODE}}}+)[^\]]{{0,{_LONGEST_CODE}}}+\]|\[(?P<elapsed>[hms]+)\]"
+    rf"|\[[^\]]{{0,{_LONGEST_CODE}}}+\]"
     r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<exponent>E[+-]0+)|(?P<date>y+|m+|d+|h+|s+|e+)(?:\.0+)?"
     r"|(?P<digit>[0#?])|(?P<sign>[.,%/;])|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,

@@ -8,7 +8,7 @@ from typing import Final
 
 from retrieval.ingest.parse.pdf_lines import Line, is_apart, usual_leading
 
-_PAGE_NUMBER: Final = re.compile(r"\W*(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W*")
+_PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
 #: A header or footer has at most so many lines before a gap, and so many such layers.
 _MOST_EDGE_LINES: Final = 3
 _MOST_LAYERS: Final = 3

@@ -19,10 +19,12 @@ _MOST_LINE_CHARACTERS: Final = 10_000
 _DEEPEST_LEVEL: Final = 6
 #: Directives inside directives that docutils does not know are followed so far.
 _MOST_NESTING: Final = 5
-#: A role that docutils does not know: what it marks, without the target behind it.
-_ROLE: Final = re.compile(r":[\w:+.-]+:`[~!]?([^`]*?)(?:\s*<[^<>`]*>)?`")
+#: A role that docutils does not know: what is joined to it, and what it marks, without the target behind it.
+_ROLE: Final = re.compile(
+    r"(?<![\w:+.-])([\w+.-]*+):(?=[\w:+.-]{2})[\w:+.-]++(?<=:)`[~!]?([^`]*?)(?:(?<!\s)\s*+<[^<>`]*+>)?`"
+)
 #: Sphinx's link to another page: its text and, where they differ, its target.
-_PAGE_ROLE: Final = re.compile(r":doc:`([^`<>]*?)(?:\s*<([^<>`]*)>)?`")
+_PAGE_ROLE: Final = re.compile(r":doc:`([^`<>]*?)(?:(?<!\s)\s*+<([^<>`]*+)>)?`")
 _DIRECTIVE: Final = re.compile(r"\A\s*\.\. ([\w:+.-]+)::[ \t]*(.*(?:\n|\Z))", re.MULTILINE)
 _OPTION: Final = re.compile(r"^[ \t]*:[\w -]+:.*\n?", re.MULTILINE)
 #: Directives whose words are not for readers: lists of files, settings, what may not be read here.
@@ -205,7 +207,7 @@ def _text(node: nodes.Node) -> str:
 
 def _plain(text: str) -> str:
     """Return text with what the unknown roles in it mark."""
-    return _ROLE.sub(r"\1", text)
+    return _ROLE.sub(r"\1\2", text)
 
 
 def _dedented(text: str) -> str:
