@@ -234,7 +234,7 @@ class TimeConfig(Tunables):
         low=0.05,
         high=0.5,
         unit="",
-        help="Share of the deadline reserved for reading and packing what was found; no leg and no reranker may use it.",
+        help="Share of the deadline reserved for reading and packing what was found; no leg or reranker may use it.",
     )
     embed_share: float = tunable(
         0.6,

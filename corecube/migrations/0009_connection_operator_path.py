@@ -31,7 +31,7 @@ def _tells_of_people(event):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('corecube', '0007_enrichment_triples'),
+        ('corecube', '0008_sign_in_pace'),
     ]
 
     operations = [
