@@ -68,9 +68,15 @@ def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -
     )
 
 
-def checked_config(kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None) -> None:
-    """Raise ConfigError when a connection with this kind, config and secrets could not be read."""
-    connector_for(Connection(kind=kind, slug="unsaved", config=dict(config)), secrets).check()
+def checked_config(
+    kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None, *, operator_path: str = ""
+) -> None:
+    """Raise ConfigError when a connection with this kind, config and secrets could not be read.
+
+    `operator_path` is what this machine's operator lets it read.
+    """
+    unsaved = Connection(kind=kind, slug="unsaved", config=dict(config), operator_path=operator_path)
+    connector_for(unsaved, secrets).check()
 
 
 def _local_files_of(connection: Connection) -> LocalFiles:

@@ -153,3 +153,25 @@ def test_who_is_an_admin_is_not_changed_here(admin, people):
     assert admin.post(f"/admin/corecube/user/{alice.pk}/delete/", {"post": "yes"}).status_code == 403
     alice.refresh_from_db()
     assert alice.is_admin
+
+
+def test_the_administration_points_no_connection_at_what_may_not_be_read(admin, tmp_path, settings):
+    compartment = Compartment.objects.create(slug="c", name="C")
+    settings.CORECUBE_FOLDER_ROOTS = [tmp_path / "allowed"]
+    sent = connection(compartment, config=f'{{"path": "{tmp_path}"}}')
+    assert "CORECUBE_FOLDER_ROOTS" in admin.post("/admin/corecube/connection/add/", sent).content.decode()
+    stored = Connection.objects.create(
+        slug="wiki",
+        name="Wiki",
+        kind="folder",
+        config={"path": str(tmp_path)},
+        operator_path=str(tmp_path),
+        compartment=compartment,
+    )
+    address = f"/admin/corecube/connection/{stored.pk}/change/"
+    page = admin.post(address, {**sent, "name": "Notes"})
+    assert page.status_code == 302, page.context["adminform"].form.errors
+    moved = connection(compartment, config='{"path": "/etc"}')
+    assert "CORECUBE_FOLDER_ROOTS" in admin.post(address, moved).content.decode()
+    stored.refresh_from_db()
+    assert (stored.name, stored.config) == ("Notes", {"path": str(tmp_path)})

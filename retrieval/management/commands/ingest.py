@@ -9,7 +9,7 @@ from django.utils.text import slugify
 from tqdm import tqdm
 
 from corecube.commands import DatabaseCommand
-from corecube.connectors import connector_for
+from corecube.connectors import checked_config
 from corecube.errors import CoreCubeError
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity, TrustLevel
@@ -105,7 +105,7 @@ def _connection(options: dict[str, Any]) -> Connection:
     path = options["path"].expanduser().absolute()
     name = _checked_name(options["connection"] or path.name)
     config = {"path": str(path)}
-    connector_for(Connection(kind="folder", slug="unsaved", config=config, operator_path=str(path))).check()
+    checked_config("folder", config, operator_path=str(path))
     slug = _slug(name)
     existing = Connection.objects.select_related("compartment").filter(slug=slug).first()
     if existing is not None:

@@ -17,7 +17,7 @@ from dulwich.web import make_wsgi_chain
 
 from corecube.connectors import ItemError, ItemProblem, SourceItem
 from corecube.connectors.git import GitConnector
-from corecube.connectors.local_files import LocalFiles
+from corecube.connectors.local_files import NO_FILES, LocalFiles
 from corecube.connectors.setup import SourceSetup
 from corecube.errors import ConfigError, UnavailableError
 
@@ -438,3 +438,49 @@ def test_the_token_stays_out_of_the_most_talkative_log(origin, served, connector
     assert names(connector(url=served()).items()) == ["a.md"]
     encoded = base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
     assert not any(secret in caplog.text for secret in (TOKEN, encoded))
+
+
+def refused(local, url, tmp_path):
+    """Return whether a repository on this machine is refused, when its connector is made or when it is opened."""
+    setup = SourceSetup(config={"url": url}, state=tmp_path / "refused", uploads=tmp_path, max_bytes=1000, local=local)
+    try:
+        GitConnector.from_setup(setup).check()
+    except ConfigError as error:
+        return "CORECUBE_FOLDER_ROOTS" in str(error)
+    return False
+
+
+def test_a_repository_on_this_machine_is_read_below_the_allowed_folders_alone(origin, tmp_path):
+    origin.commit({"a.md": b"a"})
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "link").symlink_to(origin.path)
+    url = origin.path.as_uri()
+    assert not refused(LocalFiles((tmp_path.resolve(),)), url, tmp_path)
+    below = LocalFiles(((tmp_path / "root").resolve(),))
+    for it in (url, f"{url}%00", (tmp_path / "root" / "link").as_uri(), (tmp_path / "nothing").as_uri()):
+        assert refused(below, it, tmp_path) is ("%00" not in it)
+    assert refused(NO_FILES, url, tmp_path)
+
+
+def test_no_part_of_a_repository_lies_elsewhere(origin, tmp_path):
+    """A file `.git`, a common folder and borrowed objects can all name other places."""
+    origin.commit({"a.md": b"a"})
+    root = tmp_path / "root"
+    root.mkdir()
+    inside = Origin(root / "inside.git")
+    inside.commit({"a.md": b"a"})
+    (root / "tree").mkdir()
+    (root / "work" / ".git").mkdir(parents=True)
+    (root / "work" / ".git" / "objects").mkdir()
+    below = LocalFiles((root.resolve(),))
+    (root / "tree" / ".git").write_text(f"gitdir: {inside.path}")
+    assert not refused(below, (root / "tree").as_uri(), tmp_path)
+    (root / "tree" / ".git").write_text(f"gitdir: {origin.path}")
+    assert refused(below, (root / "tree").as_uri(), tmp_path)
+    (root / "work" / ".git" / "commondir").write_text(str(origin.path))
+    assert refused(below, (root / "work").as_uri(), tmp_path)
+    (inside.path / "objects" / "info").mkdir(exist_ok=True)
+    (inside.path / "objects" / "info" / "alternates").write_text(str(inside.path / "objects"))
+    assert refused(below, inside.path.as_uri(), tmp_path) is False
+    (inside.path / "objects" / "info" / "alternates").write_text(str(origin.path / "objects"))
+    assert refused(below, inside.path.as_uri(), tmp_path)

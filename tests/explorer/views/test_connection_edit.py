@@ -259,3 +259,15 @@ def test_deleting_removes_everything_in_it_and_nothing_else(alice, world, django
 def test_an_address_from_before_leads_on(browse):
     answer = browse("bob").get("/sources/runbooks/quality/?least=0.5")
     assert (answer.status_code, answer.headers["Location"]) == (301, "/connections/runbooks/quality/?least=0.5")
+
+
+def test_a_path_that_may_not_be_read_is_refused_at_its_field(alice, world, settings):
+    settings.CORECUBE_FOLDER_ROOTS = [world.root / "runbooks"]
+    for sent in ({}, {"do": "check"}, {"anyway": "yes"}):
+        for path in (world.root / "vault", world.root / "missing"):
+            page = alice.post("/connections/new/folder/", new(world, config_path=str(path), **sent))
+            assert "CORECUBE_FOLDER_ROOTS" in str(page.context["form"].errors["config_path"])
+    assert not Connection.objects.filter(slug="wiki").exists()
+    moved = settings_of(world.runbooks, config_path=str(world.root / "vault"), anyway="yes")
+    page = alice.post("/connections/runbooks/edit/", moved)
+    assert "CORECUBE_FOLDER_ROOTS" in str(page.context["form"].errors["config_path"])

@@ -1,10 +1,13 @@
 import pytest
 from django.core.management import CommandError, call_command
 
+from corecube.connections import InvalidConnectionError, change_connection
+from corecube.errors import ConfigError
 from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval import embedders, runtime
 from retrieval.errors import ModelMissingError
+from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Sync
 
 
@@ -151,3 +154,41 @@ def test_a_missing_model_is_named_with_the_way_out(folder, settings, tmp_path, m
         call_command("ingest", str(folder))
     assert isinstance(caught.value.__cause__, ModelMissingError)
     assert Sync.objects.get().status == Sync.Status.FAILED
+
+
+@pytest.fixture
+def no_roots(settings, tmp_path):
+    """Nothing may be read but what the machine's operator chooses."""
+    settings.CORECUBE_FOLDER_ROOTS = [tmp_path / "allowed"]
+
+
+@pytest.mark.usefixtures("no_roots")
+def test_the_operator_ingests_any_path_and_workers_sync_it_again(folder, capsys):
+    assert "3 added" in ingest(capsys, folder)
+    connection = Connection.objects.get()
+    (folder / "d.md").write_text("# Page d\n\nText of d.\n")
+    assert sync_connection(connection).added == 1
+    assert "Queued sync" in ingest(capsys, folder, queue=True)
+
+
+@pytest.mark.usefixtures("no_roots")
+def test_the_operator_opens_a_path_that_a_connection_of_the_console_may_not_read(folder, capsys):
+    compartment = Compartment.objects.create(slug="general", name="General")
+    console = Connection.objects.create(
+        slug="team-wiki", name="Team Wiki", kind="folder", config={"path": str(folder)}, compartment=compartment
+    )
+    with pytest.raises(ConfigError, match="CORECUBE_FOLDER_ROOTS"):
+        sync_connection(console)
+    assert "3 added" in ingest(capsys, folder)
+
+
+@pytest.mark.usefixtures("no_roots")
+def test_an_admin_changes_all_of_the_operators_connection_but_its_path(folder, capsys, tmp_path):
+    ingest(capsys, folder)
+    connection = Connection.objects.get()
+    connection.name, connection.config = "Wiki", {"path": str(folder), "include": ["a.md"]}
+    assert change_connection(connection, {}, actor=None) == ["name", "config.include"]
+    assert sync_connection(connection, sync=Sync(connection=connection, allow_deletions=True)).deleted == 2
+    connection.config = {"path": str(tmp_path)}
+    with pytest.raises(InvalidConnectionError, match="CORECUBE_FOLDER_ROOTS"):
+        change_connection(connection, {}, actor=None)
