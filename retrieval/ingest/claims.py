@@ -63,8 +63,9 @@ def claim(sync: Sync, worker: UUID, *, most: int = CLAIMED_AT_ONCE) -> list[Sync
     """
     now = timezone.now()
     with transaction.atomic():
-        free = claimable().filter(sync=sync).select_for_update(skip_locked=True).order_by("pk")
-        items = list(free.exclude(reason=LOST)[:most]) or list(free.filter(reason=LOST)[:1])
+        free = claimable().filter(sync=sync).select_for_update(skip_locked=True)
+        items = list(free.exclude(reason=LOST).order_by("pk")[:most])
+        items = items or list(free.filter(reason=LOST).order_by("attempts", "pk")[:1])
         SyncItem.objects.filter(pk__in=[item.pk for item in items]).update(
             state=_STATE.RUNNING,
             stage=SyncItem.Stage.PARSING,

@@ -9,13 +9,13 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 from django.conf import settings
 
 from retrieval.ingest.watchdog import EXIT_CODE
 from tests.installation import Observer, new_installation
+from tests.processes import LIMITED, processes
 from tests.retrieval.conftest import RerankHandler, http_answer
 
 _MODEL = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
@@ -146,24 +146,13 @@ def wait_for(condition):
     return found
 
 
-def processes(session, holding):
-    """Return the running processes of a session whose command line holds a text."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        with suppress(OSError, ValueError, IndexError):
-            state, _, _, of = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(of) == session and state != "Z" and holding in (folder / "cmdline").read_text():
-                found.append(int(folder.name))
-    return found
-
-
 def test_an_item_whose_step_makes_no_progress_fails_alone_and_the_job_goes_on(installation, observe, tmp_path):
-    texts = {f"{number}.md": f"# Page {number}\n\nText {number}.\n" for number in range(20)}
+    texts = {f"{number}.md": f"# Page {number}\n\nText {number}.\n" for number in range(8)}
     queue(observe, tmp_path / "hung", "hung", {**texts, "7.md": "# Page 7\n\nA basilisk.\n"})
     with worker(installation, CORECUBE_STEP_SECONDS="3"):
         wait_for(lambda: job(observe, "hung")[0] not in {"queued", "running", "stalled"})
     state, added, failed, problems = job(observe, "hung")
-    assert (state, added, failed) == ("done", 19, 1)
+    assert (state, added, failed) == ("done", 7, 1)
     message = "Embedding it made no progress for 3 seconds (CORECUBE_STEP_SECONDS)."
     assert problems == [["7.md", "too_slow", message]]
 
@@ -176,11 +165,11 @@ def test_a_job_is_cancelled_once_the_service_that_it_waited_for_is_left_alone(
     queue(observe, tmp_path / "next", "next", {"a.md": "# A\n\nText.\n"})
     with worker(installation) as running:
         wait_for(lambda: embedder.hanging > before)
-        pool = processes(running.pid, "celery")
+        pool = processes("celery", session=running.pid)
         assert cancel(observe, "waiting") == "cancelling"
         wait_for(lambda: job(observe, "waiting")[0] == "cancelled")
         # The process that waited is gone, and another one goes on with what is to be done.
-        assert set(pool) - set(processes(running.pid, "celery"))
+        assert set(pool) - set(processes("celery", session=running.pid))
         wait_for(lambda: job(observe, "next")[0] == "done")
     assert job(observe, "waiting")[1] == 0
 
@@ -190,14 +179,14 @@ def test_a_job_is_cancelled_once_the_process_that_parsed_for_it_is_killed(instal
     queue(observe, tmp_path / "first", "first", {"a.md": "# A\n\nText.\n"})
     with worker(installation) as running:
         wait_for(lambda: job(observe, "first")[0] == "done")
-        (child,) = processes(running.pid, "retrieval.ingest.parse.worker")
+        (child,) = processes(LIMITED, session=running.pid)
         os.kill(child, signal.SIGSTOP)
         queue(observe, tmp_path / "stuck", "stuck", {"a.md": "# A\n\nText.\n"})
         wait_for(lambda: job(observe, "stuck")[0] == "running")
         time.sleep(1)
         assert cancel(observe, "stuck") == "cancelling"
         wait_for(lambda: job(observe, "stuck")[0] == "cancelled")
-        assert child not in processes(running.pid, "retrieval.ingest.parse.worker")
+        assert child not in processes(LIMITED, session=running.pid)
     assert job(observe, "stuck")[1:] == [0, 0, []]
 
 

@@ -36,6 +36,22 @@ def test_a_job_is_cancelled_from_its_connection(browse, world):
     assert sync.status == "cancelled"
 
 
+def test_a_job_that_is_being_cancelled_says_so_until_its_workers_have_stopped(browse, world):
+    sync = Sync.objects.create(connection=world.runbooks, status="cancelling")
+    alice = browse("alice")
+    for path in ("/jobs/", "/connections/runbooks/", f"/jobs/{sync.pk}/"):
+        page = alice.get(path).content.decode()
+        assert "cancelling" in page
+        assert "every 2s" in page
+        assert f"/jobs/{sync.pk}/cancel/" not in page
+    assert "It ends as soon as its workers have stopped" in page
+    assert f"/jobs/{sync.pk}/" in alice.get("/jobs/?state=cancelling").content.decode()
+    # Nobody works on it here.
+    alice.post(f"/jobs/{sync.pk}/cancel/")
+    sync.refresh_from_db()
+    assert sync.status == "cancelled"
+
+
 @pytest.mark.parametrize(
     ("kind", "said"),
     [

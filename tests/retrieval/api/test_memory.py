@@ -1,7 +1,11 @@
 """POST /api/v1/remember and /api/v1/recall."""
 
+import os
+import signal
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import httpx2
 import jwt
@@ -10,7 +14,10 @@ import pytest
 from corecube.access import Principal, scope_for
 from corecube.forwarding import allow_forwarding
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, PushedItem
-from retrieval.models import Document, Memory
+from retrieval import tasks
+from retrieval.ingest import push
+from retrieval.models import Document, Memory, Sync
+from tests.processes import LIMITED, processes
 
 REMEMBER, RECALL, SEARCH = "/api/v1/remember", "/api/v1/recall", "/api/v1/search"
 NOTE = "The pump of hall seven is called Griselda and wants oil in march."
@@ -261,3 +268,38 @@ def test_two_first_items_at_once_make_one_memory(server, world):
     assert Compartment.objects.filter(slug__startswith="memory").count() == 1
     # Four at a time are taken in by a process itself; the others wait for the sync.
     assert PushedItem.objects.filter(connection=Memory.objects.get().connection).count() == 6
+
+
+@pytest.fixture
+def stopped_children(world, server):
+    """Return the limited processes of this one, which answer nothing while the test runs."""
+    with httpx2.Client(base_url=server, headers={"Authorization": f"Bearer {world.key('bob')}"}, timeout=60) as client:
+        assert client.post(REMEMBER, json={"text": "The first."}).json()["state"] == "indexed"
+    pids = processes(LIMITED, parent=os.getpid())
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    yield pids
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
+@pytest.mark.django_db(transaction=True)
+def test_a_text_that_takes_too_long_waits_for_a_sync_and_holds_up_nobody(world, server, stopped_children, monkeypatch):
+    assert stopped_children
+    monkeypatch.setattr(tasks.work, "apply_async", lambda **_: None)
+    monkeypatch.setattr(push, "_SECONDS_AT_ONCE", 3.0)
+    secret = world.key("bob")
+    with httpx2.Client(base_url=server, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
+        with ThreadPoolExecutor(1) as pool:
+            remembered = pool.submit(client.post, REMEMBER, json={"text": "a" * 50_000})
+            time.sleep(0.5)
+            assert client.get("/healthz").status_code == 200
+            # It was answered while the text was being prepared.
+            assert not remembered.done()
+            answer = remembered.result()
+        assert (answer.status_code, answer.json()["state"]) == (200, "queued")
+        assert Sync.objects.get(status="queued").connection.kind == "push"
+        # The child that took too long is gone, and another one takes its place.
+        assert set(processes(LIMITED, parent=os.getpid())) < set(stopped_children)

@@ -1,5 +1,7 @@
 """Workers that share the work of many syncs."""
 
+import time
+from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
 
@@ -10,16 +12,27 @@ from corecube.connectors import ItemError, SourceItem
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
 from retrieval import runtime, tasks
+from retrieval.encoders.protocol import Batching
 from retrieval.errors import IngestError
 from retrieval.ingest import claims, run
-from retrieval.ingest.crew import begin_next, has_something_to_do, settle_next, take_next, work_through
+from retrieval.ingest.cancelling import finish_all_cancelled
+from retrieval.ingest.crew import (
+    begin_next,
+    has_something_to_do,
+    settle_next,
+    startable,
+    take_next,
+    work_through,
+)
 from retrieval.ingest.jobs import STALLED, job_states
 from retrieval.ingest.listing import Listing
-from retrieval.ingest.run import Source, job_of
+from retrieval.ingest.preparation import prepare_raw
+from retrieval.ingest.run import Source, SyncEndedError, job_of
 from retrieval.ingest.schedule import keep_waiting, next_start, queue_due, wake_is_due
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
+from retrieval.ingest.steps import Doing, Step, Steps
 from retrieval.ingest.sync import sync_connection
-from retrieval.ingest.watchdog import new_steps
+from retrieval.ingest.watchdog import give_back, new_steps
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.testing import HashEncoder
 
@@ -369,3 +382,138 @@ def test_stored_secrets_reach_the_connector(folders, monkeypatch):
     git.sealed_secrets = "nonsense"
     with pytest.raises(Exception, match="cannot be opened"):
         connector_for(git)
+
+
+def test_an_item_that_a_worker_ended_over_is_tried_by_itself(folders):
+    sync = queue_sync(folders["large"], actor=None)
+    begin_next(uuid4())
+    for attempt in range(1, claims.MOST_ATTEMPTS + 1):
+        worker = uuid4()
+        claimed = claims.claim(sync, worker, most=5)
+        # The first time nobody knows which of them it is; then the worker dies over the first one alone.
+        assert len(claimed) == (5 if attempt == 1 else 1)
+        while attempt > 1 and claimed[0].external_id != "00.md":
+            _finish(sync, worker, claimed)
+            claimed = claims.claim(sync, worker)
+        if attempt == 1:
+            _finish(sync, worker, claims.claim(sync, worker))
+        SyncItem.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
+        claims.return_lost()
+    sync.refresh_from_db()
+    assert (sync.failed, sync.added) == (1, 39)
+    assert SyncItem.objects.get(state="failed").external_id == "00.md"
+
+
+def _finish(sync, worker, claimed):
+    for item in claimed:
+        claims.finish(item.pk, worker, sync=sync, outcome=SyncItem.Outcome.ADDED)
+
+
+def test_of_a_step_that_hangs_over_one_item_that_one_fails_and_the_others_go_back(folders):
+    sync = queue_sync(folders["small"], actor=None)
+    worker = uuid4()
+    begin_next(worker)
+    first, *_ = claims.claim(sync, worker)
+    give_back(sync.pk, worker, Step(Doing.READING, (first.pk,), 3.0, 0.0), "It hung.")
+    states = SyncItem.objects.order_by("pk").values_list("state", "reason", "message", "attempts", "worker")
+    assert list(states) == [("failed", "too_slow", "It hung.", 1, None), *[("queued", "", "", 0, None)] * 2]
+
+
+def test_of_a_step_that_hangs_over_several_items_each_is_tried_by_itself(folders):
+    sync = queue_sync(folders["small"], actor=None)
+    worker = uuid4()
+    begin_next(worker)
+    claimed = claims.claim(sync, worker)
+    give_back(sync.pk, worker, Step(Doing.EMBEDDING, tuple(it.pk for it in claimed[:2]), 3.0, 0.0), "It hung.")
+    states = SyncItem.objects.order_by("pk").values_list("state", "reason", "attempts")
+    assert list(states) == [*[("queued", "lost", 1)] * 2, ("queued", "", 0)]
+    assert [len(claims.claim(sync, uuid4())) for _ in range(4)] == [1, 1, 1, 0]
+
+
+def test_a_step_is_overdue_only_without_progress():
+    steps = Steps(seconds=0.2)
+    assert steps.overdue() is None
+    steps.begin(Doing.EMBEDDING, [1])
+    for _ in range(4):
+        time.sleep(0.1)
+        steps.progress()
+        assert steps.overdue() is None
+    time.sleep(0.3)
+    assert steps.overdue().claims == (1,)
+    steps.begin(Doing.PREPARING, [2], seconds=100)
+    time.sleep(0.3)
+    assert steps.overdue() is None
+    steps.rest()
+    assert steps.overdue() is None
+
+
+def test_after_the_end_no_step_begins_or_goes_on():
+    steps = Steps(seconds=1)
+    steps.begin(Doing.EMBEDDING, [1])
+    steps.end()
+    for call in (steps.progress, steps.require_wanted, lambda: steps.begin(Doing.STORING, [1])):
+        with pytest.raises(SyncEndedError):
+            call()
+
+
+def test_a_sync_is_cancelled_only_when_the_last_worker_has_stopped(folders):
+    sync = queue_sync(folders["small"], actor=None)
+    first, second = uuid4(), uuid4()
+    begin_next(first)
+    claims.claim(sync, first, most=1)
+    claims.claim(sync, second, most=1)
+    assert cancel_sync(sync, actor=None).status == "cancelling"
+    # What nobody has in hand is forgotten at once, and nothing more can be claimed or begun.
+    assert sync.items.count() == 2
+    assert claims.fair_sync() is None
+    queue_sync(folders["small"], actor=None)
+    assert startable() == []
+    claims.drop(sync, first)
+    assert cancel_sync(sync, actor=None).status == "cancelling"
+    claims.drop(sync, second)
+    finish_all_cancelled()
+    sync.refresh_from_db()
+    assert (sync.status, sync.finished_at is None, sync.items.count()) == ("cancelled", False, 0)
+    assert len(startable()) == 1
+
+
+def test_a_sync_whose_workers_are_lost_is_cancelled_at_the_next_look(folders):
+    sync = queue_sync(folders["small"], actor=None)
+    worker = uuid4()
+    begin_next(worker)
+    claimed = claims.claim(sync, worker)
+    assert cancel_sync(sync, actor=None).status == "cancelling"
+    finish_all_cancelled()
+    SyncItem.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
+    finish_all_cancelled()
+    sync.refresh_from_db()
+    assert sync.status == "cancelled"
+    with pytest.raises(claims.ClaimLostError):
+        claims.finish(claimed[0].pk, worker, sync=sync, outcome=SyncItem.Outcome.ADDED)
+
+
+def test_embedding_ends_before_the_next_batch_of_a_cancelled_sync(folders, monkeypatch):
+    calls = []
+
+    class Cancelling(HashEncoder):
+        batching = Batching(texts=1, calls=1)
+
+        def encode_documents(self, texts):
+            calls.append(len(texts))
+            monkeypatch.setattr(Steps, "is_ended", True)
+            return super().encode_documents(texts)
+
+    encoder = Cancelling()
+    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    sync = sync_connection(folders["large"])
+    assert (calls, Document.objects.count(), sync.added) == ([1], 0, 0)
+
+
+def test_a_document_that_the_database_refuses_fails_alone(folders):
+    def prepare(raw, how):
+        prepared = prepare_raw(raw, how)
+        return replace(prepared, title="\0") if raw.name == "a.txt" else prepared
+
+    sync = sync_connection(folders["small"], source=Source(Flaky("x", 0), prepare))
+    assert (sync.status, sync.added, sync.failed) == ("done", 1, 1)
+    assert dict(folders["small"].problems.values_list("external_id", "reason")) == {"a": "error"}
