@@ -26,12 +26,16 @@ from corecube.env import (
     usable_folder,
 )
 from corecube.machine import cores
+from corecube.private import make_private, write_privately
 
 # onnxruntime collects telemetry in the home folder from its import on; nothing of a search is anybody else's.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
+write_privately()
 BASE_DIR: Final = Path(__file__).resolve().parent.parent
 CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / "var"))
+# It keeps others from what lies below too, also where an earlier release left that open.
+make_private(CORECUBE_VAR_DIR)
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"

@@ -17,6 +17,8 @@ from corecube.errors import DatabaseUnavailableError
 MAJOR: Final = 18
 SUPERUSER: Final = "postgres"
 _SYSTEM_USER: Final = "corecube"
+#: How a process names the folder that it works in, whoever may pass through the folders above it.
+WORKING_FOLDER: Final = "/proc/self/cwd"
 _MIB: Final = 2**20
 _SHARED_MEMORY: Final = Path("/dev/shm")  # noqa: S108 -- only its size is read
 
@@ -70,6 +72,14 @@ def _no_account(reason: str) -> str:
     )
 
 
+def name_for_server(data_dir: Path, account: pwd.struct_passwd) -> str:
+    """Return what the server, which is started in its data directory, calls that directory.
+
+    As another account it may not pass through the folders above, which belong to CoreCube alone.
+    """
+    return str(data_dir) if account.pw_uid == os.geteuid() else WORKING_FOLDER
+
+
 def create_data_dir(data_dir: Path, account: pwd.struct_passwd) -> None:
     """Make the data directory unless it is there. It appears complete or not at all."""
     if (data_dir / "PG_VERSION").exists():
@@ -94,12 +104,12 @@ def _initdb(data_dir: Path, account: pwd.struct_passwd) -> None:
     """Fill an empty data directory. Only its owner can reach the socket, so connections are trusted."""
     options = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions", f"--username={SUPERUSER}"]
     done = subprocess.run(  # noqa: S603 -- our own program
-        [program("initdb"), *options, "--pgdata", data_dir],
+        [program("initdb"), *options, "--pgdata", name_for_server(data_dir, account)],
         capture_output=True,
         text=True,
         check=False,
         env=clean_environment(),
-        cwd="/",
+        cwd=data_dir,
         user=account.pw_uid if os.geteuid() == 0 else None,
         group=account.pw_gid if os.geteuid() == 0 else None,
         extra_groups=[] if os.geteuid() == 0 else None,
@@ -146,6 +156,7 @@ def server_options() -> Mapping[str, str]:
     maintenance = min(max(memory // 8, 64), 2048)
     return {
         "listen_addresses": "",
+        "unix_socket_permissions": "0700",
         # Room for the pools of a web server and of workers: idle places cost nothing.
         "max_connections": "256",
         "shared_buffers": f"{min(max(memory // 8, 128), 4096)}MB",

@@ -1,4 +1,4 @@
-"""Run a command until nobody holds the lock: `keeper.py USERS_LOCK SERVER_LOCK SOCKET_DIR UID GID COMMAND...`.
+"""Run a command until nobody holds a lock: `keeper.py USERS_LOCK SERVER_LOCK DATA_DIR SOCKET_DIR UID GID COMMAND...`.
 
 `server.py` starts this file as a process of its own, with PostgreSQL as the command. Every process that
 uses the server holds a shared lock on USERS_LOCK, which the kernel drops when the process ends, killed or not.
@@ -16,12 +16,15 @@ import sys
 import threading
 
 
-def keep(users_lock: str, server_lock: int, uid: int, gid: int, command: list[str]) -> int:
-    """Run the command as this user until the lock is free; return its exit status."""
+def keep(users_lock: str, server_lock: int, account: tuple[int, int], folder: str, command: list[str]) -> int:
+    """Run the command in a folder as this user and group until the lock is free; return its exit status."""
+    uid, gid = account
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     is_root = os.geteuid() == 0
     server = subprocess.Popen(  # noqa: S603 -- our own program
         command,
+        # It is entered as root and stays open to a user who could not reach it.
+        cwd=folder,
         pass_fds=[server_lock],
         stdin=subprocess.DEVNULL,
         user=uid if is_root else None,
@@ -44,8 +47,9 @@ def _stop_when_free(users_lock: str, server: "subprocess.Popen[bytes]") -> None:
     stop(server)
 
 
-def _main(users_lock: str, server_lock: str, socket_dir: str, uid: str, gid: str, *command: str) -> int:
-    status = keep(users_lock, int(server_lock), int(uid), int(gid), list(command))
+def _main(users_lock: str, server_lock: str, data_dir: str, socket_dir: str, *rest: str) -> int:
+    uid, gid, *command = rest
+    status = keep(users_lock, int(server_lock), (int(uid), int(gid)), data_dir, command)
     # Only a folder that was made for the socket is empty now and goes.
     with contextlib.suppress(OSError):
         os.rmdir(socket_dir)  # noqa: PTH106 -- pathlib would double this process's memory

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from corecube.embedded.install import WORKING_FOLDER
+
 PORT: Final = "5432"
 #: Lines of `postmaster.pid`, counted from 0.
 _PID, _SOCKET_DIR, _STATUS = 0, 4, 7
@@ -40,7 +42,9 @@ def read_postmaster(data_dir: Path) -> Postmaster | None:
     """Return what the pid file says, or None when there is none or it is not whole yet."""
     try:
         lines = (data_dir / "postmaster.pid").read_text(encoding="utf-8").splitlines()
-        return Postmaster(int(lines[_PID]), lines[_SOCKET_DIR].strip(), lines[_STATUS].strip())
+        socket_dir = lines[_SOCKET_DIR].strip()
+        at = str(data_dir) if socket_dir == WORKING_FOLDER else socket_dir
+        return Postmaster(int(lines[_PID]), at, lines[_STATUS].strip())
     except (FileNotFoundError, IndexError, ValueError):
         return None
 

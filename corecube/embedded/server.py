@@ -185,14 +185,15 @@ def _accepting(data_dir: Path) -> Postmaster | None:
 
 def _launch(data_dir: Path, server: int, account: pwd.struct_passwd) -> None:
     """Start the server, which inherits the lock."""
-    install.open_way(data_dir, account)
     install.open_programs(account)
     install.create_data_dir(data_dir, account)
     drop_reused_pid(data_dir)
     socket_dir = _socket_dir(data_dir, account)
     options = {**install.server_options(), "cluster_name": cluster_name(data_dir)}
     given = [f"-c{name}={value}" for name, value in options.items()]
-    postgres = [str(install.program("postgres")), f"-D{data_dir}", f"-k{socket_dir}", f"-p{PORT}", *given]
+    data = install.name_for_server(data_dir, account)
+    sockets = data if socket_dir == str(data_dir) else socket_dir
+    postgres = [str(install.program("postgres")), f"-D{data}", f"-k{sockets}", f"-p{PORT}", *given]
     # Without its keeper nobody would stop the server; SIGINT asks it for a fast shutdown.
     command = [*ends_with_parent(signal.SIGINT), *postgres]
     _launch_keeper(data_dir, server, [socket_dir, str(account.pw_uid), str(account.pw_gid), *command])
@@ -203,7 +204,7 @@ def _launch_keeper(data_dir: Path, server: int, arguments: list[str]) -> None:
     script = Path(__file__).with_name("keeper.py")
     with open_log(log_path(data_dir)) as output:
         subprocess.run(  # noqa: S603 -- our own program
-            [sys.executable, "-I", "-S", script, _lock_path(data_dir, "users"), str(server), *arguments],
+            [sys.executable, "-I", "-S", script, _lock_path(data_dir, "users"), str(server), data_dir, *arguments],
             check=True,
             stdin=subprocess.DEVNULL,
             stdout=output,

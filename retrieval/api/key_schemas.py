@@ -1,9 +1,10 @@
 """What the API of API keys reads and writes."""
 
-from datetime import datetime
-from typing import Annotated, Literal
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
+from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from corecube.models.access import MOST_REQUESTS_PER_MINUTE
@@ -13,6 +14,14 @@ Level = Literal["public", "internal", "confidential", "restricted"]
 _Slug = Annotated[str, StringConstraints(max_length=50)]
 
 
+#: Days after which a key ends whose end is not given.
+USUAL_DAYS: Final = 90
+
+
+def _usual_end() -> datetime:
+    return timezone.now() + timedelta(days=USUAL_DAYS)
+
+
 class KeyIn(RequestBody):
     """A key to issue. It can only see less than its user, never more."""
 
@@ -20,7 +29,10 @@ class KeyIn(RequestBody):
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120)]
     user: str = Field(default="", max_length=150, description="Whose key it is; for admins. Empty: your own.")
-    expires_at: datetime | None = Field(default=None, description="UTC where no zone is given; never where it is null.")
+    expires_at: datetime | None = Field(
+        default_factory=_usual_end,
+        description=f"UTC where no zone is given. Left out: in {USUAL_DAYS} days. Null: never.",
+    )
     max_sensitivity: Level | None = Field(default=None, description="Narrows it to this level and below.")
     compartments: list[_Slug] = Field(default=[], max_length=200, description="Narrows it to these, by slug.")
     presets: list[_Slug] = Field(default=[], max_length=50, description="The presets it may use; empty: all.")

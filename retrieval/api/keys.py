@@ -44,7 +44,8 @@ def list_keys(
 def add_key(request: HttpRequest, response: HttpResponse, body: KeyIn) -> Status[IssuedKeyOut]:
     """Issue a key and tell its secret, this once. For yourself; as an admin for anyone.
 
-    A key that is narrowed in any way, may not use every preset, ends or has a rate, issues none.
+    It ends after 90 days unless `expires_at` says otherwise; with null it never does. A key that is narrowed in any
+    way, may not use every preset, ends or has a rate, issues none.
     """
     principal = principal_of(request)
     if _is_limited(principal):

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -23,6 +24,7 @@ from corecube.errors import ConfigError, CoreCubeError, UnavailableError
 from corecube.first_admin import ensure_first_admin
 from corecube.locks import open_lock, try_exclusive
 from corecube.logs import last_lines
+from corecube.private import make_all_private, make_private
 from corecube.steps import Steps
 from corecube.supervise import Program, StopRequest, keep_running, running, wait_until
 
@@ -49,6 +51,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             with _alone(), _database_let_go():
+                self._close_to_others()
                 self._prepare(samples=not options["no_samples"])
                 if not options["prepare_only"]:
                     self._run(_free_port(settings.CORECUBE_HOST, settings.CORECUBE_PORT))
@@ -58,6 +61,16 @@ class Command(BaseCommand):
             raise CommandError(database_trouble(error)) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before everything was ready; the next start goes on from here.") from None
+
+    def _close_to_others(self) -> None:
+        """Take the data of an earlier release from other accounts, and say what cannot be taken."""
+        folder: Path = settings.CORECUBE_VAR_DIR
+        left = [*([] if make_private(folder) else [folder]), *make_all_private(folder)]
+        if left:
+            self.stderr.write(
+                f"Other accounts may read {len(left)} files and folders in {folder}, such as {left[0]}: this account"
+                " may not change them. Let it own them (chown)."
+            )
 
     def _prepare(self, *, samples: bool) -> None:
         """Bring the database, the model and the sample sources up to date."""

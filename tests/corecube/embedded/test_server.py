@@ -249,8 +249,23 @@ def test_as_root_the_server_runs_as_the_owner_of_its_data(data_dir):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-def test_as_root_the_way_to_the_data_is_opened_for_passing_only(folder, moved):
+def test_as_root_the_folders_above_the_data_stay_closed(folder, moved):
     closed = folder / "closed"
     closed.mkdir(mode=0o700)
-    embedded_server(moved(closed / "postgres"))
-    assert closed.stat().st_mode & 0o777 == 0o701
+    data_dir = moved(closed / "postgres")
+    with embedded_server(data_dir).connect("postgres") as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS spread AS SELECT generate_series(1, 200000) AS number")
+        connection.execute("SET max_parallel_workers_per_gather = 2; SET work_mem = '64kB'; CHECKPOINT")
+        ordered = "SELECT count(*) FROM (SELECT number FROM spread ORDER BY number DESC OFFSET 1) AS rest"
+        assert connection.execute(ordered).fetchone() == (199_999,)
+    assert closed.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_as_root_a_first_start_needs_no_open_folder(folder):
+    closed = folder / "first"
+    closed.mkdir(mode=0o700)
+    with embedded_server(closed / "var" / "postgres").connect("postgres") as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    release(closed / "var" / "postgres")
+    assert closed.stat().st_mode & 0o777 == 0o700

@@ -1,6 +1,9 @@
 """GET, POST and DELETE /api/v1/keys."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection
 
@@ -110,3 +113,23 @@ def test_a_compartment_out_of_sight_is_as_none(world, post, slug):
         404,
         "There is no compartment of that name that you may know of.",
     )
+
+
+def test_a_key_ends_after_90_days_unless_its_end_is_given(world, post):
+    secret = world.key("bob")
+    ends = {
+        name: ApiKey.objects.get(pk=post(PATH, {"name": name, **body}, secret).json()["id"]).expires_at
+        for name, body in {
+            "left out": {},
+            "never": {"expires_at": None},
+            "given": {"expires_at": "2100-01-01T00:00:00Z"},
+        }.items()
+    }
+    assert timedelta(days=89) < ends["left out"] - timezone.now() <= timedelta(days=90)
+    assert (ends["never"], ends["given"].year) == (None, 2100)
+
+
+def test_the_description_tells_of_the_end(client):
+    fields = client.get("/api/openapi.json").json()["components"]["schemas"]["KeyIn"]["properties"]
+    assert "90 days" in fields["expires_at"]["description"]
+    assert "default" not in fields["expires_at"]
