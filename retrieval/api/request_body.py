@@ -1,6 +1,8 @@
 """The base of what the APIs and tools read as JSON."""
 
 from collections.abc import Mapping
+from types import NoneType
+from typing import get_args
 
 from pydantic import BaseModel, model_validator
 
@@ -8,8 +10,8 @@ from pydantic import BaseModel, model_validator
 class RequestBody(BaseModel):
     """A JSON object of a request; null for an optional field is the same as leaving the field out.
 
-    Clients that serialise every field they know send null for those without a value. A field whose default is None
-    keeps its null, since in a change null may differ from nothing: it removes a value.
+    Clients that serialise every field they know send null for those without a value. A field whose type has None
+    keeps its null, which may differ from leaving it out: in a change it removes a value.
     """
 
     @model_validator(mode="before")
@@ -22,6 +24,4 @@ class RequestBody(BaseModel):
     @classmethod
     def _ignores_null(cls, name: str) -> bool:
         field = cls.model_fields.get(name)
-        if field is None or field.is_required():
-            return False
-        return field.get_default(call_default_factory=True, validated_data={}) is not None
+        return field is not None and not field.is_required() and NoneType not in get_args(field.annotation)
