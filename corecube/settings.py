@@ -305,6 +305,8 @@ CORECUBE_FULL_SYNC_HOURS = env_int("CORECUBE_FULL_SYNC_HOURS", 24, low=0, high=8
 #: What parsing one file may cost: seconds, and MiB of address space (0 for any).
 CORECUBE_PARSE_SECONDS = env_int("CORECUBE_PARSE_SECONDS", 120, low=1, high=3600)
 CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high=2**20)
+#: Seconds for which a dry run opens files; of what is left then it only counts what the source lists.
+CORECUBE_DRY_RUN_SECONDS = env_int("CORECUBE_DRY_RUN_SECONDS", 300, low=0, high=86_400)
 #: Seconds without a sign of life after which a worker counts as lost, and others take up what it had in hand.
 CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 #: Query vectors that each process keeps in memory; 0 keeps none.

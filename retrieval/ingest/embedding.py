@@ -1,6 +1,6 @@
 """Making the vectors of many chunks: batches across documents, as many at once as memory allows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,18 +44,24 @@ class DocumentText:
         return ["\n".join((*it.heading_path[-1:], it.text)) for it in self.chunks]
 
 
-def embed_documents(documents: Sequence[DocumentText], encoder: Encoder, *, mode: str) -> list[list[Vector]]:
+#: Is told, again and again, which share of the texts has its vectors, 0 to 1.
+Progress = Callable[[float], None]
+
+
+def embed_documents(
+    documents: Sequence[DocumentText], encoder: Encoder, *, mode: str, progress: Progress = lambda _: None
+) -> list[list[Vector]]:
     """Return the unit vector of every chunk of every document, in order.
 
     Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode.
     """
     if mode == EmbeddingIndex.Mode.LATE:
-        return [list(vectors) for vectors in _read_whole(documents, encoder)]
-    known = embed_texts([text for document in documents for text in document.embedded], encoder)
+        return [list(vectors) for vectors in _read_whole(documents, encoder, progress)]
+    known = embed_texts([text for document in documents for text in document.embedded], encoder, progress)
     return [[known[text] for text in document.embedded] for document in documents]
 
 
-def embed_texts(texts: Sequence[str], encoder: Encoder) -> dict[str, Vector]:
+def embed_texts(texts: Sequence[str], encoder: Encoder, progress: Progress = lambda _: None) -> dict[str, Vector]:
     """Return the unit vector of every text; one that stands there twice is embedded once."""
     # Longest first, so that what takes longest starts first and texts that share a call are alike. Characters will do.
     new = sorted(dict.fromkeys(texts), key=lambda text: (-len(text), text))
@@ -67,14 +73,14 @@ def embed_texts(texts: Sequence[str], encoder: Encoder) -> dict[str, Vector]:
             return encoder.encode_documents(batch)
 
     answers = side_by_side(embed, batches, threads=effective_calls(batching.calls))
-    return {
-        text: vector
-        for batch, vectors in zip(batches, answers, strict=True)
-        for text, vector in zip(batch, vectors, strict=True)
-    }
+    made: dict[str, Vector] = {}
+    for batch, vectors in zip(batches, answers, strict=True):
+        made |= zip(batch, vectors, strict=True)
+        progress(len(made) / len(new))
+    return made
 
 
-def _read_whole(documents: Sequence[DocumentText], encoder: Encoder) -> list[NDArray[np.float32]]:
+def _read_whole(documents: Sequence[DocumentText], encoder: Encoder, progress: Progress) -> list[NDArray[np.float32]]:
     if not isinstance(encoder, PassageEncoder):
         raise ConfigError(f"The model {encoder.name!r} is not for late chunking.")
 
@@ -82,4 +88,9 @@ def _read_whole(documents: Sequence[DocumentText], encoder: Encoder) -> list[NDA
         with ingest_slot():
             return encoder.encode_passages(document.title, document.passages)
 
-    return list(side_by_side(read, documents, threads=effective_calls(encoder.batching.calls)))
+    made: list[NDArray[np.float32]] = []
+    chunks = sum(len(document.chunks) for document in documents)
+    for vectors in side_by_side(read, documents, threads=effective_calls(encoder.batching.calls)):
+        made.append(vectors)
+        progress(sum(map(len, made)) / chunks)
+    return made

@@ -13,7 +13,7 @@ from retrieval.encoders import Encoder
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents
-from retrieval.ingest.embedding import ChunkText, DocumentText
+from retrieval.ingest.embedding import ChunkText, DocumentText, Progress
 from retrieval.ingest.enrich.kept import with_kept_enrichment
 from retrieval.ingest.prepare import PreparedDocument, content_hash, modified_at, raw_type
 from retrieval.ingest.traits import traits_of
@@ -45,19 +45,24 @@ class ClaimLostError(Exception):
 
 
 def encode_and_store(
-    documents: Sequence[PreparedDocument], target: Target, finish: Callable[[PreparedDocument], None] = lambda _: None
+    documents: Sequence[PreparedDocument],
+    target: Target,
+    finish: Callable[[PreparedDocument], None] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> float:
     """Embed the documents' chunks together, store each document on its own, and return the seconds in the encoder.
 
+    `progress` hears which share of the chunks is embedded, and last 1.0, before anything is stored.
     `finish` is called in each document's transaction; when it raises ClaimLostError, that document is not stored.
     A chunk that the store holds of its document already, word for word, keeps its vector.
     Raises UnknownConnectionError, with nothing stored, when the connection was deleted meanwhile.
     """
     documents = with_kept_enrichment(documents, target.connection.pk)
     vectors = DocumentVectors(
-        {_key(document, target): _text(document) for document in documents}, target.index, target.encoder
+        {_key(document, target): _text(document) for document in documents}, target.index, target.encoder, progress
     )
     vectors.make()
+    progress(1.0)
     for document in documents:
         with suppress(ClaimLostError):
             while not _stored(document, target, vectors, finish):

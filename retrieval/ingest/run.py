@@ -15,13 +15,14 @@ from retrieval import runtime
 from retrieval.index.embedding_index import ensure_index
 from retrieval.ingest.encode import Target
 from retrieval.ingest.parsing import parse_limited
+from retrieval.ingest.prepare import PreparedDocument, prepare
 from retrieval.ingest.types import CHUNK_PROFILES, ChunkLimits, ParsedDocument, RawDocument
 from retrieval.models import Sync
 
 #: What changes while a sync runs.
 _PROGRESS_FIELDS: Final = (
     *("status", "stage", "message", "listed_at", "started_at", "finished_at", "heartbeat_at", "is_private"),
-    *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds"),
+    *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds", "pace"),
 )
 
 Progress = Callable[[Sync], None]
@@ -65,6 +66,18 @@ def job_of(sync: Sync, source: Source | None = None) -> Job:
         synced_at=sync.started_at or timezone.now(),
     )
     return Job(sync, source, target, limits_of(connection))
+
+
+def prepared(job: Job, item: SourceItem, content: bytes, mark: str) -> PreparedDocument:
+    """Return an item parsed and chunked, with the fingerprint of its bytes. Raises what parsers and chunkers raise."""
+    return prepare(
+        item,
+        job.source.parse(RawDocument(item.name, content, item.media_type)),
+        fingerprint=mark,
+        byte_size=len(content),
+        counter=job.target.encoder,
+        limits=job.limits,
+    )
 
 
 def text_search_config_of(connection: Connection) -> str:

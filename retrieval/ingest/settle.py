@@ -15,8 +15,9 @@ from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
 from retrieval.ingest.encodings import fill_encodings_or_say
 from retrieval.ingest.enrich.soon import enrich_soon
+from retrieval.ingest.problems import keep_problems_of
 from retrieval.ingest.run import SyncEndedError, reload
-from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
+from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
 #: Chunks after which the planner's statistics are worth refreshing.
 _MANY_CHUNKS: Final = 1000
@@ -37,9 +38,11 @@ def settle(sync: Sync) -> None:
     """
     Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(stage=Sync.Stage.SETTLING)
     if sync.kind == Sync.Kind.DRY_RUN:
-        end(sync, Sync.Status.DONE)
+        # The listing left in its message what it did not open.
+        end(sync, Sync.Status.DONE, sync.message)
         return
-    _list_problems(sync)
+    if sync.kind == Sync.Kind.FULL:
+        keep_problems_of(sync)
     if refusal := _refusal(sync):
         tidy(sync.connection)
         end(sync, Sync.Status.STOPPED, refusal)
@@ -95,21 +98,6 @@ def tidy(connection: Connection) -> None:
         count_common_when_due(connection.pk)
     fill_encodings_or_say(connection.pk)
     keep_up()
-
-
-def _list_problems(sync: Sync) -> None:
-    """Replace the connection's list of problems by this sync's; but for a full one only of what it tried."""
-    failed = sync.items.filter(state=_STATE.FAILED).values_list("external_id", "reason", "message")
-    problems = [
-        SyncProblem(connection=sync.connection, external_id=external_id, reason=reason, message=message)
-        for external_id, reason, message in failed.iterator()
-    ]
-    with transaction.atomic():
-        listed = SyncProblem.objects.filter(connection=sync.connection)
-        if sync.kind != Sync.Kind.FULL:
-            listed = listed.filter(external_id__in=sync.items.values("external_id"))
-        listed.delete()
-        SyncProblem.objects.bulk_create(problems, ignore_conflicts=True)
 
 
 def _refusal(sync: Sync) -> str:

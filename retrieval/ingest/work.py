@@ -8,15 +8,15 @@ from uuid import UUID
 
 from django.db import Error, transaction
 
-from corecube.connectors import ItemError, SourceItem
+from corecube.connectors import SourceItem
 from corecube.errors import UnknownConnectionError
-from retrieval.errors import EncoderError, IngestError, ModelMissingError
+from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.ingest import claims
 from retrieval.ingest.encode import BATCH_CHUNKS, encode_and_store
-from retrieval.ingest.parse.limited import ParserStartError
-from retrieval.ingest.prepare import PreparedDocument, fingerprint, prepare, version_mark
-from retrieval.ingest.run import Job, Progress, SyncEndedError, item_from_json, reload
-from retrieval.ingest.types import RawDocument
+from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
+from retrieval.ingest.problems import reason_of
+from retrieval.ingest.progress import Embedding, PaceKeeper
+from retrieval.ingest.run import Job, Progress, SyncEndedError, item_from_json, prepared, reload
 from retrieval.models import Document, Sync, SyncItem
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,14 @@ class Work:
     progress: Progress
     _waiting: list[_Waiting] = field(default_factory=list)
     _chunks: int = 0
+    #: Claims whose bytes the store has already, with their versions, and since when the first waits to be settled.
+    _unchanged: list[tuple[SyncItem, str]] = field(default_factory=list)
+    _unchanged_since: float = 0.0
     _looked_at: float = field(default_factory=time.monotonic)
+    _pace: PaceKeeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pace = PaceKeeper(self.job.sync)
 
     def batch(self) -> bool:
         """Claim items until the encoder has enough, and take them in; return whether there was anything to claim.
@@ -57,59 +64,62 @@ class Work:
             if stored_before:
                 break
         self._store()
+        self._pace.store()
         return worked
 
     def _take_all(self, claimed: list[SyncItem]) -> bool:
         """Prepare what was claimed; return whether the encoder had enough on the way."""
         rows = Document.objects.filter(pk__in=[item.document_id for item in claimed])
         known = dict(rows.values_list("pk", "fingerprint"))
-        unchanged: list[tuple[SyncItem, str]] = []
         had_enough = False
         for item in claimed:
             self._require_wanted()
             mark = self._take(item, known.get(item.document_id))
             if mark is not None:
-                unchanged.append((item, mark))
+                self._settle_unchanged_soon(item, mark)
             if self._chunks >= BATCH_CHUNKS:
                 self._store()
                 had_enough = True
-        self._settle_unchanged(unchanged)
+        self._settle_unchanged()
         return had_enough
 
     def _take(self, claim: SyncItem, known: str | None) -> str | None:
         """Prepare one item, or put it back; return the version to store when the store has its bytes already."""
         item = item_from_json(claim.external_id, claim.item)
         recipe = self.job.recipe(item)
+        with self._pace.reading():
+            return self._read(claim, item, recipe, known)
+
+    def _read(self, claim: SyncItem, item: SourceItem, recipe: str, known: str | None) -> str | None:
         try:
             content = self.job.source.connector.read(item)
             mark = fingerprint(content, recipe=recipe)
             version = version_mark(item.version, recipe=recipe)
             if mark == known:
                 return version
-            document = replace(self._prepare(item, content, mark), version=version)
+            document = replace(prepared(self.job, item, content, mark), version=version)
         except (Error, UnknownConnectionError):
             raise
         except Exception as error:  # noqa: BLE001 -- whatever is wrong with one item stops none of the others
             self._put_back(claim, error)
             return None
         outcome = SyncItem.Outcome.CHANGED if known else SyncItem.Outcome.ADDED
+        claims.enter_embedding(claim.pk, self.worker, chunks=len(document.chunks))
         self._waiting.append(_Waiting(claim, document, outcome))
         self._chunks += len(document.chunks)
         return None
 
-    def _prepare(self, item: SourceItem, content: bytes, mark: str) -> PreparedDocument:
-        parsed = self.job.source.parse(RawDocument(item.name, content, item.media_type))
-        return prepare(
-            item,
-            parsed,
-            fingerprint=mark,
-            byte_size=len(content),
-            counter=self.job.target.encoder,
-            limits=self.job.limits,
-        )
+    def _settle_unchanged_soon(self, claim: SyncItem, version: str) -> None:
+        """Settle an item together with others, but no later than a source that is slow to read takes for one more."""
+        if not self._unchanged:
+            self._unchanged_since = time.monotonic()
+        self._unchanged.append((claim, version))
+        if time.monotonic() - self._unchanged_since >= _LOOK_SECONDS:
+            self._settle_unchanged()
 
-    def _settle_unchanged(self, unchanged: list[tuple[SyncItem, str]]) -> None:
+    def _settle_unchanged(self) -> None:
         """Mark documents whose bytes are the same as synced, and keep their new versions."""
+        unchanged, self._unchanged = self._unchanged, []
         if not unchanged:
             return
         with transaction.atomic():
@@ -127,7 +137,7 @@ class Work:
         if not self._waiting:
             return
         waiting, self._waiting, self._chunks = self._waiting, [], 0
-        claims.enter_stage([it.claim.pk for it in waiting], self.worker, SyncItem.Stage.EMBEDDING)
+        self._pace.store()
         by_document = {it.document.item.external_id: it for it in waiting}
 
         def finish(document: PreparedDocument) -> None:
@@ -135,8 +145,9 @@ class Work:
             chunks = len(document.chunks)
             claims.finish(it.claim.pk, self.worker, sync=self.job.sync, outcome=it.outcome, chunks=chunks)
 
+        progress = Embedding(self._pace, self.worker, {it.claim.pk: len(it.document.chunks) for it in waiting})
         try:
-            seconds = encode_and_store([it.document for it in waiting], self.job.target, finish)
+            seconds = encode_and_store([it.document for it in waiting], self.job.target, finish, progress)
         except ModelMissingError:
             raise
         except EncoderError as error:
@@ -147,7 +158,7 @@ class Work:
         self._report()
 
     def _put_back(self, claim: SyncItem, error: Exception) -> None:
-        reason, message = _reason(error)
+        reason, message = reason_of(error)
         claims.put_back(claim, self.worker, sync=self.job.sync, reason=reason, message=message)
         logger.info("ingest.problem connection=%s reason=%s", self.job.target.connection.slug, reason)
 
@@ -162,16 +173,3 @@ class Work:
     def _report(self) -> None:
         reload(self.job.sync)
         self.progress(self.job.sync)
-
-
-def _reason(error: Exception) -> tuple[str, str]:
-    """Return an error's stable word and its message; of one that nobody foresaw only the type."""
-    match error:
-        case ItemError() | IngestError():
-            return error.reason, str(error)
-        case ParserStartError():
-            return "parser", str(error)
-        case EncoderError():
-            return "embedding", str(error)
-        case _:
-            return "error", f"It could not be taken in ({type(error).__name__})."

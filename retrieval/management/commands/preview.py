@@ -13,6 +13,7 @@ from corecube.connectors.folder import FolderConnector
 from corecube.errors import CoreCubeError
 from retrieval import runtime
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
+from retrieval.ingest.reasons import advice
 from retrieval.ingest.types import CHUNK_PROFILES
 
 
@@ -36,7 +37,8 @@ class Command(BaseCommand):
         self._report([it for it in results if isinstance(it, PreviewedFile)])
         for problem in results:
             if isinstance(problem, ItemProblem):
-                self.stdout.write(f"refused: {problem.external_id}: {problem.reason}: {problem.message}")
+                words = f"refused: {problem.external_id}: {problem.reason}: {problem.message} {advice(problem.reason)}"
+                self.stdout.write(words.rstrip())
 
     def _report(self, files: list[PreviewedFile]) -> None:
         self.stdout.write("| type | files | chunks | median tokens | most tokens | seconds |")
