@@ -70,7 +70,7 @@ class Listing:
         if since is None or not isinstance(connector, IncrementalConnector):
             return False
         self._forget_counts()
-        for page in _pages(connector.changed_since(since)):
+        for page in _pages(connector.changed_since(since), _PAGE):
             # What hangs on such a document may not be shown any more either, and only a look at everything tells.
             if self._are_stored(it.external_id for it in page if isinstance(it, ItemGone)):
                 return False
@@ -88,7 +88,7 @@ class Listing:
         if sync.kind == Sync.Kind.DRY_RUN:
             self._try_all()
         else:
-            for page in _pages(self.job.source.connector.items()):
+            for page in _pages(self.job.source.connector.items(), _PAGE):
                 self._note_page(page)
         self._note_missing()
 
@@ -239,7 +239,7 @@ class Listing:
 
     def _note_missing(self) -> None:
         """Note the documents that the source no longer holds; what could not be read or listed is not missing."""
-        for page in _pages(self._missing()):
+        for page in _pages(self._missing(), _PAGE):
             noted = page
             if self.job.sync.kind == Sync.Kind.DRY_RUN:
                 self._update(deleted=F("deleted") + len(page))
@@ -265,7 +265,7 @@ class Listing:
             raise SyncEndedError
 
 
-def _pages(entries: Iterable[_Entry], size: int = _PAGE) -> Iterator[list[_Entry]]:
+def _pages(entries: Iterable[_Entry], size: int) -> Iterator[list[_Entry]]:
     rest = iter(entries)
     while page := list(islice(rest, size)):
         yield page
