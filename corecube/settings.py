@@ -327,6 +327,8 @@ CORECUBE_PARSE_MEBIBYTES = env_int("CORECUBE_PARSE_MEBIBYTES", 2048, low=0, high
 #: Seconds that a worker may be at one step (reading an item, a call of the model, storing) without progress; then it
 #: is ended, and the item fails.
 CORECUBE_STEP_SECONDS = env_int("CORECUBE_STEP_SECONDS", 900, low=1, high=86_400)
+#: Seconds for which a dry run opens files; of what is left then it only counts what the source lists.
+CORECUBE_DRY_RUN_SECONDS = env_int("CORECUBE_DRY_RUN_SECONDS", 300, low=0, high=86_400)
 #: Seconds without a sign of life after which a worker counts as lost, and others take up what it had in hand.
 CORECUBE_LOST_SECONDS = env_int("CORECUBE_LOST_SECONDS", 30, low=2, high=3600)
 #: Query vectors that each process keeps in memory; 0 keeps none.

@@ -1,12 +1,13 @@
 """A folder on this machine's disk, with its subfolders."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Self, TypeAlias
+from typing import IO, Any, Final, Self, TypeAlias
 
 from pydantic import ConfigDict, Field
 
@@ -27,6 +28,10 @@ class _Entry:
 
 
 _Found: TypeAlias = _Entry | ItemProblem
+#: What a file that is locked, a network drive that is away or a busy machine answers: later it may be read.
+_PASSING: Final = frozenset(
+    {errno.EAGAIN, errno.EBUSY, errno.ETXTBSY, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EMFILE, errno.ENFILE}
+)
 
 
 class FolderConfig(SourceConfig):
@@ -97,11 +102,14 @@ class FolderConnector:
                 if (size := os.fstat(file.fileno()).st_size) > self.max_bytes:
                     raise too_large(size, self.max_bytes)
                 return file.read()
+        except FileNotFoundError as error:
+            raise ItemError("gone", "The file was removed after it was listed.") from error
         except OSError as error:
             if not self.root.exists():
                 # Another worker may have it: the item is tried again.
                 raise ItemError("unavailable", self.absence()) from error
-            raise ItemError("unreadable", f"The file cannot be read: {error.strerror}.") from error
+            reason = "unavailable" if error.errno in _PASSING else "unreadable"
+            raise ItemError(reason, f"The file cannot be read: {error.strerror}.") from error
 
     def absence(self) -> str:
         """Return what is to be said where this machine has nothing at the root."""

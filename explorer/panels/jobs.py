@@ -26,6 +26,7 @@ _TONES: Final[Mapping[str, str]] = {
     Sync.Status.CANCELLED: "",
     STALLED: "bad",
 }
+_ESTIMATING: Final = "estimating the time left"
 _LOOKS: Final[Mapping[str, str]] = {
     Sync.Kind.FULL: "Looks at everything in the source.",
     Sync.Kind.CHANGES: "Looks only at what changed in the source since the sync before; what was deleted there goes"
@@ -54,15 +55,17 @@ class SyncRow:
     looks: str
     #: queued, running, stalled, done ...
     status: str
-    #: What a running one is at: "listing", "3 parsing, 40 embedding, 200 queued".
+    #: The same in words: "done with 4 problems".
+    label: str
+    #: What a running one is at: "listing", "3 parsing, 40 embedding (120 of 256 chunks), 200 queued".
     stage: str
     #: "4.1 documents/s, 12.0 chunks/s"; empty before there is anything to count.
     rate: str
-    #: "about 4 min left"; empty where nothing tells.
+    #: "about 4 min left"; "estimating the time left" while its pace does not tell yet; empty once nothing is left.
     left: str
     #: What a queued one waits for, and one that is being cancelled.
     wait: str
-    #: What a dry run found: "would add 12, change 3, delete 1".
+    #: What a dry run found: "Would add 12, change 3, delete 1; 4 cannot be taken in."
     found: str
     tone: str
     #: When it began, or was queued.
@@ -113,16 +116,17 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
         kind="" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
         looks=_LOOKS[sync.kind],
         status=job.state,
-        tone=_TONES[job.state],
+        label=job.label,
+        tone="warn" if job.state == Sync.Status.DONE and sync.failed else _TONES[job.state],
         stage=_stage(job),
         rate=_rate(job),
-        left=_left(job, now),
+        left=_left(job),
         wait=_wait(job),
         found=_found(sync),
         since=wording.ago(sync.started_at or sync.queued_at, now),
         seconds=_seconds(sync, now),
         message=sync.message,
-        progress=_progress(sync, known) if is_open else None,
+        progress=_progress(job, known) if is_open else None,
         is_open=is_open,
         can_cancel=is_open and sync.status != Sync.Status.CANCELLING,
         is_stopped=sync.status == Sync.Status.STOPPED,
@@ -133,7 +137,9 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
 
 def stage_rows(job: JobState) -> list[tuple[str, int]]:
     """Return what a running sync's items are at, in the order in which they pass: ("being parsed", 3)."""
-    return [(label, job.items[name]) for name, label in STAGE_LABELS.items() if name in job.items]
+    return [
+        (f"{label}{_chunks(job, name)}", job.items[name]) for name, label in STAGE_LABELS.items() if name in job.items
+    ]
 
 
 def dry_run_names(sync: Sync) -> DryRunNames:
@@ -167,15 +173,23 @@ def _wait(job: JobState) -> str:
 def _found(sync: Sync) -> str:
     if sync.kind != Sync.Kind.DRY_RUN or sync.status != Sync.Status.DONE:
         return ""
-    return f"Would add {sync.added:,}, change {sync.changed:,}, delete {sync.deleted:,}."
+    refused = f"; {sync.failed:,} cannot be taken in" if sync.failed else ""
+    return f"Would add {sync.added:,}, change {sync.changed:,}, delete {sync.deleted:,}{refused}."
 
 
 def _stage(job: JobState) -> str:
     """Return what a running sync is at, with the items at each stage."""
     if job.sync.status != Sync.Status.RUNNING:
         return ""
-    items = ", ".join(f"{job.items[name]} {name}" for name in _STAGES if name in job.items)
+    items = ", ".join(f"{job.items[name]} {name}{_chunks(job, name)}" for name in _STAGES if name in job.items)
     return items if job.sync.stage == Sync.Stage.WORKING and items else ": ".join(filter(None, (job.sync.stage, items)))
+
+
+def _chunks(job: JobState, stage: str) -> str:
+    """Return how far the chunks of the items that are embedded are; stored ones are among them."""
+    if stage != SyncItem.Stage.EMBEDDING or not job.chunks_in_hand:
+        return ""
+    return f" ({job.chunks_embedded:,} of {wording.counted(job.chunks_in_hand, 'chunk')})"
 
 
 def _rate(job: JobState) -> str:
@@ -184,20 +198,24 @@ def _rate(job: JobState) -> str:
     return f"{job.documents_per_second:.1f} documents/s, {job.chunks_per_second:.1f} chunks/s"
 
 
-def _left(job: JobState, now: datetime) -> str:
-    """Return about how long a listed sync still takes, by what it took in so far; empty before that tells."""
-    sync = job.sync
-    worked = sync.added + sync.changed + sync.failed
-    waiting = sum(job.items.get(name, 0) for name in _OPEN_STAGES)
-    if sync.status != Sync.Status.RUNNING or not (sync.listed_at and sync.started_at and worked and waiting):
+def _left(job: JobState) -> str:
+    """Return about how long a sync's items still take; nothing where none is left, or nobody takes them in."""
+    if job.state != Sync.Status.RUNNING or job.sync.kind == Sync.Kind.DRY_RUN:
         return ""
-    return time_left((now - sync.started_at).total_seconds() / worked * waiting)
+    is_listed = job.sync.listed_at is not None
+    if is_listed and not any(job.items.get(name) for name in _OPEN_STAGES):
+        return ""
+    return _ESTIMATING if job.seconds_left is None else time_left(job.seconds_left)
 
 
-def _progress(sync: Sync, known: int) -> float | None:
+def _progress(job: JobState, known: int) -> float | None:
     """Return percent: of what was listed, once that is all; before, of what the store holds, as a guess."""
+    sync = job.sync
     if sync.listed_at is not None and sync.seen:
-        return round(percent(sync.added + sync.changed + sync.unchanged + sync.failed, sync.seen), 1)
+        done = sync.added + sync.changed + sync.unchanged + sync.failed
+        in_hand = sum(job.items.get(name, 0) for name in (SyncItem.Stage.EMBEDDING, SyncItem.Stage.STORING))
+        share = job.chunks_embedded / job.chunks_in_hand if job.chunks_in_hand else 0.0
+        return round(percent(done + in_hand * share, sync.seen), 1)
     return round(percent(sync.seen, known), 1) if known and sync.unchanged else None
 
 

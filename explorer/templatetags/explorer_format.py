@@ -15,6 +15,7 @@ from explorer.panels.bars import BarPart
 from explorer.panels.drops import DropRow
 from explorer.panels.lane_cards import Card, Place
 from explorer.snippets import Segment
+from retrieval.ingest import reasons
 from retrieval.types import ChunkId
 
 register = template.Library()
@@ -27,6 +28,18 @@ _MOST_ADDRESSES: Final = 4096
 def thousands(number: int) -> str:
     """Return a whole number with separators: 1,204."""
     return f"{number:,}"
+
+
+@register.filter
+def advice(reason: str) -> str:
+    """Return what can be done about an item that was not taken in for this reason; empty for nothing known."""
+    return reasons.advice(reason)
+
+
+@register.filter
+def may_pass(reason: str) -> bool:
+    """Return whether trying such an item again can help."""
+    return reason not in reasons.PERMANENT
 
 
 @register.simple_tag

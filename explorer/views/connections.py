@@ -23,6 +23,7 @@ from explorer.panels.jobs import SyncRow, dry_run_names, sync_row
 from explorer.views.connection_rows import connection_rows
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.ingest.jobs import job_states
+from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Sync, SyncItem
 from retrieval.quality_preview import live_least, preview
@@ -30,8 +31,8 @@ from retrieval.quality_preview import live_least, preview
 #: Syncs that a connection's page lists, and problems on one page of theirs.
 _LAST_SYNCS: Final = 10
 _PROBLEMS: Final = 50
-#: Errors of the sync at work that its progress names.
-_MOST_ERRORS: Final = 20
+#: Items that a dry run could not read, of those that the connection's page names.
+_MOST_REFUSED: Final = 20
 #: Chunks that a look at the quality filter lists.
 _MOST_LOW_CHUNKS: Final = 50
 
@@ -160,9 +161,6 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
         "syncs": syncs,
         "dry_run": _dry_run(last, syncs),
         "is_open": any(sync.is_open for sync in syncs),
-        "errors": SyncItem.objects.filter(
-            sync__connection=connection, sync__status=Sync.Status.RUNNING, state=SyncItem.State.FAILED
-        )[:_MOST_ERRORS],
         "problems": problems,
         "retries": _retries(connection, [problem.external_id for problem in problems]),
     }
@@ -172,13 +170,12 @@ def _dry_run(last: list[Sync], rows: list[SyncRow]) -> dict[str, object] | None:
     """Return the result of the latest sync when that was a dry run that ended well."""
     if not last or last[0].kind != Sync.Kind.DRY_RUN or last[0].status != Sync.Status.DONE:
         return None
-    return {"row": rows[0], "names": dry_run_names(last[0])}
+    failed = last[0].items.filter(state=SyncItem.State.FAILED)
+    return {"row": rows[0], "names": dry_run_names(last[0]), "failed": failed[:_MOST_REFUSED]}
 
 
 def _retries(connection: Connection, external_ids: list[str]) -> dict[str, object]:
     """Return, by item, the ended sync in which it failed and from which it can be tried again."""
-    failed = SyncItem.objects.filter(
-        sync__connection=connection, state=SyncItem.State.FAILED, external_id__in=external_ids
-    ).exclude(item={})
+    failed = retryable(SyncItem.objects.filter(sync__connection=connection, external_id__in=external_ids))
     ended = failed.exclude(sync__status__in=Sync.OPEN)
     return dict(ended.values_list("external_id", "sync_id"))

@@ -31,6 +31,7 @@ STATES: Final = (
     ("queued", "Queued"),
     ("running", "Running"),
     ("done", "Done"),
+    ("problems", "Done with problems"),
     ("failed", "Failed"),
     ("stopped", "Stopped"),
     ("cancelling", "Cancelling"),
@@ -118,6 +119,8 @@ def _narrowed(asked: dict[str, str]) -> QuerySet[Sync]:
     state = asked.get("state", "")
     if state == "open":
         syncs = syncs.filter(status__in=Sync.OPEN)
+    elif state == "problems":
+        syncs = syncs.filter(status=Sync.Status.DONE, failed__gt=0)
     elif state in Sync.Status:
         syncs = syncs.filter(status=state)
     slug = asked.get("connection", "").replace("\0", "")

@@ -51,10 +51,7 @@ def latest_sync(request: HttpRequest, slug: str) -> schemas.SyncStateOut:
         connection=connection.slug,
         sync=_sync(sync) if sync else None,
         problem_count=problems.count(),
-        problems=[
-            schemas.ProblemOut(item=problem.external_id, reason=problem.reason, message=problem.message)
-            for problem in problems[:_MOST_PROBLEMS]
-        ],
+        problems=[schemas.ProblemOut.of(problem) for problem in problems[:_MOST_PROBLEMS]],
     )
 
 

@@ -37,7 +37,7 @@ def read_job(request: HttpRequest, job_id: UUID) -> JobDetailOut:
     """Return where a sync stands and what it could not take in. For admins."""
     sync = _managed_sync(request, job_id)
     failed = sync.items.filter(state=SyncItem.State.FAILED)[:_MOST_ERRORS]
-    errors = [schemas.ProblemOut(item=it.external_id, reason=it.reason, message=it.message) for it in failed]
+    errors = [schemas.ProblemOut.of(item) for item in failed]
     return JobDetailOut(**_job(sync).model_dump(), errors=errors)
 
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.preset_schemas import Mode, Overrides, Tier, TopK
 from retrieval.api.request_body import RequestBody
+from retrieval.ingest.reasons import PERMANENT, advice
+from retrieval.models import SyncItem, SyncProblem
 from retrieval.presets import DEFAULT_PRESET
 
 
@@ -254,11 +256,24 @@ class DocumentOut(BaseModel):
 
 
 class ProblemOut(BaseModel):
-    """An item that the last sync could not take in."""
+    """An item that could not be taken in."""
 
     item: str
     reason: str
     message: str
+    advice: str = Field(description="What can be done about it; empty where only the message helps.")
+    retryable: bool = Field(description="Whether trying it again can help while its source stays as it is.")
+
+    @classmethod
+    def of(cls, problem: SyncItem | SyncProblem) -> Self:
+        """Return a problem as the API shows it."""
+        return cls(
+            item=problem.external_id,
+            reason=problem.reason,
+            message=problem.message,
+            advice=advice(problem.reason),
+            retryable=problem.reason not in PERMANENT,
+        )
 
 
 class SyncOut(BaseModel):
@@ -268,7 +283,8 @@ class SyncOut(BaseModel):
 
     id: UUID
     status: str
-    kind: str = Field(description="full, retry or dry_run.")
+    label: str = Field(description='The status in words: "done with 4 problems".')
+    kind: str = Field(description="full, changes, retry or dry_run.")
     queued_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -287,7 +303,7 @@ class SyncStateOut(BaseModel):
 
     connection: str
     sync: SyncOut | None = Field(description="None before the first sync.")
-    problem_count: int
+    problem_count: int = Field(description="Items that are not taken in, those of a running sync so far among them.")
     problems: list[ProblemOut] = Field(description="The first hundred.")
 
 

@@ -10,21 +10,21 @@ from typing import Final
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
-from django.db.models.functions import Now
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet
+from django.db.models.functions import Cast, Now
 from django.utils import timezone
 
 from retrieval.ingest.encode import ClaimLostError
 from retrieval.ingest.heartbeat import alive_since
 from retrieval.ingest.locking import locked
+from retrieval.ingest.problems import note_problems, solve_problems
+from retrieval.ingest.reasons import TRANSIENT
 from retrieval.models import Sync, SyncItem
 
 #: Items that are claimed at once.
 CLAIMED_AT_ONCE: Final = 64
 #: Tries that an item gets: of a source that is down for a while, and of workers that die over it.
 MOST_ATTEMPTS: Final = 5
-#: What may be better in a moment: the network, a server that is down or busy.
-TRANSIENT: Final = frozenset({"unreachable", "timeout", "unavailable", "embedding", "parser"})
 _FIRST_WAIT_SECONDS: Final = 2.0
 _WAIT_FACTOR: Final = 4.0
 _LONGEST_WAIT_SECONDS: Final = 600.0
@@ -69,6 +69,8 @@ def claim(sync: Sync, worker: UUID, *, most: int = CLAIMED_AT_ONCE) -> list[Sync
         SyncItem.objects.filter(pk__in=[item.pk for item in items]).update(
             state=_STATE.RUNNING,
             stage=SyncItem.Stage.PARSING,
+            chunks=0,
+            embedded=0,
             worker=worker,
             heartbeat_at=now,
             attempts=F("attempts") + 1,
@@ -78,10 +80,21 @@ def claim(sync: Sync, worker: UUID, *, most: int = CLAIMED_AT_ONCE) -> list[Sync
     return items
 
 
-def enter_stage(items: Sequence[int], worker: UUID, stage: SyncItem.Stage) -> None:
-    """Say what claimed items are at."""
+def enter_embedding(item: int, worker: UUID, *, chunks: int) -> None:
+    """Say that a claimed item is parsed, and to how many chunks."""
+    held([item], worker).update(stage=SyncItem.Stage.EMBEDDING, chunks=chunks)
+
+
+def enter_storing(items: Sequence[int], worker: UUID) -> None:
+    """Say that all chunks of claimed items are embedded."""
     with transaction.atomic():
-        locked(held(items, worker)).update(stage=stage)
+        locked(held(items, worker)).update(stage=SyncItem.Stage.STORING, embedded=F("chunks"))
+
+
+def note_embedded(items: Sequence[int], worker: UUID, share: float) -> None:
+    """Say that this share, 0 to 1, of the chunks of claimed items has its vectors."""
+    with transaction.atomic():
+        locked(held(items, worker)).update(embedded=Cast(F("chunks") * share, IntegerField()))
 
 
 def held(items: Sequence[int], worker: UUID) -> QuerySet[SyncItem]:
@@ -94,8 +107,10 @@ def finish(item: int, worker: UUID, *, sync: Sync, outcome: SyncItem.Outcome, ch
 
     Called in the transaction that stores the document, so that a document is stored and counted once or not at all.
     """
-    if not held([item], worker).update(state=_STATE.DONE, stage="", outcome=outcome, chunks=chunks, reason=""):
+    done = {"state": _STATE.DONE, "stage": "", "outcome": outcome, "chunks": chunks, "reason": ""}
+    if not held([item], worker).update(**done):
         raise ClaimLostError
+    solve_problems(sync.connection_id, SyncItem.objects.filter(pk=item).values_list("external_id", flat=True))
     counts = {outcome.value: F(outcome.value) + 1, "chunks": F("chunks") + chunks}
     if not Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(**counts):
         raise ClaimLostError
@@ -106,6 +121,7 @@ def finish_unchanged(items: Sequence[int], worker: UUID, *, sync: Sync) -> None:
     with transaction.atomic():
         mine = locked(held(items, worker))
         count = mine.update(state=_STATE.DONE, stage="", outcome=SyncItem.Outcome.UNCHANGED, reason="")
+        solve_problems(sync.connection_id, mine.values_list("external_id", flat=True))
         Sync.objects.filter(pk=sync.pk).update(unchanged=F("unchanged") + count)
 
 
@@ -123,9 +139,11 @@ def put_back(item: SyncItem, worker: UUID, *, sync: Sync, reason: str, message: 
 def fail(items: QuerySet[SyncItem], *, sync_id: UUID, reason: str, message: str) -> None:
     """Mark items of one sync as failed, and count them."""
     with transaction.atomic():
-        count = locked(items).update(
+        failing = locked(items)
+        count = failing.update(
             state=_STATE.FAILED, stage="", worker=None, reason=reason, message=message, next_try_at=None
         )
+        note_problems(failing.select_related("sync"))
         Sync.objects.filter(pk=sync_id).update(failed=F("failed") + count)
 
 

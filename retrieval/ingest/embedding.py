@@ -1,8 +1,9 @@
 """Making the vectors of many chunks: batches across documents, as many at once as memory allows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,18 @@ from retrieval.encoders.session import side_by_side
 from retrieval.models import EmbeddingIndex
 from retrieval.types import Vector
 
-#: Called from any thread before the next piece of work; what it raises ends the work.
-Progress = Callable[[], None]
+
+class Listener:
+    """Hears how embedding goes on, and may end it."""
+
+    def calling(self) -> None:
+        """Let the next call of the model begin; called from any thread. What it raises ends the work."""
+
+    def embedded(self, share: float) -> None:
+        """Hear, again and again, which share of the texts has its vectors, 0 to 1."""
 
 
-def nothing() -> None:
-    """Let the work go on."""
+NO_LISTENER: Final = Listener()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +60,21 @@ class DocumentText:
 
 
 def embed_documents(
-    documents: Sequence[DocumentText], encoder: Encoder, *, mode: str, progress: Progress = nothing
+    documents: Sequence[DocumentText], encoder: Encoder, *, mode: str, listener: Listener = NO_LISTENER
 ) -> list[list[Vector]]:
     """Return the unit vector of every chunk of every document, in order.
 
-    Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode, and what `progress`
+    Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode, and what the listener
     raises, with nothing more begun.
     """
     if mode == EmbeddingIndex.Mode.LATE:
-        return [list(vectors) for vectors in _read_whole(documents, encoder, progress)]
-    known = embed_texts([text for document in documents for text in document.embedded], encoder, progress=progress)
+        return [list(vectors) for vectors in _read_whole(documents, encoder, listener)]
+    known = embed_texts([text for document in documents for text in document.embedded], encoder, listener)
     return [[known[text] for text in document.embedded] for document in documents]
 
 
-def embed_texts(texts: Sequence[str], encoder: Encoder, *, progress: Progress = nothing) -> dict[str, Vector]:
-    """Return the unit vector of every text; one that stands there twice is embedded once.
-
-    `progress` is called before each call of the encoder; when it raises, no further call is made.
-    """
+def embed_texts(texts: Sequence[str], encoder: Encoder, listener: Listener = NO_LISTENER) -> dict[str, Vector]:
+    """Return the unit vector of every text; one that stands there twice is embedded once."""
     # Longest first, so that what takes longest starts first and texts that share a call are alike. Characters will do.
     new = sorted(dict.fromkeys(texts), key=lambda text: (-len(text), text))
     batching = encoder.batching
@@ -78,24 +82,29 @@ def embed_texts(texts: Sequence[str], encoder: Encoder, *, progress: Progress = 
 
     def embed(batch: list[str]) -> NDArray[np.float32]:
         with ingest_slot():
-            progress()
+            listener.calling()
             return encoder.encode_documents(batch)
 
     with closing(side_by_side(embed, batches, threads=effective_calls(batching.calls))) as answers:
-        return {
-            text: vector
-            for batch, vectors in zip(batches, answers, strict=True)
-            for text, vector in zip(batch, vectors, strict=True)
-        }
+        made: dict[str, Vector] = {}
+        for batch, vectors in zip(batches, answers, strict=True):
+            made |= zip(batch, vectors, strict=True)
+            listener.embedded(len(made) / len(new))
+        return made
 
 
-def _read_whole(documents: Sequence[DocumentText], encoder: Encoder, progress: Progress) -> list[NDArray[np.float32]]:
+def _read_whole(documents: Sequence[DocumentText], encoder: Encoder, listener: Listener) -> list[NDArray[np.float32]]:
     if not isinstance(encoder, PassageEncoder):
         raise ConfigError(f"The model {encoder.name!r} is not for late chunking.")
 
     def read(document: DocumentText) -> NDArray[np.float32]:
         with ingest_slot():
-            return encoder.encode_passages(document.title, document.passages, progress=progress)
+            return encoder.encode_passages(document.title, document.passages, progress=listener.calling)
 
+    chunks = sum(len(document.chunks) for document in documents)
     with closing(side_by_side(read, documents, threads=effective_calls(encoder.batching.calls))) as answers:
-        return list(answers)
+        made: list[NDArray[np.float32]] = []
+        for vectors in answers:
+            made.append(vectors)
+            listener.embedded(sum(map(len, made)) / chunks)
+        return made

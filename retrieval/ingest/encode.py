@@ -16,7 +16,7 @@ from retrieval.graph.document import DocumentGraph
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import EncodedChunk, StoredDocument, committed_later, hold_connection, store_documents
-from retrieval.ingest.embedding import ChunkText, DocumentText
+from retrieval.ingest.embedding import ChunkText, DocumentText, Listener
 from retrieval.ingest.enrich.kept import with_kept_enrichment
 from retrieval.ingest.preparation import PreparedChunk
 from retrieval.ingest.prepare import PreparedDocument, modified_at, raw_type
@@ -44,11 +44,8 @@ class ClaimLostError(Exception):
     """Somebody else does the work by now, or nobody wants it any more."""
 
 
-class Taker:
-    """Who has documents stored, and may end that: what its methods raise leaves the document out."""
-
-    def progress(self) -> None:
-        """Let the work go on; called from any thread before each piece of it."""
+class Taker(Listener):
+    """Who has documents embedded and stored, and may end that: what its methods raise leaves the document out."""
 
     def storing(self, document: PreparedDocument) -> None:
         """Note that a document is about to be stored."""
@@ -69,18 +66,17 @@ _REFUSALS: Final = (psycopg.DataError, psycopg.errors.ProgramLimitExceeded)
 def encode_and_store(documents: Sequence[PreparedDocument], target: Target, taker: Taker = _NOBODY) -> float:
     """Embed the documents' chunks together, store each document on its own, and return the seconds in the encoder.
 
-    A chunk that the store holds of its document already, word for word, keeps its vector.
+    A chunk that the store holds of its document already, word for word, keeps its vector. The taker hears of all of
+    them as embedded before anything is stored.
     Raises UnknownConnectionError, with nothing stored, when the connection was deleted meanwhile, and what the taker's
     methods raise, but for ClaimLostError.
     """
     documents = with_kept_enrichment(documents, target.connection.pk)
     vectors = DocumentVectors(
-        {_key(document, target): _text(document) for document in documents},
-        target.index,
-        target.encoder,
-        progress=taker.progress,
+        {_key(document, target): _text(document) for document in documents}, target.index, target.encoder, taker
     )
     vectors.make()
+    taker.embedded(1.0)
     for document in documents:
         taker.storing(document)
         try:
@@ -109,7 +105,7 @@ def _stored(document: PreparedDocument, target: Target, vectors: DocumentVectors
         )
         graph = DocumentGraph(document.text.names, tuple(chunk.graph for chunk in document.text.chunks))
         stored = StoredDocument(_row(document, target), chunks, graph)
-        store_documents([stored], text_search_config=target.text_search_config, progress=taker.progress)
+        store_documents([stored], text_search_config=target.text_search_config, progress=taker.calling)
         taker.finish(document)
     return True
 

@@ -4,23 +4,26 @@ Of a source that tells what changed only that may be listed; then nothing is gon
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, TypeVar
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import F, Sum
 from django.utils import timezone
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
+from corecube.connectors import ItemProblem, SourceItem
 from corecube.connectors.types import IncrementalConnector, ItemGone
 from corecube.connectors.upload import UploadConnector
 from corecube.models import AuditEvent, Connection
 from retrieval.ingest.changes import changes_since, settings_mark
-from retrieval.ingest.claims import TRANSIENT
-from retrieval.ingest.prepare import fingerprint, version_mark
+from retrieval.ingest.dry_run import DryRun
+from retrieval.ingest.prepare import version_mark
+from retrieval.ingest.problems import note_problems, solve_problems
+from retrieval.ingest.reasons import TRANSIENT
 from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, reload
 from retrieval.ingest.steps import Steps
 from retrieval.models import Document, Sync, SyncItem
@@ -31,8 +34,9 @@ logger = logging.getLogger(__name__)
 
 #: What the audit log calls an upload; its details name the connection by its id.
 FILE_UPLOADED: Final = "connection.file_uploaded"
-#: Entries of a source that one transaction takes note of.
+#: Entries of a source that one transaction takes note of; of a dry run, which opens files, fewer.
 _PAGE: Final = 500
+_DRY_PAGE: Final = 20
 _STATE = SyncItem.State
 _Entry = TypeVar("_Entry")
 #: Items that a dry run names of those that it would add, of those that it would change and of those that are gone.
@@ -52,6 +56,10 @@ class Listing:
     _seen: set[bytes] = field(default_factory=set)
     #: Folders that could not be listed: what lies below is not seen, but not gone either.
     _hidden: list[str] = field(default_factory=list)
+    #: What a dry run found to be as it is stored.
+    _unchanged: set[UUID] = field(default_factory=set)
+    #: Items beyond the first with the same id, by that id.
+    _twins: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> None:
         """List the source to its end, or its changes. Raises what the connector raises, and SyncEndedError."""
@@ -75,7 +83,7 @@ class Listing:
         if since is None or not isinstance(connector, IncrementalConnector):
             return False
         self._forget_counts()
-        for page in _pages(self._wanted(connector.changed_since(since))):
+        for page in _pages(self._wanted(connector.changed_since(since)), _PAGE):
             # What hangs on such a document may not be shown any more either, and only a look at everything tells.
             if self._are_stored(it.external_id for it in page if isinstance(it, ItemGone)):
                 return False
@@ -90,9 +98,21 @@ class Listing:
         self._seen.clear()
         self._forget_counts()
         reload(sync)
-        for page in _pages(self._wanted(self.job.source.connector.items())):
-            self._note_page(page)
+        if sync.kind == Sync.Kind.DRY_RUN:
+            self._try_all()
+        else:
+            for page in _pages(self._wanted(self.job.source.connector.items()), _PAGE):
+                self._note_page(page)
         self._note_missing()
+
+    def _try_all(self) -> None:
+        trial = DryRun(self.job, self.steps)
+        for page in _pages(self._wanted(self.job.source.connector.items()), _DRY_PAGE):
+            # Before the transaction: files are opened meanwhile.
+            tried = trial.tried(page)
+            self._unchanged = trial.unchanged
+            self._note_page(tried)
+        self._update(message=trial.summary)
 
     def _wanted(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
         """Yield the entries until the sync is cancelled, and raise SyncEndedError then."""
@@ -146,15 +166,20 @@ class Listing:
                 new.append(self._problem(identity, entry))
                 self._hidden += [entry.external_id] if entry.covers_subtree else []
             elif identity.bytes in self._seen:
-                message = "Another item has the same id; the first one counts."
-                twin = uuid5(identity, "duplicate")
-                new.append(self._problem(twin, ItemProblem(entry.external_id, "duplicate", message)))
+                new.append(self._twin(entry.external_id))
             elif storable(entry.locator) != entry.locator:
                 new.append(self._problem(identity, ItemProblem(entry.external_id, "bad_name", "Its name is no text.")))
             else:
                 items[identity] = entry
             self._seen.add(identity.bytes)
         self._store(len(page), new, items)
+
+    def _twin(self, external_id: str) -> SyncItem:
+        """Return the problem of an item whose id another one has already, under a name of its own."""
+        self._twins[external_id] += 1
+        name = f"{external_id} (duplicate {self._twins[external_id]})"
+        problem = ItemProblem(name, "duplicate", "Another item has the same id; the first one counts.")
+        return self._problem(document_id(self.job.target.connection.pk, name), problem)
 
     def _store(self, seen: int, problems: list[SyncItem], items: dict[UUID, SourceItem]) -> None:
         sync = self.job.sync
@@ -166,11 +191,13 @@ class Listing:
         fresh = {identity: item for identity, item in items.items() if identity not in noted}
         unchanged, counts = self._sort(fresh)
         failed = list({it.document_id: it for it in problems if it.document_id not in noted}.values())
+        SyncItem.objects.bulk_create(failed)
         if sync.kind != Sync.Kind.DRY_RUN:
+            note_problems(failed)
+            solve_problems(sync.connection_id, [fresh[identity].external_id for identity in unchanged])
             Document.objects.filter(pk__in=unchanged).update(synced_at=self.job.target.synced_at)
-            waiting = [self._waiting(identity, fresh[identity]) for identity in fresh.keys() - set(unchanged)]
-            order = {identity: place for place, identity in enumerate(fresh)}
-            SyncItem.objects.bulk_create([*failed, *sorted(waiting, key=lambda it: order[it.document_id])])
+            waiting = fresh.keys() - set(unchanged)
+            SyncItem.objects.bulk_create(self._waiting(it, fresh[it]) for it in fresh if it in waiting)
         else:
             self._name_first(fresh, unchanged)
         counts |= {"seen": seen, "unchanged": len(unchanged), "failed": len(failed)}
@@ -209,18 +236,11 @@ class Listing:
         for identity, item in items.items():
             version, mark = known.get(identity, ("", ""))
             is_known = bool(version) and version == version_mark(item.version, recipe=self.job.recipe(item))
-            if is_known or (is_dry and mark and self._is_same(item, mark)):
+            if is_known or identity in self._unchanged:
                 unchanged.append(identity)
             elif is_dry:
                 counts["changed" if mark else "added"] += 1
         return unchanged, counts
-
-    def _is_same(self, item: SourceItem, mark: str) -> bool:
-        """Return whether an item's bytes are those that the store has, read for a dry run."""
-        try:
-            return fingerprint(self.job.source.connector.read(item), recipe=self.job.recipe(item)) == mark
-        except ItemError:
-            return True
 
     def _problem(self, identity: UUID, problem: ItemProblem) -> SyncItem:
         logger.info("ingest.problem connection=%s reason=%s", self.job.target.connection.slug, problem.reason)
@@ -238,7 +258,7 @@ class Listing:
 
     def _note_missing(self) -> None:
         """Note the documents that the source no longer holds; what could not be read or listed is not missing."""
-        for page in _pages(self._missing()):
+        for page in _pages(self._missing(), _PAGE):
             noted = page
             if self.job.sync.kind == Sync.Kind.DRY_RUN:
                 self._update(deleted=F("deleted") + len(page))
@@ -270,7 +290,7 @@ def has_uploads(connection: Connection) -> bool:
     return Document.objects.filter(connection=connection).exists() or events.exists()
 
 
-def _pages(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
+def _pages(entries: Iterable[_Entry], size: int) -> Iterator[list[_Entry]]:
     rest = iter(entries)
-    while page := list(islice(rest, _PAGE)):
+    while page := list(islice(rest, size)):
         yield page

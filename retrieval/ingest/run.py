@@ -23,7 +23,7 @@ from retrieval.models import Sync
 #: What changes while a sync runs.
 _PROGRESS_FIELDS: Final = (
     *("status", "stage", "message", "listed_at", "started_at", "finished_at", "heartbeat_at", "is_private"),
-    *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds"),
+    *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds", "pace"),
 )
 
 Progress = Callable[[Sync], None]

@@ -1,7 +1,7 @@
 """Starting syncs and taking uploads: writes that also enqueue work or leave an audit event."""
 
 from collections.abc import Collection
-from typing import IO
+from typing import IO, Final
 
 from django.db import transaction
 from django.db.models import F, Sum
@@ -13,8 +13,13 @@ from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
 from retrieval.ingest.cancelling import ask_to_cancel, finish_cancelled
 from retrieval.ingest.listing import FILE_UPLOADED
+from retrieval.ingest.problems import retryable
 from retrieval.ingest.sync import require_enabled
 from retrieval.models import Document, Sync, SyncItem, TermFrequency
+
+_NOTHING_TO_RETRY: Final = (
+    "Nothing of this sync can be tried again. What failed needs a change in the source first; sync again after it."
+)
 
 
 def queue_sync(
@@ -47,16 +52,17 @@ def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str
     """Queue a sync of what failed in an earlier one, and of nothing else, and return it.
 
     `external_ids` are the only items of it that are tried; None is all. Raises ConnectionDisabledError, and
-    InvalidRequestError when nothing is left that could be tried again: what could not even be listed needs a full sync.
+    InvalidRequestError when nothing is left for which another try can help: what could not even be listed, or stays as
+    it is until its source changes, needs a full sync.
     """
     require_enabled(sync.connection)
     with changing():
-        failed = sync.items.filter(state=SyncItem.State.FAILED).exclude(item={})
+        failed = retryable(sync.items.all())
         if external_ids is not None:
             failed = failed.filter(external_id__in=external_ids)
         count = failed.count()
         if sync.status in Sync.OPEN or not count:
-            raise InvalidRequestError("Nothing of this sync can be tried again.")
+            raise InvalidRequestError(_NOTHING_TO_RETRY)
         retry, created = Sync.objects.get_or_create(
             connection=sync.connection, status=Sync.Status.QUEUED, kind=Sync.Kind.RETRY, allow_deletions=False
         )

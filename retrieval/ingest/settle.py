@@ -1,5 +1,6 @@
 """The end of a sync: what is gone is deleted, what failed is listed, counts and repeated texts are put in order."""
 
+from collections.abc import Callable
 from typing import Final
 
 from django.conf import settings
@@ -13,12 +14,12 @@ from retrieval.index.common_mentions import count_common, count_common_when_due,
 from retrieval.index.graph_writer import fill_graph
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents, fold_term_counts, mark_repeated, refresh_statistics
-from retrieval.ingest.embedding import Progress, nothing
 from retrieval.ingest.encodings import fill_encodings_or_say
 from retrieval.ingest.enrich.soon import enrich_soon
+from retrieval.ingest.problems import keep_problems_of
 from retrieval.ingest.run import SyncEndedError, reload
 from retrieval.ingest.steps import Steps
-from retrieval.models import Document, Sync, SyncItem, SyncProblem, TermFrequency
+from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
 #: Chunks after which the planner's statistics are worth refreshing.
 _MANY_CHUNKS: Final = 1000
@@ -39,9 +40,11 @@ def settle(sync: Sync, steps: Steps) -> None:
     """
     Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(stage=Sync.Stage.SETTLING)
     if sync.kind == Sync.Kind.DRY_RUN:
-        end(sync, Sync.Status.DONE)
+        # The listing left in its message what it did not open.
+        end(sync, Sync.Status.DONE, sync.message)
         return
-    _list_problems(sync)
+    if sync.kind == Sync.Kind.FULL:
+        keep_problems_of(sync)
     if refusal := _refusal(sync):
         tidy(sync.connection, steps.require_wanted)
         end(sync, Sync.Status.STOPPED, refusal)
@@ -77,7 +80,7 @@ def forget_items(sync: Sync) -> None:
         earlier.exclude(sync__status__in=Sync.OPEN).delete()
 
 
-def tidy(connection: Connection, progress: Progress = nothing) -> None:
+def tidy(connection: Connection, progress: Callable[[], None] = lambda: None) -> None:
     """Put counts, repeated texts, salience and graph of a connection in order, those of a sync that was cut off too.
 
     The BM25 index of this machine follows, unless another process is at that. `progress` is called between the parts;
@@ -106,21 +109,6 @@ def tidy_searched(connection: Connection) -> None:
         refresh_statistics()
     mark_repeated(connection.pk)
     fill_salience(connection.pk)
-
-
-def _list_problems(sync: Sync) -> None:
-    """Replace the connection's list of problems by this sync's; but for a full one only of what it tried."""
-    failed = sync.items.filter(state=_STATE.FAILED).values_list("external_id", "reason", "message")
-    problems = [
-        SyncProblem(connection=sync.connection, external_id=external_id, reason=reason, message=message)
-        for external_id, reason, message in failed.iterator()
-    ]
-    with transaction.atomic():
-        listed = SyncProblem.objects.filter(connection=sync.connection)
-        if sync.kind != Sync.Kind.FULL:
-            listed = listed.filter(external_id__in=sync.items.values("external_id"))
-        listed.delete()
-        SyncProblem.objects.bulk_create(problems, ignore_conflicts=True)
 
 
 def _refusal(sync: Sync) -> str:

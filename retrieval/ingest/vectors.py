@@ -14,7 +14,7 @@ from retrieval.encoders import Encoder
 from retrieval.errors import EncoderError
 from retrieval.index.embedding_index import kept_indexes, vectors_key
 from retrieval.index.store import VectorIndex
-from retrieval.ingest.embedding import ChunkText, DocumentText, Progress, embed_documents, embed_texts, nothing
+from retrieval.ingest.embedding import NO_LISTENER, ChunkText, DocumentText, Listener, embed_documents, embed_texts
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
 from retrieval.types import Vector
 
@@ -30,8 +30,8 @@ class DocumentVectors:
     #: The index and the model that the caller has at hand.
     index: VectorIndex
     encoder: Encoder
-    #: Called before each call of a model; what it raises ends the work.
-    progress: Progress = nothing
+    #: Hears of the vectors for all indexes together.
+    listener: Listener = NO_LISTENER
     #: Seconds in encoders so far.
     seconds: float = 0.0
     _by_index: dict[int, dict[UUID, list[Vector]]] = field(default_factory=dict)
@@ -48,11 +48,12 @@ class DocumentVectors:
         not ready any more, and its building adds them later.
         """
         rows = kept_indexes()
-        for row in rows:
+        for place, row in enumerate(rows):
             if row.pk not in self._by_index:
                 twins = (it.pk for it in rows if it.pk in self._by_index and vectors_key(it) == vectors_key(row))
                 twin = next(twins, None)
-                self._by_index[row.pk] = self._made(row) if twin is None else self._by_index[twin]
+                part = _Part(self.listener, place, len(rows))
+                self._by_index[row.pk] = self._made(row, part) if twin is None else self._by_index[twin]
 
     def of(self, document: UUID, place: int, kept: frozenset[int]) -> dict[int, Vector]:
         """Return the vectors of a document's chunk at that place, by index, for those of the indexes that are kept."""
@@ -60,11 +61,11 @@ class DocumentVectors:
             index: made[document][place] for index, made in self._by_index.items() if index in kept and document in made
         }
 
-    def _made(self, row: EmbeddingIndex) -> dict[UUID, list[Vector]]:
+    def _made(self, row: EmbeddingIndex, listener: Listener) -> dict[UUID, list[Vector]]:
         started = perf_counter()
         try:
             encoder = self.encoder if row.pk == self.index.id else runtime.encoder_of(row)
-            return self._vectors(row, encoder)
+            return self._vectors(row, encoder, listener)
         except (EncoderError, ConfigError) as error:
             if row.status == EmbeddingIndex.Status.ACTIVE:
                 raise
@@ -74,13 +75,13 @@ class DocumentVectors:
         finally:
             self.seconds += perf_counter() - started
 
-    def _vectors(self, row: EmbeddingIndex, encoder: Encoder) -> dict[UUID, list[Vector]]:
+    def _vectors(self, row: EmbeddingIndex, encoder: Encoder, listener: Listener) -> dict[UUID, list[Vector]]:
         stored = _stored(list(self.texts), row.pk)
         if row.mode == EmbeddingIndex.Mode.LATE:
             known = {key: whole(vectors) for key, (text, vectors) in stored.items() if text == self.texts[key]}
             made = {key: vectors for key, vectors in known.items() if vectors}
             new = [key for key in self.texts if key not in made]
-            vectors = embed_documents([self.texts[key] for key in new], encoder, mode=row.mode, progress=self.progress)
+            vectors = embed_documents([self.texts[key] for key in new], encoder, mode=row.mode, listener=listener)
             return made | dict(zip(new, vectors, strict=True))
         by_text = {
             text: vector
@@ -89,9 +90,23 @@ class DocumentVectors:
             if vector is not None
         }
         wanted = [text for document in self.texts.values() for text in document.embedded]
-        new_texts = [text for text in wanted if text not in by_text]
-        by_text |= embed_texts(new_texts, encoder, progress=self.progress)
+        by_text |= embed_texts([text for text in wanted if text not in by_text], encoder, listener)
         return {key: [by_text[text] for text in document.embedded] for key, document in self.texts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part(Listener):
+    """Hears of one of several equal parts, counted from 0, and tells another listener of the whole."""
+
+    whole: Listener
+    place: int
+    parts: int
+
+    def calling(self) -> None:
+        self.whole.calling()
+
+    def embedded(self, share: float) -> None:
+        self.whole.embedded((self.place + share) / self.parts)
 
 
 def whole(vectors: Sequence[Vector | None]) -> list[Vector]:

@@ -9,14 +9,16 @@ from uuid import UUID
 
 from django.db import DatabaseError, Error, transaction
 
-from corecube.connectors import ItemError
+from corecube.connectors import SourceItem
 from corecube.errors import UnknownConnectionError
-from retrieval.errors import EncoderError, IngestError, ModelMissingError
+from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.ingest import claims
 from retrieval.ingest.encode import BATCH_CHUNKS, Taker, encode_and_store
-from retrieval.ingest.parse.limited import InterruptedPreparationError, ParserStartError
+from retrieval.ingest.parse.limited import InterruptedPreparationError
 from retrieval.ingest.parsing import most_seconds
 from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
+from retrieval.ingest.problems import reason_of
+from retrieval.ingest.progress import Embedding, PaceKeeper
 from retrieval.ingest.run import Job, Progress, SyncEndedError, item_from_json, reload
 from retrieval.ingest.steps import Doing, Steps
 from retrieval.models import Document, Sync, SyncItem
@@ -46,7 +48,14 @@ class Work:
     steps: Steps
     _waiting: list[_Waiting] = field(default_factory=list)
     _chunks: int = 0
+    #: Claims whose bytes the store has already, with their versions, and since when the first waits to be settled.
+    _unchanged: list[tuple[SyncItem, str]] = field(default_factory=list)
+    _unchanged_since: float = 0.0
     _looked_at: float = field(default_factory=time.monotonic)
+    _pace: PaceKeeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pace = PaceKeeper(self.job.sync)
 
     def batch(self) -> bool:
         """Claim items until the encoder has enough, and take them in; return whether there was anything to claim.
@@ -59,6 +68,7 @@ class Work:
             if self._take_all(claimed) or claimed[0].reason == claims.LOST:
                 break
         self._store()
+        self._pace.store()
         self.steps.rest()
         return worked
 
@@ -66,17 +76,16 @@ class Work:
         """Prepare what was claimed; return whether the encoder had enough on the way."""
         rows = Document.objects.filter(pk__in=[item.document_id for item in claimed])
         known = dict(rows.values_list("pk", "fingerprint"))
-        unchanged: list[tuple[SyncItem, str]] = []
         had_enough = False
         for item in claimed:
             self._require_wanted()
             mark = self._take(item, known.get(item.document_id))
             if mark is not None:
-                unchanged.append((item, mark))
+                self._settle_unchanged_soon(item, mark)
             if self._chunks >= BATCH_CHUNKS:
                 self._store()
                 had_enough = True
-        self._settle_unchanged(unchanged)
+        self._settle_unchanged()
         return had_enough
 
     def _take(self, claim: SyncItem, known: str | None) -> str | None:
@@ -84,6 +93,10 @@ class Work:
         item = item_from_json(claim.external_id, claim.item)
         recipe = self.job.recipe(item)
         self.steps.begin(Doing.READING, [claim.pk])
+        with self._pace.reading():
+            return self._read(claim, item, recipe, known)
+
+    def _read(self, claim: SyncItem, item: SourceItem, recipe: str, known: str | None) -> str | None:
         try:
             content = self.job.source.connector.read(item)
             mark = fingerprint(content, recipe=recipe)
@@ -101,12 +114,22 @@ class Work:
             return None
         outcome = SyncItem.Outcome.CHANGED if known else SyncItem.Outcome.ADDED
         document = PreparedDocument(item, mark, len(content), text, version)
+        claims.enter_embedding(claim.pk, self.worker, chunks=len(text.chunks))
         self._waiting.append(_Waiting(claim, document, outcome))
         self._chunks += len(text.chunks)
         return None
 
-    def _settle_unchanged(self, unchanged: list[tuple[SyncItem, str]]) -> None:
+    def _settle_unchanged_soon(self, claim: SyncItem, version: str) -> None:
+        """Settle an item together with others, but no later than a source that is slow to read takes for one more."""
+        if not self._unchanged:
+            self._unchanged_since = time.monotonic()
+        self._unchanged.append((claim, version))
+        if time.monotonic() - self._unchanged_since >= _LOOK_SECONDS:
+            self._settle_unchanged()
+
+    def _settle_unchanged(self) -> None:
         """Mark documents whose bytes are the same as synced, and keep their new versions."""
+        unchanged, self._unchanged = self._unchanged, []
         if not unchanged:
             return
         with transaction.atomic():
@@ -124,10 +147,11 @@ class Work:
         if not self._waiting:
             return
         waiting, self._waiting, self._chunks = self._waiting, [], 0
-        ids = [it.claim.pk for it in waiting]
-        self.steps.begin(Doing.EMBEDDING, ids)
-        claims.enter_stage(ids, self.worker, SyncItem.Stage.EMBEDDING)
-        taker = _Taker(self, {it.document.item.external_id: it for it in waiting})
+        chunks = {it.claim.pk: len(it.document.text.chunks) for it in waiting}
+        self.steps.begin(Doing.EMBEDDING, list(chunks))
+        self._pace.store()
+        embedding = Embedding(self._pace, self.worker, chunks)
+        taker = _Taker(self, {it.document.item.external_id: it for it in waiting}, embedding)
         try:
             seconds = encode_and_store([it.document for it in waiting], self.job.target, taker)
         except ModelMissingError:
@@ -141,7 +165,7 @@ class Work:
 
     def put_back(self, claim: SyncItem, error: Exception) -> None:
         """Mark a claimed item as failed, or as waiting for another try."""
-        reason, message = _reason(error)
+        reason, message = reason_of(error)
         claims.put_back(claim, self.worker, sync=self.job.sync, reason=reason, message=message)
         logger.info("ingest.problem connection=%s reason=%s", self.job.target.connection.slug, reason)
 
@@ -164,9 +188,13 @@ class _Taker(Taker):
 
     work: Work
     waiting: Mapping[str, _Waiting]
+    embedding: Embedding
 
-    def progress(self) -> None:
+    def calling(self) -> None:
         self.work.steps.progress()
+
+    def embedded(self, share: float) -> None:
+        self.embedding.note(share)
 
     def storing(self, document: PreparedDocument) -> None:
         self.work.steps.begin(Doing.STORING, [self._of(document).claim.pk])
@@ -181,16 +209,3 @@ class _Taker(Taker):
 
     def _of(self, document: PreparedDocument) -> _Waiting:
         return self.waiting[document.item.external_id]
-
-
-def _reason(error: Exception) -> tuple[str, str]:
-    """Return an error's stable word and its message; of one that nobody foresaw only the type."""
-    match error:
-        case ItemError() | IngestError():
-            return error.reason, str(error)
-        case ParserStartError():
-            return "parser", str(error)
-        case EncoderError():
-            return "embedding", str(error)
-        case _:
-            return "error", f"It could not be taken in ({type(error).__name__})."

@@ -76,6 +76,8 @@ class Sync(models.Model):
     deleted = models.PositiveIntegerField(default=0)
     chunks = models.PositiveIntegerField(default=0)
     encode_seconds = models.FloatField(default=0.0)
+    #: What its work came to by a few moments, for an estimate of the time left; see `retrieval.ingest.pace`.
+    pace = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     #: Why it failed or stopped, in words for an admin.
     message = models.TextField(blank=True)
 
@@ -96,6 +98,15 @@ class Sync(models.Model):
 
     def __str__(self) -> str:
         return f"{self.connection} {self.status}"
+
+    @property
+    def label(self) -> str:
+        """Its status in words; of one that is done with how many items it could not take in."""
+        if self.status != self.Status.DONE or not self.failed:
+            return self.status
+        if self.kind == self.Kind.DRY_RUN:
+            return f"{self.status}, {self.failed} cannot be taken in"
+        return f"{self.status} with {self.failed} problem{'' if self.failed == 1 else 's'}"
 
     @property
     def seconds(self) -> float:
@@ -142,7 +153,9 @@ class SyncItem(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     stage = models.CharField(max_length=10, choices=Stage.choices, blank=True, default="")
     outcome = models.CharField(max_length=10, choices=Outcome.choices, blank=True, default="")
+    #: How many it was cut to, once it is parsed, and how many of these have their vectors.
     chunks = models.PositiveIntegerField(default=0)
+    embedded = models.PositiveIntegerField(default=0, db_default=0)
     attempts = models.PositiveSmallIntegerField(default=0)
     #: Why it failed, or why it waits to be tried again: a stable word and a sentence.
     reason = models.CharField(max_length=40, blank=True, default="")
@@ -168,7 +181,10 @@ class SyncItem(models.Model):
 
 
 class SyncProblem(models.Model):
-    """An item that the last sync of its connection could not take in."""
+    """An item that could not be taken in when it was last tried: it is listed from that moment until it is taken in.
+
+    While a sync runs, what it could not take in so far is among these. Dry runs list none.
+    """
 
     connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="problems")
     external_id = models.TextField()

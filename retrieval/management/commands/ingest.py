@@ -1,6 +1,7 @@
 """`manage.py ingest PATH`: take a folder or a file in, as a connection."""
 
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +15,10 @@ from corecube.errors import CoreCubeError
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.ingest.enrich.allowed import default_enrichment
+from retrieval.ingest.reasons import advice
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Sync
+from retrieval.models import Sync, SyncItem, SyncProblem
 
 #: What the tables hold.
 _SLUG_CHARACTERS: Final = 50
@@ -76,20 +78,27 @@ class Command(DatabaseCommand):
         if sync.kind == Sync.Kind.DRY_RUN:
             self.stdout.write(
                 f"{connection.name}: {sync.seen} seen; a sync would add {sync.added}, change {sync.changed} and"
-                f" delete {sync.deleted}; {sync.unchanged} are unchanged. Nothing was stored."
+                f" delete {sync.deleted}; {sync.unchanged} are unchanged, {sync.failed} cannot be taken in."
+                " Nothing was stored."
             )
+            self._problems(sync.items.filter(state=SyncItem.State.FAILED))
+            if sync.message:
+                self.stdout.write(sync.message)
             return
         self.stdout.write(
-            f"{connection.name}: {sync.seen} seen, {sync.added} added, {sync.changed} changed, "
+            f"{connection.name} is {sync.label}: {sync.seen} seen, {sync.added} added, {sync.changed} changed, "
             f"{sync.unchanged} unchanged, {sync.deleted} deleted, {sync.failed} failed; {sync.chunks} chunks "
             f"embedded in {sync.seconds:.1f} s ({sync.encode_seconds:.1f} s in the encoder)."
         )
-        for problem in connection.problems.all():
-            self.stdout.write(f"  {problem.external_id}: {problem.reason}: {problem.message}")
+        self._problems(connection.problems.all())
         if sync.status == Sync.Status.STOPPED:
             raise CommandError(f"{sync.message} (--allow-deletions)")
         if not connection.compartment.grants.exists():
             self.stdout.write(f"Nobody has a grant on {connection.compartment.name} yet, so nobody can search it.")
+
+    def _problems(self, problems: Iterable[SyncItem | SyncProblem]) -> None:
+        for it in problems:
+            self.stdout.write(f"  {it.external_id}: {it.reason}: {it.message} {advice(it.reason)}".rstrip())
 
 
 def _kind(options: dict[str, Any]) -> Sync.Kind:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from retrieval.ingest.jobs import JobState, job_states
+from retrieval.ingest.reasons import advice
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.models import Sync, SyncItem
 
@@ -58,7 +59,7 @@ class Command(DatabaseCommand):
     def _errors(self, sync: Sync) -> None:
         failed = sync.items.filter(state=SyncItem.State.FAILED)
         for item in failed[:_MOST_ERRORS]:
-            self.stdout.write(f"  {item.external_id}: {item.reason}: {item.message}")
+            self.stdout.write(f"  {item.external_id}: {item.reason}: {item.message} {advice(item.reason)}".rstrip())
         if (more := failed.count() - _MOST_ERRORS) > 0:
             self.stdout.write(f"  and {more} more")
 
@@ -77,13 +78,15 @@ def _line(job: JobState) -> str:
     counts = ("seen", "added", "changed", "unchanged", "deleted", "failed", "chunks")
     words = [
         str(sync.pk),
-        f"{job.state:<9}",
+        f"{job.label:<9}",
         sync.connection.slug,
         "" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
         sync.stage,
         ", ".join(f"{count} {name}" for name in counts if (count := getattr(sync, name))),
         f"{job.documents_per_second:.1f} documents/s {job.chunks_per_second:.1f} chunks/s" if sync.chunks else "",
         "; ".join(f"{count} {name}" for name, count in job.items.items()),
+        f"{job.chunks_embedded} of {job.chunks_in_hand} chunks embedded" if job.chunks_in_hand else "",
+        f"about {job.seconds_left:.0f} s left" if job.seconds_left is not None else "",
         f"{job.retryable} to retry" if job.retryable else "",
         sync.message,
     ]

@@ -15,6 +15,7 @@ from corecube.errors import CoreCubeError
 from retrieval import runtime
 from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
+from retrieval.ingest.reasons import advice
 from retrieval.ingest.types import CHUNK_PROFILES
 
 
@@ -39,7 +40,8 @@ class Command(DatabaseCommand):
         self._report([it for it in results if isinstance(it, PreviewedFile)])
         for problem in results:
             if isinstance(problem, ItemProblem):
-                self.stdout.write(f"refused: {problem.external_id}: {problem.reason}: {problem.message}")
+                words = f"refused: {problem.external_id}: {problem.reason}: {problem.message} {advice(problem.reason)}"
+                self.stdout.write(words.rstrip())
 
     def _report(self, files: list[PreviewedFile]) -> None:
         self.stdout.write("| type | files | chunks | median tokens | most tokens | seconds |")

@@ -74,7 +74,7 @@ def test_a_file_that_went_after_it_was_listed_is_refused(root):
     (root / "a.txt").unlink()
     with pytest.raises(ItemError) as caught:
         source.read(item)
-    assert caught.value.reason == "unreadable"
+    assert caught.value.reason == "gone"
 
 
 def test_links_are_followed_only_to_files_inside_the_root(root, tmp_path):

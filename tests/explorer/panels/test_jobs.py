@@ -13,11 +13,22 @@ from retrieval.models import Sync
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
-def sync(*, items=None, **fields):
+def sync(*, items=None, chunks=(0, 0), left=None, **fields):
+    """Return a job with its items by stage, its chunks that are embedded and in hand, and its seconds left."""
     docs = Connection(slug="docs", name="Docs")
     row = Sync(**{"connection": docs, "status": Sync.Status.RUNNING, "queued_at": NOW, "started_at": NOW, **fields})
     rate = row.added / 2
-    return JobState(row, row.status, items or {}, documents_per_second=rate, chunks_per_second=rate * 3, retryable=0)
+    return JobState(
+        row,
+        row.status,
+        items or {},
+        documents_per_second=rate,
+        chunks_per_second=rate * 3,
+        retryable=0,
+        chunks_in_hand=chunks[1],
+        chunks_embedded=chunks[0],
+        seconds_left=left,
+    )
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(8.24, "8.2 s"), (185, "3 min 5 s")])
@@ -34,6 +45,21 @@ def test_a_sync_that_waits_has_taken_no_time():
 def test_a_finished_sync_is_closed():
     row = sync_row(sync(status=Sync.Status.DONE, finished_at=NOW + timedelta(seconds=2)), NOW, known=5)
     assert (row.seconds, row.is_open, row.progress, row.tone) == ("2.0 s", False, None, "good")
+    assert row.label == "done"
+
+
+@pytest.mark.parametrize(
+    ("failed", "kind", "label"),
+    [
+        (1, Sync.Kind.FULL, "done with 1 problem"),
+        (4, Sync.Kind.RETRY, "done with 4 problems"),
+        (4, Sync.Kind.DRY_RUN, "done, 4 cannot be taken in"),
+    ],
+)
+def test_what_could_not_be_taken_in_shows_in_the_state(failed, kind, label):
+    row = sync_row(sync(status=Sync.Status.DONE, failed=failed, kind=kind), NOW, known=0)
+    assert (row.status, row.label, row.tone) == ("done", label, "warn")
+    assert sync_row(sync(failed=failed, kind=kind), NOW, known=0).label == "running"
 
 
 def test_progress_is_told_only_against_what_was_known_before():
@@ -45,10 +71,19 @@ def test_progress_is_exact_once_the_source_is_listed():
     assert sync_row(sync(seen=8, added=1, unchanged=4, failed=1, listed_at=NOW), NOW, known=0).progress == 75.0
 
 
+def test_progress_counts_what_is_embedded_of_documents_in_hand():
+    # 1 of 4 is done; of 2 in hand three quarters are embedded: (1 + 1.5) / 4.
+    half = sync(seen=4, added=1, listed_at=NOW, items={"embedding": 2, "queued": 1}, chunks=(75, 100))
+    assert sync_row(half, NOW, known=0).progress == 62.5
+
+
 def test_a_sync_at_work_says_what_it_is_at_and_how_fast():
     working = sync(stage=Sync.Stage.WORKING, added=4, items={"queued": 200, "parsing": 3, "embedding": 40})
     row = sync_row(working, NOW, known=0)
     assert (row.stage, row.rate) == ("3 parsing, 40 embedding, 200 queued", "2.0 documents/s, 6.0 chunks/s")
+    embedding = sync(stage=Sync.Stage.WORKING, items={"embedding": 31, "queued": 2}, chunks=(120, 1256))
+    assert sync_row(embedding, NOW, known=0).stage == "31 embedding (120 of 1,256 chunks), 2 queued"
+    assert stage_rows(embedding)[1] == ("being embedded (120 of 1,256 chunks)", 31)
     listing = sync(stage=Sync.Stage.LISTING, items={"queued": 5})
     assert sync_row(listing, NOW, known=0).stage == "listing: 5 queued"
     assert sync_row(sync(status=Sync.Status.DONE, items={"failed": 1}), NOW, known=0).stage == ""
@@ -59,12 +94,17 @@ def test_every_status_has_a_tone(status):
     assert sync_row(sync(status=status), NOW, known=0).status == status
 
 
-def test_the_time_left_follows_from_what_was_worked_on_so_far():
-    # 10 documents in 20 s leave 60 to come: 120 s.
-    working = sync(stage=Sync.Stage.WORKING, added=10, listed_at=NOW, items={"queued": 50, "parsing": 10, "failed": 3})
-    assert sync_row(working, NOW + timedelta(seconds=20), known=0).left == "about 2 min left"
-    assert sync_row(sync(added=10, items={"queued": 50}), NOW + timedelta(seconds=20), known=0).left == ""
-    assert sync_row(sync(added=10, listed_at=NOW, status=Sync.Status.DONE), NOW, known=0).left == ""
+def test_the_time_left_is_estimated_until_it_is_known():
+    def left(**fields):
+        return sync_row(sync(stage=Sync.Stage.WORKING, **fields), NOW, known=0).left
+
+    waiting = {"queued": 50, "parsing": 10}
+    assert left(listed_at=NOW, items=waiting, left=120.0) == "about 2 min left"
+    assert left(listed_at=NOW, items=waiting) == "estimating the time left"
+    assert left(items=waiting) == "estimating the time left"
+    assert left(listed_at=NOW, items={"failed": 3}) == ""
+    assert left(listed_at=NOW, status=Sync.Status.DONE) == ""
+    assert left(items=waiting, kind=Sync.Kind.DRY_RUN) == ""
 
 
 def test_stages_are_listed_in_the_order_in_which_items_pass():

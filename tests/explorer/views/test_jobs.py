@@ -96,11 +96,11 @@ def failed_sync(world, *names):
             external_id=name,
             item={"name": name},
             state="failed",
-            reason="corrupt",
+            reason="lost",
             message=f"{name} is broken.",
         )
         SyncProblem.objects.create(
-            connection=world.runbooks, external_id=name, reason="corrupt", message=f"{name} is broken."
+            connection=world.runbooks, external_id=name, reason="lost", message=f"{name} is broken."
         )
     return sync
 
@@ -180,13 +180,17 @@ def test_one_item_is_tried_again_from_the_connections_problems(browse, world):
 
 
 def test_a_dry_run_shows_what_it_found(browse, world):
-    (world.root / "runbooks" / "new.md").write_text("# New")
+    (world.root / "runbooks" / "new.md").write_text("# New\n\nWords.\n")
+    (world.root / "runbooks" / "scan.png").write_bytes(b"\x89PNG\r\n")
     sync = queue_sync(world.runbooks, actor=None, dry_run=True)
     sync_connection(world.runbooks, sync=sync)
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
         text = browse("alice").get(path).content.decode()
-        assert "Would add 1, change 0, delete 0." in text
+        assert "Would add 1, change 0, delete 0; 1 cannot be taken in." in text
         assert "new.md" in text
+        assert "This is an image, and images are not read." in text
+        assert "done, 1 cannot be taken in" in text
+        assert "Try scan.png again" not in text
 
 
 def test_a_job_that_is_not_there_is_not_found(browse, world):
@@ -202,5 +206,5 @@ def test_what_failed_in_a_sync_at_work_is_said_to_wait_for_its_end(browse, world
     Sync.objects.filter(pk=sync.pk).update(status="running")
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
         page = alice.get(path).content.decode()
-        assert "Each can be tried again here once" in page
+        assert "can be tried again here once" in page
         assert "Try a.md again" not in page

@@ -44,7 +44,8 @@ def test_an_admin_sees_the_jobs_of_all_connections(world, get):
 
 def test_a_job_lists_its_errors(world, failed, get):
     job = get(f"{JOBS}/{failed.pk}", world.key("alice")).json()
-    assert job["errors"] == [{"item": "x.md", "reason": "timeout", "message": "It took too long."}]
+    error = {"item": "x.md", "reason": "timeout", "message": "It took too long.", "advice": "", "retryable": True}
+    assert job["errors"] == [error]
     assert job["retryable"] == 1
 
 

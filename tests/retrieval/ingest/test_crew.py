@@ -169,7 +169,7 @@ def test_the_wait_grows_by_four_and_is_spread():
 
 
 def test_only_what_failed_is_tried_again(folders):
-    flaky = Flaky("corrupt", 1, "a")
+    flaky = Flaky("too_slow", 1, "a")
     sync = sync_connection(folders["small"], source=Source(flaky))
     assert job_states([sync], timezone.now())[0].retryable == 1
     retry = retry_failed(sync, actor=None)

@@ -33,7 +33,15 @@ def test_jobs_are_listed_with_their_states(world):
 def test_a_job_is_shown_with_its_errors_retried_and_cancelled(world):
     (world.root / "runbooks" / "empty.md").write_text("")
     sync = sync_connection(world.runbooks)
-    assert "  empty.md: empty: The file is empty." in jobs(str(sync.pk))
+    shown = jobs(str(sync.pk))
+    assert "done with 1 problem" in shown
+    assert "  empty.md: empty: The file is empty. Add text to the file" in shown
+    assert "to retry" not in shown
+    with pytest.raises(CommandError, match="needs a change in the source"):
+        jobs("--retry", str(sync.pk))
+    # As a parser leaves it that ran out of time.
+    sync.items.update(reason="too_slow")
+    assert "1 to retry" in jobs(str(sync.pk))
     assert "queued" in jobs("--retry", str(sync.pk))
     with pytest.raises(CommandError, match="Nothing"):
         jobs("--retry", str(sync.pk))

@@ -74,13 +74,14 @@ def _wait_for_somebody_waiting():
     "work",
     [
         lambda keys, sync: claims.finish_unchanged(keys, WORKER, sync=sync),
-        lambda keys, _: claims.enter_stage(keys, WORKER, SyncItem.Stage.EMBEDDING),
+        lambda keys, _: claims.enter_storing(keys, WORKER),
+        lambda keys, _: claims.note_embedded(keys, WORKER, 0.5),
         lambda keys, sync: claims.fail(claims.held(keys, WORKER), sync_id=sync.pk, reason="corrupt", message=""),
         lambda _, sync: beat(sync.pk, WORKER),
         lambda _, __: claims.release(WORKER),
         lambda _, sync: claims.return_lost(sync),
     ],
-    ids=["finish_unchanged", "enter_stage", "fail", "beat", "release", "return_lost"],
+    ids=["finish_unchanged", "enter_storing", "note_embedded", "fail", "beat", "release", "return_lost"],
 )
 def test_items_are_locked_by_their_keys_wherever_they_lie(items, work):
     keys = [item.pk for item in reversed(items)]

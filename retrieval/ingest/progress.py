@@ -1,0 +1,81 @@
+"""Storing, while a worker works on a sync, what it came to: how far the chunks in hand are, and the pace."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+
+from retrieval.ingest import claims
+from retrieval.ingest.pace import Effort, with_work
+from retrieval.models import Sync
+
+#: Seconds between two writes.
+_EVERY_SECONDS: Final = 1.0
+
+
+@dataclass(slots=True)
+class PaceKeeper:
+    """Adds what a worker did to its sync's pace, at most once a second."""
+
+    sync: Sync
+    _done: Effort = field(default_factory=Effort)
+    _stored_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.store()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count an item that is read in the block."""
+        started = time.monotonic()
+        yield
+        self.add(Effort(items=1, reading_seconds=time.monotonic() - started))
+
+    def add(self, done: Effort) -> None:
+        """Count what was done, and store it when it is time."""
+        self._done += done
+        if self.is_due:
+            self.store()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the last write is long enough ago."""
+        return time.monotonic() - self._stored_at >= _EVERY_SECONDS
+
+    def store(self) -> None:
+        """Write what was done since the last write."""
+        done, self._done, self._stored_at = self._done, Effort(), time.monotonic()
+        with transaction.atomic():
+            sync = Sync.objects.select_for_update(no_key=True).filter(pk=self.sync.pk).only("pace").first()
+            if sync is not None:
+                Sync.objects.filter(pk=sync.pk).update(pace=with_work(sync.pace, done, at=time.time()))
+
+
+@dataclass(slots=True)
+class Embedding:
+    """Hears which share of some documents' chunks is embedded, and says so at their items."""
+
+    pace: PaceKeeper
+    worker: UUID
+    #: Chunks by claimed item.
+    chunks: Mapping[int, int]
+    _share: float = 0.0
+    _heard_at: float = field(default_factory=time.monotonic)
+    _written_at: float = field(default_factory=time.monotonic)
+
+    def note(self, share: float) -> None:
+        """Note the share, 0 to 1; with all of it the documents are being stored."""
+        now, total = time.monotonic(), sum(self.chunks.values())
+        before, self._share = self._share, max(share, self._share)
+        made = int(total * self._share) - int(total * before)
+        seconds, self._heard_at = now - self._heard_at, now
+        if share >= 1.0:
+            claims.enter_storing(list(self.chunks), self.worker)
+        elif now - self._written_at >= _EVERY_SECONDS:
+            self._written_at = now
+            claims.note_embedded(list(self.chunks), self.worker, self._share)
+        self.pace.add(Effort(chunks=made, embedding_seconds=seconds))
