@@ -70,17 +70,22 @@ class Watchdog:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._over.wait(_LOOK_SECONDS):
-            try:
-                self._look()
-                if monotonic() - self._beaten >= settings.CORECUBE_LOST_SECONDS / _BEATS:
-                    with _briefly():
-                        self._beat()
-            except Error as error:
-                # The work itself meets it too, and knows what to do.
-                logger.info("watchdog.failed error=%s", type(error).__name__)
-            finally:
-                connection.close()
+        try:
+            while not self._over.wait(_LOOK_SECONDS):
+                self._look_safely()
+        finally:
+            connection.close()
+
+    def _look_safely(self) -> None:
+        try:
+            self._look()
+            if monotonic() - self._beaten >= settings.CORECUBE_LOST_SECONDS / _BEATS:
+                with _briefly():
+                    self._beat()
+        except Error as error:
+            # The work itself meets it too, and knows what to do.
+            logger.info("watchdog.failed error=%s", type(error).__name__)
+            connection.close()
 
     def _beat(self) -> None:
         beat(self._sync_id, self._worker)
