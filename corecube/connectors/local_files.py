@@ -64,10 +64,11 @@ class LocalFiles:
     @property
     def refusal(self) -> str:
         """What is said of a path that may not be read."""
+        roots = ", ".join(map(str, self.roots)) or "an allowed folder"
         return (
-            "Connections may not read this path. They read folders below"
-            f" {', '.join(map(str, self.roots)) or 'none'}, and no hidden folders there; CoreCube's own data and"
-            " /dev, /etc, /proc and /sys are always refused. The setting CORECUBE_FOLDER_ROOTS names other folders."
+            f"Connections may not read this path. Choose one below {roots}, or name its folder in the setting"
+            " CORECUBE_FOLDER_ROOTS. Hidden folders below these, CoreCube's own data, /dev, /etc, /proc and /sys are"
+            " refused."
         )
 
 
