@@ -52,13 +52,13 @@ class LocalFiles:
         identities = frozenset(filter(None, map(identity, refused)))
         return replace(self, refused=tuple(f"{it}/" for it in refused), identities=identities)
 
-    def require(self, path: Path) -> None:
+    def require(self, path: Path, *, shown: Collection[str] = ()) -> None:
         """Raise ConfigError for a path that may not be read, in the same words whether or not something is there."""
         try:
             place = Path(os.path.realpath(path))
         except ValueError as error:
             raise ConfigError("The path holds a character that no path can hold.") from error
-        if not self.allows(place):
+        if not self.allows(place, shown=shown):
             raise ConfigError(self.refusal)
 
     @property
