@@ -2,8 +2,10 @@
 
 import pytest
 
+from corecube.access import Principal
 from corecube.models import ApiKey
 from corecube.scope import Sensitivity
+from retrieval.services import SearchRequest, search
 
 #: It concerns the whole installation, which such a key knows only a part of: refused. With the least body it takes.
 WHOLE = {
@@ -71,3 +73,11 @@ def test_a_narrowed_key_changes_and_reads_nothing_of_the_whole(client, world, na
         sent = {} if body is None else {"data": body, "content_type": "application/json"}
         answers[operation] = getattr(client, method.lower())(address, headers=headers, **sent).status_code
     assert {operation: status for operation, status in answers.items() if status != 403} == {}
+
+
+def test_a_narrowed_key_is_not_told_what_rests_on_the_whole_index(world):
+    """An admin is told exact BM25 scores, which hold lengths of documents beyond the narrowing."""
+    key, _ = ApiKey.issue(user=world.alice, name="narrow")
+    assert search(SearchRequest(text="rollback"), principal=Principal(world.alice, key)).state.is_admin
+    key.compartments.add(world.runbooks.compartment)
+    assert not search(SearchRequest(text="rollback"), principal=Principal(world.alice, key)).state.is_admin
