@@ -35,7 +35,8 @@ def served_script(folder: Path) -> Path:
     if not path.with_name(f"{path.name}.gz").exists():
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as workspace:
-            copy = Path(shutil.copy(packaged_script(), workspace))
+            # Its bytes alone: the package's file is open to everybody.
+            copy = Path(shutil.copyfile(packaged_script(), Path(workspace, path.name)))
             packed = copy.with_suffix(".gz")
             packed.write_bytes(gzip.compress(copy.read_bytes(), mtime=0))
             # Two processes may do this at once; each puts whole files in place, the copy before its gzip.

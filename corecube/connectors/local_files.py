@@ -52,22 +52,23 @@ class LocalFiles:
         identities = frozenset(filter(None, map(identity, refused)))
         return replace(self, refused=tuple(f"{it}/" for it in refused), identities=identities)
 
-    def require(self, path: Path) -> None:
+    def require(self, path: Path, *, shown: Collection[str] = ()) -> None:
         """Raise ConfigError for a path that may not be read, in the same words whether or not something is there."""
         try:
             place = Path(os.path.realpath(path))
         except ValueError as error:
             raise ConfigError("The path holds a character that no path can hold.") from error
-        if not self.allows(place):
+        if not self.allows(place, shown=shown):
             raise ConfigError(self.refusal)
 
     @property
     def refusal(self) -> str:
         """What is said of a path that may not be read."""
+        roots = ", ".join(map(str, self.roots)) or "an allowed folder"
         return (
-            "Connections may not read this path. They read folders below"
-            f" {', '.join(map(str, self.roots)) or 'none'}, and no hidden folders there; CoreCube's own data and"
-            " /dev, /etc, /proc and /sys are always refused. The setting CORECUBE_FOLDER_ROOTS names other folders."
+            f"Connections may not read this path. Choose one below {roots}, or name its folder in the setting"
+            " CORECUBE_FOLDER_ROOTS. Hidden folders below these, CoreCube's own data, /dev, /etc, /proc and /sys are"
+            " refused."
         )
 
 

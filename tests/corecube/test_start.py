@@ -100,6 +100,18 @@ def test_the_password_is_printed_at_the_first_start_alone(var, start):
     assert "admin" not in second[1]
 
 
+def test_a_start_closes_what_an_earlier_release_left_open(var, start):
+    (var / "uploads" / "7").mkdir(parents=True)
+    (var / "uploads" / "7" / "a.md").touch()
+    for path in (var, var / "uploads", var / "uploads" / "7", var / "uploads" / "7" / "a.md"):
+        path.chmod(0o755)
+    status, _, errors = ended(start("--prepare-only"))
+    assert (status, errors) == (0, "")
+    assert var.stat().st_mode & 0o777 == 0o700
+    found = [it for it in var.rglob("*") if not it.is_symlink() and it.lstat().st_mode & 0o077]
+    assert found == []
+
+
 def test_a_second_start_on_the_same_data_is_refused(start):
     process = start()
     until_ready(process)

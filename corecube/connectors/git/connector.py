@@ -18,7 +18,7 @@ from dulwich.repo import Repo
 from pydantic import Field
 
 from corecube.connectors.git.dates import Dates
-from corecube.connectors.git.local import GuardedLocalClient
+from corecube.connectors.git.local import CONTROL, GuardedLocalClient
 from corecube.connectors.git.mirror import Mirror, Remote
 from corecube.connectors.git.transport import GuardedGitClient, Meter
 from corecube.connectors.globs import Globs
@@ -176,7 +176,7 @@ def _client(config: GitConfig, setup: SourceSetup, meter: Meter) -> tuple[GitCli
     if parts.scheme == "file" and not parts.netloc:
         path = unquote(parts.path)
         try:
-            setup.local.require(Path(path))
+            setup.local.require(Path(path), shown=CONTROL)
         except ConfigError as error:
             raise FieldError("url", str(error)) from error
         return GuardedLocalClient(setup.local), os.fsencode(path)

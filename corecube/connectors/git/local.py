@@ -14,7 +14,7 @@ from corecube.connectors.local_files import LocalFiles
 from corecube.errors import ConfigError
 
 #: The one hidden folder that belongs to a repository.
-_CONTROL: Final = frozenset({".git"})
+CONTROL: Final = frozenset({".git"})
 #: A store that borrows from others in a circle would be followed for ever.
 _MOST_STORES: Final = 100
 
@@ -31,7 +31,7 @@ class GuardedLocalClient(LocalGitClient):
 
     def _open_repo(self, path: str | bytes) -> "closing[Repo]":  # type: ignore[override]  # dulwich's is of the class
         """Return the repository, opened; raise ConfigError."""
-        self._local.require(Path(os.fsdecode(path)))
+        self._local.require(Path(os.fsdecode(path)), shown=CONTROL)
         opened = super()._open_repo(path)
         try:
             self._require_parts(opened.thing)  # type: ignore[attr-defined]  # not in the stubs
@@ -42,7 +42,7 @@ class GuardedLocalClient(LocalGitClient):
 
     def _require_parts(self, repo: Repo) -> None:
         places = (Path(os.path.realpath(part)) for part in _parts(repo))
-        if not all(self._local.allows(place, shown=_CONTROL) for place in places):
+        if not all(self._local.allows(place, shown=CONTROL) for place in places):
             raise ConfigError(self._local.refusal)
 
 
