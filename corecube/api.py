@@ -33,10 +33,12 @@ from corecube.errors import (
     NotAuthenticatedError,
     NotPermittedError,
     RefusedForNowError,
+    UnstorableValueError,
 )
 from corecube.forwarding import USER_HEADER, forwarded_user
 from corecube.http import GetResponse, outage_response, request_id, wants_json
 from corecube.models import ApiKey, User
+from corecube.sanitise import is_unstorable
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +140,13 @@ def make_api(
     """
     docs = Swagger(settings={"validatorUrl": None, "tryItOutEnabled": True, "defaultModelsExpandDepth": 0})
     api = NinjaAPI(
-        title=title, description=description, version="1", urls_namespace=name, auth=auth, docs=docs, docs_url="/docs"
+        title=title,
+        description=description,
+        version="1",
+        urls_namespace=name,
+        auth=auth,
+        docs=docs,
+        docs_url="/docs",
     )
     for kind, handler in _handlers(parameters).items():
         api.add_exception_handler(kind, handler)
@@ -203,6 +211,8 @@ def _corecube_error(request: HttpRequest, error: CoreCubeError, parameters: Mapp
     if is_outage(error):
         logger.error("database.unavailable id=%s path=%s", request_id(request), request.path, exc_info=error)
         return outage_response(request)
+    if is_unstorable(error):
+        return _unstorable(request, error)
     if error.status >= 500:  # noqa: PLR2004 -- HTTP
         logger.error("api.failed id=%s path=%s code=%s", request_id(request), request.path, error.code, exc_info=error)
     param = getattr(error, "param", None) or parameters.get(error.code)
@@ -216,8 +226,15 @@ def _unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     if is_outage(error):
         logger.error("database.unavailable id=%s path=%s", request_id(request), request.path, exc_info=error)
         return outage_response(request)
+    if is_unstorable(error):
+        return _unstorable(request, error)
     logger.error("api.failed id=%s path=%s", request_id(request), request.path, exc_info=error)
     return error_response(str(CoreCubeError()), status=CoreCubeError.status, code=CoreCubeError.code)
+
+
+def _unstorable(request: HttpRequest, error: Exception) -> HttpResponse:
+    logger.warning("request.unstorable id=%s cause=%s", request_id(request), type(error).__name__)
+    return _corecube_error(request, UnstorableValueError(), {})
 
 
 def _validation_error(request: HttpRequest, error: ValidationError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature

@@ -1,9 +1,13 @@
 """The ASGI entry point: `uvicorn corecube.asgi:application`."""
 
 import os
+from collections.abc import Mapping
+from typing import Any
 
+import django
 from django.conf import settings
-from django.core.asgi import get_asgi_application
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.http import HttpResponseBase
 from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -15,9 +19,28 @@ from corecube.startup import look_at_database
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 
-_django = door.before(get_asgi_application(), connections=settings.CORECUBE_POOL_CONNECTIONS)
+
+class Handler(ASGIHandler):
+    """Django's handler, which also refuses a Content-Type that Django fails to read."""
+
+    def create_request(
+        self,
+        scope: Mapping[str, Any],
+        body_file: Any,  # noqa: ANN401 -- Django's signature
+    ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
+        """Return the request, or the answer to one that cannot be read."""
+        from corecube.api import error_response  # noqa: PLC0415 -- Django must be ready
+
+        try:
+            return super().create_request(scope, body_file)
+        except ValueError:
+            return None, error_response("The Content-Type header cannot be read.", status=400, code="bad_request")
+
+
+django.setup(set_prefix=False)
+_guarded = door.before(Handler(), connections=settings.CORECUBE_POOL_CONNECTIONS)
 application = ProxyHeadersMiddleware(
-    arrivals.counted(_django),  # type: ignore[arg-type]  # uvicorn has a type for each message
+    arrivals.counted(_guarded),  # type: ignore[arg-type]  # uvicorn has a type for each message
     trusted_hosts=settings.CORECUBE_TRUSTED_PROXIES,
 )
 look_at_database()

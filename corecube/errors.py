@@ -6,6 +6,7 @@ CoreCubeError
 │   ├── UnknownConnectionError
 │   └── UnknownPrincipalError
 ├── InvalidRequestError         the request cannot be carried out as sent
+│   └── UnstorableValueError
 ├── NotAuthenticatedError
 ├── NotPermittedError
 ├── ConflictError               somebody else was faster
@@ -62,6 +63,12 @@ class InvalidRequestError(CoreCubeError):
 
     status: ClassVar[int] = 422
     code: ClassVar[str] = "invalid_request"
+
+
+class UnstorableValueError(InvalidRequestError):
+    """A value is too long, too large or holds characters that cannot be stored. Correct it and send it again."""
+
+    code: ClassVar[str] = "unstorable_value"
 
 
 class NotAuthenticatedError(CoreCubeError):

@@ -17,6 +17,7 @@ from django.utils import timezone
 from corecube import audit
 from corecube.errors import ConfigError, NotAuthenticatedError, NotPermittedError
 from corecube.models import ApiKey, ForwardedToken, User
+from corecube.sanitise import storable
 from corecube.secrets import Purpose, seal, unseal
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def forwarded_user(key: ApiKey, token: str) -> User:
         raise ForwardingNotAllowedError
     claims = _claims(key, token)
     name = claims["sub"]
-    if not 0 < len(name) <= _LONGEST_NAME or "\0" in name:
+    if not 0 < len(name) <= _LONGEST_NAME or name != storable(name):
         raise UserTokenError
     _take(key, claims)
     user = User.objects.filter(username=name, is_active=True).first()
@@ -115,7 +116,7 @@ def _take(key: ApiKey, claims: dict[str, Any]) -> None:
     """Remember a token that has an id until it ends; raise UserTokenError for one that was sent before."""
     if "jti" not in claims:
         return
-    digest = hashlib.sha256(str(claims["jti"]).encode()).hexdigest()
+    digest = hashlib.sha256(str(claims["jti"]).encode("utf-8", "surrogatepass")).hexdigest()
     ends = datetime.fromtimestamp(int(claims["exp"]), UTC) + timedelta(seconds=_LEEWAY)
     key.forwarded_tokens.filter(expires_at__lt=timezone.now()).delete()
     _, is_new = ForwardedToken.objects.get_or_create(key=key, digest=digest, defaults={"expires_at": ends})

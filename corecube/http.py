@@ -5,9 +5,10 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
@@ -19,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 _API_PREFIXES: Final = ("/api/", "/v1/", "/mcp")
-_REFUSALS: Final = (Http404, PermissionDenied, SuspiciousOperation)
+_REFUSALS: Final = (Http404, PermissionDenied, SuspiciousOperation, BadRequest, MultiPartParserError)
 _POLICY: Final = (
     "default-src 'none'; "
     "script-src 'self'; "

@@ -106,6 +106,7 @@ MIDDLEWARE = [
     "corecube.api.ErrorShapeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "corecube.http.ContentSecurityPolicyMiddleware",
+    "corecube.refusals.RefusalMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "corecube.http.DatabaseOutageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -229,7 +230,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname:<7} {name} {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"refusals": {"()": "corecube.logs.RefusalFilter"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
     # The HTTP clients would log addresses, what services answer and what signs requests; dulwich, what a server lacks.
     "loggers": {
         **{name: {"level": "WARNING"} for name in ("botocore", "httpx2", "httpcore2", "mcp")},

@@ -1,6 +1,5 @@
 """Making text that PostgreSQL can hold."""
 
+from corecube.sanitise import storable
 
-def storable(text: str) -> str:
-    """Return the text without what PostgreSQL cannot hold: NUL and lone surrogates."""
-    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+__all__ = ["storable"]

@@ -24,7 +24,8 @@ _View = Callable[Concatenate[HtmxHttpRequest, _P], HttpResponseBase]
 def signed_in(view: _View[_P]) -> _View[_P]:
     """Let only a signed-in user into a view; anyone else goes to the sign-in page, with the whole browser window.
 
-    What is gone by the time that the view changes it is a 404, and other changes that came in between are a 409.
+    What is gone by the time that the view changes it is a 404, and other changes that came in between are a 409. Any
+    other error of the request is answered by `corecube.refusals`.
     """
 
     @wraps(view)
@@ -32,12 +33,19 @@ def signed_in(view: _View[_P]) -> _View[_P]:
         if request.user.is_authenticated:
             return _answered(view, request, *args, **kwargs)
         if wants_fragment(request):
-            page = urlsplit(request.htmx.current_url or "")
-            login = redirect_to_login(f"{page.path}?{page.query}" if page.query else page.path or "/")
-            return HttpResponseClientRedirect(login.url)
+            return HttpResponseClientRedirect(redirect_to_login(_page_around(request)).url)
         return redirect_to_login(request.get_full_path(), resolve_url("login"))
 
     return guarded
+
+
+def _page_around(request: HtmxHttpRequest) -> str:
+    """Return the path and query of the page that a fragment is asked for from; "/" where the browser does not say."""
+    try:
+        page = urlsplit(request.htmx.current_url or "")
+    except ValueError:
+        return "/"
+    return f"{page.path}?{page.query}" if page.query else page.path or "/"
 
 
 def _answered(view: _View[_P], request: HtmxHttpRequest, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:

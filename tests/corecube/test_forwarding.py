@@ -182,3 +182,15 @@ def test_after_secret_key_has_changed_no_token_is_taken(key, secret, settings, c
     with pytest.raises(UserTokenError):
         forwarded_user(key, token(secret))
     assert "forwarding.secret_lost" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["\ud800", "bob\udfff", "bob\0"])
+def test_a_name_that_no_store_can_hold_names_nobody(key, secret, name):
+    with pytest.raises(UserTokenError):
+        forwarded_user(key, by_hand(secret, {"alg": "HS256"}, sub=name))
+
+
+def test_an_id_of_any_text_works_once(key, secret, people):
+    assert forwarded_user(key, by_hand(secret, {"alg": "HS256"}, jti="\ud800")) == people["bob"]
+    with pytest.raises(UserTokenError):
+        forwarded_user(key, by_hand(secret, {"alg": "HS256"}, jti="\ud800"))
