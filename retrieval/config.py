@@ -234,7 +234,7 @@ class TimeConfig(Tunables):
         low=0.05,
         high=0.5,
         unit="",
-        help="Share of the deadline reserved for reading and packing what was found; no leg or reranker may use it.",
+        help="Share of the deadline reserved for reading and packing hits; no leg and no reranker may use it.",
     )
     embed_share: float = tunable(
         0.6,
@@ -250,13 +250,13 @@ class PresetConfig(Tunables):
     """The numbers that every preset has, stage by stage."""
 
     deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
-    time: TimeConfig = field(default_factory=TimeConfig)
     query: QueryConfig = field(default_factory=QueryConfig)
     dense: DenseConfig = field(default_factory=DenseConfig)
     fulltext: FulltextConfig = field(default_factory=FulltextConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
     quality: QualityConfig = field(default_factory=QualityConfig)
     answerability: AnswerabilityConfig = field(default_factory=AnswerabilityConfig)
+    time: TimeConfig = field(default_factory=TimeConfig)
 
     @property
     def soft_share(self) -> float:

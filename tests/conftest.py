@@ -25,6 +25,7 @@ from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.ingest.sync import sync_connection
 from retrieval.testing import HashEncoder
 from tests.kept_rows import KeptRows, Stand
+from tests.unhurried import without_deadlines
 
 #: A machine that is busy draws slowly; that says nothing of a strategy.
 settings.register_profile("corecube", suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -127,6 +128,12 @@ def small_engine(settings, monkeypatch, tmp_path, tmp_path_factory):
 _WRITTEN_AT: Final = time.time()
 _ids: dict[tuple[type[Model], str], int] = {}
 _worlds: dict[tuple[object, ...], tuple[str, KeptRows]] = {}
+
+
+@pytest.fixture
+def unhurried(db):
+    """Give every preset all the time that there is: what is compared must not depend on what else the machine does."""
+    without_deadlines()
 
 
 def _always_the_same(manager, name, /, **fields):

@@ -20,6 +20,7 @@ from retrieval.generate.words import stemmer
 from retrieval.models import Document
 from retrieval.samples import Company, add_samples
 from retrieval.services import SearchOutcome, SearchRequest, search
+from tests.unhurried import MOMENT, without_deadlines, written_at_that_moment
 
 _MODEL: Path = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL
 _MANIFEST = settings.CORECUBE_SAMPLES_DIR / "company.toml"
@@ -46,15 +47,18 @@ def real_encoder():
 
 
 @pytest.fixture(scope="module")
-def asked(django_db_setup, django_db_blocker, real_encoder):
+def asked(django_db_setup, django_db_blocker, real_encoder, tmp_path_factory):
     """Every question of the company; its documents are embedded once for the module and rolled back at its end."""
     quick = override_settings(
-        CORECUBE_LEG_THREADS=0, PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]
+        CORECUBE_LEG_THREADS=0,
+        CORECUBE_SAMPLES_DIR=written_at_that_moment(settings.CORECUBE_SAMPLES_DIR, tmp_path_factory.mktemp("q") / "s"),
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
     )
     with django_db_blocker.unblock(), quick, pytest.MonkeyPatch.context() as patch, transaction.atomic():
         assert connection.settings_dict["NAME"].startswith("test_"), "the module's tests need the mark django_db"
         patch.setattr(runtime, "encoder", lambda *_: real_encoder)
         add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
+        without_deadlines()
         yield [_ask(question) for question in tomllib.loads(_MANIFEST.read_text())["question"]]
         transaction.set_rollback(True)
 
@@ -95,7 +99,13 @@ def _said(question, outcome, encoder):
 
 
 def _deep(text, user):
-    return search(SearchRequest(text=text, top_k=50), principal=Principal(user_named(user)))
+    return _found(text, Principal(user_named(user)), top_k=50)
+
+
+def _found(text, principal, **more):
+    outcome = search(SearchRequest(text=text, now=MOMENT, **more), principal=principal)
+    assert outcome.state.degraded == ()
+    return outcome
 
 
 def _documents(outcome):
@@ -104,8 +114,7 @@ def _documents(outcome):
 
 def _ask(question):
     principal = Principal(user_named(question["user"]))
-    deep = search(SearchRequest(text=question["text"], top_k=50), principal=principal)
-    outcome = search(SearchRequest(text=question["text"]), principal=principal)
+    deep, outcome = _found(question["text"], principal, top_k=50), _found(question["text"], principal)
     wanted = {expected["path"] for expected in question.get("expected", [])}
     packed = _paths(passage.hit for passage in outcome.passages)
     return Asked(

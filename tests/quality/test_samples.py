@@ -8,9 +8,11 @@ import pytest
 from ir_measures import R, nDCG
 
 from retrieval.config import AnswerabilityConfig
+from retrieval.deadline import Deadline
 from retrieval.evaluate.calibration import auroc
 from retrieval.generate.rewrite import Said, stand_alone
 from retrieval.stages import JudgeAnswerability
+from tests.unhurried import LONGEST_MS
 
 # Without the mark no test database is made, and the module's fixture would fill the installation's own.
 pytestmark = pytest.mark.django_db
@@ -82,6 +84,7 @@ def without(state, numbers):
     gone = {passage.hit.chunk_id for passage in state.passages if passage.number in numbers}
     return replace(
         state,
+        deadline=Deadline.after(LONGEST_MS / 1000),
         passages=tuple(passage for passage in state.passages if passage.number not in numbers),
         rankings={
             leg: tuple(hit for hit in ranking if hit.chunk_id not in gone) for leg, ranking in state.rankings.items()

@@ -250,7 +250,7 @@ class TestFaults:
     @pytest.mark.parametrize("fault", [Fault.SLOW_FIRST, Fault.SLOW_HEADERS, Fault.SLOW_DRIP, Fault.ENDLESS])
     def test_one_that_takes_too_long_is_left(self, world, fake, fault):
         fake.fault, fake.drip_seconds = fault, 5
-        outcome = find(world, overrides={"relevance.timeout_ms": 300})
+        outcome = find(world, overrides={"relevance.timeout_ms": 800})
         assert outcome.hits
         assert {hit.score_type for hit in outcome.hits} == {ScoreType.MAPPED}
         assert set(outcome.state.degraded) <= {"relevance_timeout", "relevance_failed"}
@@ -301,7 +301,7 @@ class TestFaults:
     def test_one_that_hangs_is_left_alone(self, world, fake, monkeypatch):
         monkeypatch.setattr("retrieval.generate.judging._TELLING_SECONDS", 0.1)
         fake.fault, fake.drip_seconds = Fault.SLOW_HEADERS, 5
-        told = [find(world, overrides={"relevance.timeout_ms": 300}).state.degraded for _ in range(4)]
+        told = [find(world, overrides={"relevance.timeout_ms": 800}).state.degraded for _ in range(4)]
         assert told == [("relevance_timeout",)] * 3 + [("relevance_failed",)]
         assert len(fake.requests) == 3
 
