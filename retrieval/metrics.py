@@ -17,6 +17,7 @@ from corecube.forwarding import USER_HEADER
 from corecube.models import User
 from retrieval import runtime
 from retrieval.admission import Load
+from retrieval.configuration import configuration_of
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
@@ -24,6 +25,8 @@ from retrieval.evidence.config import DensityConfig
 from retrieval.evidence.ladder import Refusal, Rung
 from retrieval.evidence.rerank_figures import CutRate
 from retrieval.evidence.rerank_guard import RerankGuards
+from retrieval.evidence_runs import PRESET
+from retrieval.presets import preset_named
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: The rungs from the lowest on; a gauge tells the number.
@@ -57,9 +60,15 @@ def metrics(request: HttpRequest) -> HttpResponse:
     except RefusedForNowError as error:
         return refused(request, error)
     load, ingest = runtime.admission().load(), ingest_load(settings.CORECUBE_EMBED_CONCURRENCY)
-    reranking = rerank_metrics(runtime.rerank_guards, ConsolidatedConfig().density)
+    reranking = rerank_metrics(runtime.rerank_guards, _live_density())
     text = exposition((*load_metrics(load), *ingest_metrics(ingest), *reranking))
     return HttpResponse(text, content_type=_CONTENT_TYPE)
+
+
+def _live_density() -> DensityConfig:
+    """Return the numbers by which searches for evidence cut tails off now."""
+    config = configuration_of(preset_named(PRESET)).config
+    return config.density if isinstance(config, ConsolidatedConfig) else DensityConfig()
 
 
 def _is_admin(request: HttpRequest) -> bool:

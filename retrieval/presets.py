@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from corecube.errors import ConfigError
 from retrieval.config import CorecubeConfig, PresetConfig
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
@@ -59,6 +60,11 @@ class Preset:
     build: Callable[[Any, Resources], Pipeline]
     #: The legs that it has without optional models; each can search alone.
     legs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError where the shipped numbers are not those that their own type declares as defaults."""
+        if self.defaults != type(self.defaults)():
+            raise ConfigError(f"The defaults of the preset {self.name} differ from those of its configuration class.")
 
     def version(self, pipeline: Pipeline, config: PresetConfig) -> str:
         """Return a fingerprint of the stages and of every number: it changes when either does."""

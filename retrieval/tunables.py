@@ -5,7 +5,7 @@ Nested configs are read and changed by dotted names: `config.with_values({"blend
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 from corecube.errors import ConfigError
@@ -19,6 +19,7 @@ class TunableFacts:
     """What a tunable's declaration says, for forms and documentation."""
 
     name: str
+    #: The number where nobody sets another one: in a nest that of the whole nest, not of the nested config by itself.
     default: float
     low: float
     high: float
@@ -217,14 +218,24 @@ def _declarations(kind: type[Tunables]) -> Iterator[TunableFacts]:
             yield TunableFacts(name=item.name, default=item.default, is_whole=is_whole, **item.metadata)  # type: ignore[arg-type]  # a tunable has a default
 
 
-def _sections(kind: type[Tunables], name: str = "") -> Iterator[TunableSection]:
-    """Yield a config's section under its dotted name, then those of the configs in it."""
-    prefix = f"{name}." if name else ""
-    own = tuple(_below(prefix, facts) for facts in kind.declared())
-    yield TunableSection(name, (kind.__doc__ or "").strip(), own)
+def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
+    """Yield a config's own section, then those of the configs in it under dotted names."""
+    yield TunableSection("", _help(kind), kind.declared())
     for item in fields(kind):
-        if isinstance(item.type, type) and issubclass(item.type, Tunables):
-            yield from _sections(item.type, f"{prefix}{item.name}")
+        if item.default_factory is not MISSING and isinstance(nested := item.default_factory(), Tunables):
+            yield from _inner_sections(nested, item.name)
+
+
+def _inner_sections(config: Tunables, name: str) -> Iterator[TunableSection]:
+    """Yield the sections of a nested config, whose values are the defaults of the nest."""
+    own = (replace(facts, default=getattr(config, facts.name)) for facts in config.declared())
+    yield TunableSection(name, _help(type(config)), tuple(_below(f"{name}.", facts) for facts in own))
+    for inner_name, inner in config.nested():
+        yield from _inner_sections(inner, f"{name}.{inner_name}")
+
+
+def _help(kind: type[Tunables]) -> str:
+    return (kind.__doc__ or "").strip()
 
 
 def _without(unused: frozenset[str], sections: Iterator[TunableSection]) -> Iterator[TunableSection]:

@@ -1,5 +1,6 @@
 """The documentation says what the code has."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -23,6 +24,62 @@ def test_every_environment_variable_is_documented():
     documented = (DOCS / "configuration.md").read_text()
     assert read
     assert [name for name in read if f"`{name}`" not in documented] == []
+
+
+#: Defaults that the page says in words, and what the settings have for them.
+_IN_WORDS = {
+    "none": ("", 0),
+    "all": (0,),
+    "no limit": (0,),
+    "nobody": ("",),
+    "published": ("",),
+    "the provider's": ("",),
+    "the same": ("",),
+    "the address one came to": ("",),
+    "8000, or the next free one": (0,),
+    "": ("", 0),
+    "on": (True,),
+    "yes": (True,),
+    "no": (False,),
+}
+#: Variables without which the start makes something by itself, which the page describes.
+_MADE_AT_START = {"DATABASE_URL", "REDIS_URL", "SECRET_KEY"}
+
+
+def settings_defaults():
+    """Return the defaults that `corecube/settings.py` writes as plain values, by the variable's name or its end."""
+    found = {}
+    for node in ast.walk(ast.parse((ROOT / "corecube" / "settings.py").read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("env_"):
+            name = {"name": "CORECUBE_EMBEDDER"}.get(it := ast.unparse(node.args[0]), it)
+            name = name.strip("'f\"").replace("{name}", "…")
+            given = [it.value for it in node.keywords if it.arg == "default"] or node.args[1:2]
+            expression = ast.unparse(given[0]) if given else "''"
+            if not re.search(r"[A-Z]|\w\(", expression):
+                found[name] = eval(expression)
+    return found
+
+
+def documented_defaults():
+    """Yield each variable of the tables with its default; two variables of one row have two defaults."""
+    rows = re.findall(r"^\| (`[^|]+`) \|([^|]*)\| ", (DOCS / "configuration.md").read_text(), re.MULTILINE)
+    for names, written in rows:
+        defaults = written.strip()
+        listed = re.findall(r"`([A-Z_…]+)`", names)
+        shared = [defaults] if len(listed) == 1 or defaults in _IN_WORDS else defaults.split(", ")
+        yield from zip(listed, shared * len(listed) if len(shared) == 1 else shared, strict=True)
+
+
+def test_the_documented_defaults_are_those_of_the_settings():
+    settings, documented = settings_defaults(), dict(documented_defaults())
+    assert len(settings) > 60
+    differing = {}
+    for name in settings.keys() - _MADE_AT_START:
+        default, said = settings[name], documented[name].strip("`")
+        written = f"{default:g}" if isinstance(default, float) else default
+        if default not in _IN_WORDS.get(said, ()) and str(written) != said:
+            differing[name] = (default, said)
+    assert differing == {}
 
 
 @pytest.mark.parametrize("name", stage_names)

@@ -159,4 +159,5 @@ def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
     return tuple(
         Setting(f"{section}.{facts.name}", getattr(part, facts.name), facts.unit, facts.help)
         for facts in part.declared()
+        if f"{section}.{facts.name}" not in config.unused
     )

@@ -12,7 +12,7 @@ from explorer.forms import TunablesForm
 from retrieval.config import PresetConfig
 from retrieval.configuration import SHIPPED, Configuration, fitted
 from retrieval.models import PresetVersion
-from retrieval.presets import Preset
+from retrieval.presets import Preset, preset_named
 from retrieval.tunables import Change, TunableFacts, diff
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}
@@ -91,7 +91,7 @@ def preset_row(preset: Preset, *, live: PresetVersion | None, draft: PresetVersi
         description=preset.description,
         live=version_label(live.number if live else SHIPPED),
         since=_deed(live.promoted_by, live.promoted_at, now) if live else "",
-        changed=len(live.values) if live else 0,
+        changed=_changed(preset, live) if live else 0,
         draft=draft.number if draft else None,
     )
 
@@ -109,7 +109,7 @@ def version_rows(versions: list[PresetVersion], now: datetime) -> Iterator[Versi
             status=version.status,
             tone=_TONES.get(version.status, ""),
             note=version.note,
-            changed=len(version.values),
+            changed=_changed(preset_named(version.preset), version),
             created=_deed(version.created_by, version.created_at, now),
             promoted=_deed(version.promoted_by, version.promoted_at, now) if version.promoted_at else "",
             is_live=version.status == PresetVersion.Status.LIVE,
@@ -149,6 +149,12 @@ def field_sections(form: TunablesForm, live: Configuration) -> tuple[FieldSectio
         )
         for section in live.config.sections()
     )
+
+
+def _changed(preset: Preset, version: PresetVersion) -> int:
+    """Return how many stored numbers of a version differ from those that are shipped now."""
+    shipped = preset.defaults.values()
+    return sum(shipped.get(name) != value for name, value in version.values.items())
 
 
 def stored_config(preset: Preset, version: PresetVersion | None) -> PresetConfig:

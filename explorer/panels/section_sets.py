@@ -100,8 +100,11 @@ def _required(section: Section) -> Iterator[str]:
 
 
 def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:
-    """Yield the fields of a section's numbers, each with its bounds and the set's default."""
-    defaults = section_set.defaults.numbers
+    """Yield the fields of a section's numbers, each with its bounds and default.
+
+    The default of a section is its set's number, that of the set is the shipped one.
+    """
+    defaults = section_set.defaults.numbers if isinstance(form, SectionForm) else {}
     for facts in Section.declared():
         default = defaults.get(facts.name, facts.default)
         yield FieldRow(

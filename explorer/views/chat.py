@@ -106,7 +106,7 @@ def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCu
 
 
 def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
-    """Return what the page shows: the conversation, the form under it, the conversations beside it."""
+    """Return what the page shows: the conversation, the form under it as it was sent, the conversations beside it."""
     scope = scope_for(Principal(viewer))
     exchanges = exchange_panels(reopened(found, viewer)) if found else ()
     return {
@@ -116,11 +116,11 @@ def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> d
         "asked": sent.get("q", ""),
         "failure": "",
         "presets": PRESETS.values(),
-        "chosen_preset": found.preset if found else DEFAULT_PRESET,
+        "chosen_preset": sent.get("preset") or (found.preset if found else DEFAULT_PRESET),
         "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
         "examples": () if exchanges else examples_for(scope, viewer.username),
         "current": found.pk if found else None,
-        **_sources(scope, found.narrowing if found else {}),
+        **_sources(scope, _sent_narrowing(scope, sent) or (found.narrowing if found else {})),
         **shelf_of(viewer, sent.get("find", "")),
     }
 
@@ -128,6 +128,14 @@ def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> d
 def _sources(scope: AccessScope, narrowing: dict[str, list[str]]) -> dict[str, Any]:
     choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
     return {"sources": choices, "scope_words": scope_words(choices)}
+
+
+def _sent_narrowing(scope: AccessScope, sent: QueryDict) -> dict[str, list[str]]:
+    """Return the narrowing by the sources that were ticked; empty where the form was not sent."""
+    if sent.get("narrowed") != "1":
+        return {}
+    ticked = set(sent.getlist("source"))
+    return {"exclude": [slug for it in scope.included if (slug := it.connection.slug) not in ticked]}
 
 
 def _question(sent: QueryDict) -> str:

@@ -85,7 +85,8 @@ def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         context["failure"], status = str(error), error.status
     if wants_fragment(request):
         return render(request, "explorer/_set_result.html", context, status=status)
-    return render(request, "explorer/question_set.html", {**_page(request, found), **context}, status=status)
+    page = {**_page(request, found), "chosen_preset": preset}
+    return render(request, "explorer/question_set.html", {**page, **context}, status=status)
 
 
 @require_POST

@@ -71,6 +71,26 @@ def asked(browser, text=QUESTION):
     return exchange
 
 
+def test_the_preset_and_the_sources_stay_for_every_next_question(start, world):
+    alice = start(user="alice")
+    page = alice.page
+    alice.open("/chat/")
+    page.locator("select[name=preset]").select_option("helix")
+    page.locator("[data-picker] summary").click()
+    page.get_by_role("checkbox", name="Vault").uncheck()
+    sources = {world.runbooks.pk, world.ledger.pk}
+    for _ in range(2):
+        ask(alice)
+        record = SearchRecord.objects.first()
+        assert (record.preset, set(record.connection_ids)) == ("helix", sources)
+        expect(page.locator("select[name=preset]")).to_have_value("helix")
+        expect(page.locator("[data-picked]")).to_have_text("2 of 3 sources")
+    page.reload()
+    expect(page.locator("select[name=preset]")).to_have_value("helix")
+    expect(page.locator("[data-picked]")).to_have_text("2 of 3 sources")
+    assert SearchRecord.objects.count() == 2
+
+
 def test_an_answer_quotes_its_sources_and_stays_where_it_was_asked(bob):
     bob.open("/chat/")
     exchange = ask(bob)

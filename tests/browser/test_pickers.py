@@ -1,5 +1,6 @@
 """Pickers: what is chosen stays chosen, and is what every next run asks for."""
 
+import re
 from collections import defaultdict
 from urllib.parse import parse_qs, urlsplit
 
@@ -186,3 +187,52 @@ def test_what_is_chosen_is_what_every_next_run_asks_for(alice, filtered, path):
         wrong += walk(alice, address, known)
     assert known
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_picker_that_ran_a_search_keeps_the_focus(alice):
+    page = Page(alice, "/?q=rollback")
+    (mode,) = (it for it in page.pickers() if it["name"] == "mode")
+    page.page.locator("#mode").focus()
+    page.after(lambda: page.choose(mode, "dense"), "/")
+    expect(page.page.locator("#mode")).to_be_focused()
+    expect(page.page.locator("#mode")).to_have_value("dense")
+
+
+def test_a_choice_whose_search_was_given_up_is_not_shown(alice):
+    page, held = Page(alice, "/?q=rollback"), []
+    page.page.route(re.compile("preset=helix"), lambda route: held.append(route))  # noqa: PLW0108 -- needs attributes
+    page.page.locator("#preset").select_option("helix")
+    page.after(page.page.locator("a.chip", has_text="Runbooks").click, "/")
+    expect(page.page).to_have_url(re.compile("without=runbooks"))
+    assert len(held) == 1
+    expect(page.page.locator("#preset")).to_have_value("corecube")
+    # htmx reports the request that it gave up.
+    assert all("htmx:" in line for line in alice.watch.complaints())
+
+
+_ENTERED = (
+    "(form) => [...new FormData(document.querySelector(form))].filter(([name]) => name !== 'csrfmiddlewaretoken')"
+)
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("#connection-form", "connection-edit"),
+        ("#connection-form", "connection-new"),
+        ("#model-form", "language-model"),
+    ],
+)
+def test_a_check_leaves_a_form_as_it_was_filled_in(alice, places, form, name):
+    page = alice.page
+    alice.watch.expect(*ERRORS)
+    alice.open(places.addresses(PAGES)[name])
+    for field in page.locator(f"{form} select:visible").all():
+        field.select_option(field.locator("option").last.get_attribute("value"))
+    expect(page.locator(_UNSETTLED)).to_have_count(0)
+    entered = page.evaluate(_ENTERED, form)
+    for _ in range(2):
+        with page.expect_response(lambda it: it.request.method == "POST"):
+            page.locator(f"{form} button[hx-post]").click()
+        expect(page.locator(_UNSETTLED)).to_have_count(0)
+        assert page.evaluate(_ENTERED, form) == entered

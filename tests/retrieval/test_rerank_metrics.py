@@ -8,6 +8,7 @@ from retrieval.evidence.config import BreakerConfig, DensityConfig, RerankPlanCo
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.evidence.rerank_plan import Provider, RerankSkip
 from retrieval.metrics import exposition, rerank_metrics
+from retrieval.models import PresetVersion
 from retrieval.services import SearchRequest, search
 from tests.retrieval.stages.sectioned import CrossEncoder, failing
 
@@ -44,6 +45,13 @@ def test_breakers_providers_skips_and_cuts_are_told():
         'corecube_tighten_rate_in_band{section="memo/figures"} 1',
         'corecube_tighten_rate_in_band{section="memo/terms"} 0',
     ]
+
+
+def test_the_band_is_that_of_the_live_version(client, world):
+    client.force_login(world.alice)
+    assert "lies within 0.02 to 0.4." in client.get("/metrics").content.decode()
+    PresetVersion.objects.create(preset="consolidated", number=1, status="live", values={"density.rate_to": 0.3})
+    assert "lies within 0.02 to 0.3." in client.get("/metrics").content.decode()
 
 
 def test_searches_of_the_process_are_counted_and_share_one_breaker(client, world, monkeypatch):

@@ -108,6 +108,16 @@ def test_a_nest_is_told_by_sections_under_dotted_names():
     assert FACTS["levels.lower"].at_most == "levels.upper"
 
 
+def test_a_number_of_a_nest_has_the_default_of_the_nest():
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Outer(Tunables):
+        first: Nest = field(default_factory=lambda: Nest(limit=7, leg=Config(depth=3)))
+        second: Config = field(default_factory=Config)
+
+    assert {facts.name: facts.default for facts in Outer.declared_below()} == Outer().values()
+    assert Config.declared()[0].default == 10
+
+
 def test_values_go_out_and_in_by_dotted_names():
     changed = NEST.with_values({"leg.depth": 7.0, "limit": 1, "leg.weight": 1})
     assert changed.values() == {

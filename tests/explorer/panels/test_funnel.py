@@ -7,6 +7,7 @@ import pytest
 from explorer.panels.drops import labels_of
 from explorer.panels.funnel import funnel, milliseconds, settings_of
 from retrieval.config import CorecubeConfig
+from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.state import Note, Span
 
 
@@ -76,3 +77,4 @@ def test_a_stage_shows_the_numbers_that_it_ran_with():
     settings = {setting.key: setting.value for setting in settings_of("fuse", CorecubeConfig())}
     assert settings == {"fusion.rank_constant": 60, "fusion.pool": 160}
     assert settings_of("access", CorecubeConfig()) == ()
+    assert [setting.key for setting in settings_of("fuse", ConsolidatedConfig())] == ["fusion.rank_constant"]

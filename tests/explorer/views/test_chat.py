@@ -147,6 +147,14 @@ def test_choosing_no_source_is_refused(bob):
     assert "at least one source" in response.context["failure"]
 
 
+@pytest.mark.parametrize("ticked", [["ledger", "vault"], []])
+def test_a_refused_question_leaves_the_preset_and_the_sources_as_they_were_chosen(browse, ticked):
+    sent = {"q": " ", "preset": "helix", "narrowed": "1", "source": ticked}
+    context = browse("alice").post("/chat/", sent).context
+    assert context["chosen_preset"] == "helix"
+    assert sorted(it.slug for it in context["sources"] if it.is_chosen) == ticked
+
+
 @pytest.mark.parametrize("slug", ["vault", "nowhere"])
 def test_a_source_outside_the_scope_does_not_exist(bob, slug):
     assert bob.post("/chat/", {"q": QUESTION, "narrowed": "1", "source": [slug]}).status_code == 404

@@ -110,6 +110,14 @@ def test_a_compartment_that_is_not_open_is_as_one_that_is_not_there(browse):
     assert hidden.status_code == unknown.status_code == 404
     assert hidden.context["failure"] == unknown.context["failure"]
     assert [it.slug for it in bob.get("/evidence/").context["compartments"]] == ["engineering"]
+    assert 'value="finance" checked' in page(hidden)
+
+
+def test_a_run_as_somebody_else_offers_that_persons_compartments(browse, htmx):
+    for headers in ({}, htmx):
+        response = browse("alice").get("/evidence/", {**RUN, "as": "bob"}, headers=headers)
+        assert 'name="in" value="engineering"' in page(response)
+        assert 'name="in" value="finance"' not in page(response)
 
 
 def test_documents_are_found_added_and_taken_out(browse):

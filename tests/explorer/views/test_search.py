@@ -68,7 +68,8 @@ def test_a_fragment_is_the_same_results_without_the_page(browse, htmx):
 def test_a_preset_offers_its_own_modes_and_keeps_words_alone(browse, htmx, preset, words):
     asked = {"q": "rollback", "preset": preset, "mode": {"bm25": "fulltext", "fulltext": "bm25"}[words]}
     for headers in (None, htmx):
-        response = browse("bob").get("/", asked, headers=headers)
+        response = browse("bob").get("/", asked, headers=headers, follow=True)
+        assert response.request["QUERY_STRING"] == f"q=rollback&preset={preset}&mode={words}"
         menu = re.search(r'<select[^>]* id="mode".*?</select>', page(response), re.DOTALL)
         assert re.findall(r'<option value="(\w+)"', menu.group()) == ["hybrid", "dense", words]
         assert f'<option value="{words}" selected>' in menu.group()

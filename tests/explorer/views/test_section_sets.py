@@ -107,6 +107,14 @@ def test_a_sections_numbers_have_their_bounds_and_help(alice):
     assert "default 80, 8 to 200; more takes longer" in text
 
 
+def test_the_default_of_a_section_is_its_sets_number_and_that_of_the_set_the_shipped_one(alice):
+    alice.post(PAGE, common(keep="11"))
+    assert "default 11, 1 to 100" in alice.get(SECTION).content.decode()
+    text = alice.get(PAGE).content.decode()
+    assert 'name="keep" value="11"' in text
+    assert "default 8, 1 to 100" in text
+
+
 def test_saving_what_was_not_changed_leaves_it_as_it_came(alice):
     for section in REPORT.sections:
         assert alice.post(f"{PAGE}sections/{section.name}/", sent(section.name)).status_code == 302

@@ -43,7 +43,8 @@ def test_a_plain_question_says_what_it_asks_for_and_no_section(browse):
 
 
 def test_another_preset_knows_no_section(browse):
-    response = browse("alice").get("/", {**ASKED, "preset": "corecube"})
+    response = browse("alice").get("/", {**ASKED, "preset": "corecube"}, follow=True)
+    assert "section" not in response.request["QUERY_STRING"]
     assert response.status_code == 200
     assert SearchRecord.objects.get().query == "rollback"
 
