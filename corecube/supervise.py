@@ -15,9 +15,9 @@ from corecube.lineage import ends_with_parent
 from corecube.logs import open_log
 
 _POLL_SECONDS: Final = 0.2
-#: A program that ran for so long was well; one that ends sooner so many times in a row is given up.
+#: A program that ran for so long was well; one that ends sooner is started again so many times in a row.
 _LONG_SECONDS: Final = 60.0
-_MAX_QUICK_ENDS: Final = 3
+_MAX_QUICK_RESTARTS: Final = 3
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -69,20 +69,23 @@ class StopRequest:
 
 
 class Restarts:
-    """Counts how often programs ended soon after their start: such a one would only end again."""
+    """Decides whether programs that ended are started again, and counts those that end soon after their start."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._begun = clock()
         self._started: dict[str, float] = {}
         self._quick_ends: dict[str, int] = {}
 
-    def allows(self, program: Program) -> bool:
+    def allows(self, program: Program, *, was_killed: bool) -> bool:
         """Return whether a program that has just ended may be started again, and count that it is."""
-        now = self._clock()
-        ran_long = now - self._started.get(program.name, -_LONG_SECONDS) >= _LONG_SECONDS
-        self._quick_ends[program.name] = 0 if ran_long else self._quick_ends[program.name] + 1
-        self._started[program.name] = now
-        return self._quick_ends[program.name] < _MAX_QUICK_ENDS
+        name, now = program.name, self._clock()
+        ran_long = now - self._started.get(name, self._begun) >= _LONG_SECONDS
+        if name not in self._started and not (ran_long or was_killed):
+            return False  # it never came up: a setting may be wrong
+        self._started[name] = now
+        self._quick_ends[name] = 0 if ran_long else self._quick_ends.get(name, 0) + 1
+        return self._quick_ends[name] <= _MAX_QUICK_RESTARTS
 
 
 class Team:
@@ -101,6 +104,10 @@ class Team:
     def ended(self) -> Program | None:
         """Return a program that does not run any more, or None."""
         return next((program for program, child in self._children if child.poll() is not None), None)
+
+    def was_killed(self, program: Program) -> bool:
+        """Return whether a program that does not run any more was ended by a signal."""
+        return any(child.returncode < 0 for ended, child in self._children if ended is program)
 
     def start_again(self, program: Program, *, folder: Path) -> None:
         """Start a program that has ended, once what is left of all that it started is gone."""
@@ -150,13 +157,13 @@ def wait_until(condition: Callable[[], bool], team: Team, request: StopRequest) 
 
 
 def keep_running(team: Team, request: StopRequest, *, folder: Path, tell: Callable[[Program], None]) -> Program | None:
-    """Start programs again that end, until a stop is asked for; return one that ends again and again, else None.
+    """Start programs again that end, until a stop is asked for.
 
-    `tell` is called with each program before it is started again.
+    Return a program that ends again and again, or that never came up; else None. `tell` is called with each program before it is started again.
     """
     restarts = Restarts()
     while ended := wait_until(lambda: False, team, request):
-        if not restarts.allows(ended):
+        if not restarts.allows(ended, was_killed=team.was_killed(ended)):
             return ended
         tell(ended)
         team.start_again(ended, folder=folder)

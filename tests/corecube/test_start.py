@@ -1,10 +1,7 @@
 """`manage.py start` for real, twice, in a folder of its own; what is slow about it happens once for all tests."""
 
-import os
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import urllib.request
 from pathlib import Path
@@ -16,6 +13,7 @@ from django.core.management import call_command
 from corecube.errors import ConfigError
 from corecube.locks import exclusive
 from corecube.management.commands.start import _free_port
+from tests.started import start_installation, until_ready
 
 
 @pytest.fixture(scope="module")
@@ -33,34 +31,13 @@ def start(var):
     started = []
 
     def run(*options, folder=var, **variables):
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        inherited = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "REDIS_URL"}}
-        process = subprocess.Popen(
-            [sys.executable, "manage.py", "start", "--no-samples", *options],
-            cwd=settings.BASE_DIR,
-            env={**inherited, "CORECUBE_VAR_DIR": str(folder), "CORECUBE_PORT": str(port), **variables},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(process)
-        return process
+        started.append(start_installation(*options, folder=folder, **variables))
+        return started[-1]
 
     yield run
     for process in started:
         process.kill()
         process.communicate()
-
-
-def until_ready(process):
-    """Return what was printed and the address."""
-    printed = []
-    for line in process.stdout:
-        printed.append(line)
-        if "is ready: " in line:
-            return "".join(printed), line.split("is ready: ")[1].strip()
-    raise AssertionError("".join(printed) + process.stderr.read())
 
 
 def ended(process):
