@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from retrieval.simhash import Shingles, close_pairs, hamming_limit, jaccard, shingles, words_of
+from retrieval.simhash import Shingles, close_pairs, hamming_limit, jaccard, shingles, words_after_words, words_of
 from retrieval.state import Drop, DropReason
 from retrieval.types import Hit, Ranking
 
@@ -91,13 +91,8 @@ class Words:
 
         The first word of a sentence or line is none by its capital alone.
         """
-        pairs = zip(("", *self._words), self._words, strict=False)
-        return frozenset(word.casefold() for before, word in pairs if self._is_name(before, word))
-
-    def _is_name(self, before: str, word: str) -> bool:
-        if "_" in word or any(map(str.isupper, word[1:])):
-            return True
-        return word[0].isupper() and bool(before) and f"{before} {word}" in self.text
+        following = words_after_words(self.text)
+        return frozenset(word.casefold() for word in self._words if _is_identifier(word) or word in following)
 
     @cached_property
     def _words(self) -> list[str]:
@@ -106,6 +101,10 @@ class Words:
     @cached_property
     def _folded(self) -> list[str]:
         return [word.casefold() for word in self._words]
+
+
+def _is_identifier(word: str) -> bool:
+    return "_" in word or any(map(str.isupper, word[1:]))
 
 
 @dataclass

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -36,6 +37,14 @@ _DEVIATIONS: Final = 2.5
 def words_of(text: str) -> list[str]:
     """Return the words of a text as written, numbers with their sign; the signs that only punctuate are left out."""
     return _WORD.findall(text)
+
+
+def words_after_words(text: str) -> frozenset[str]:
+    """Return the capitalised words of a text that stand right after another word, a blank between them."""
+    found = pairwise(_WORD.finditer(text))
+    return frozenset(
+        word[0] for before, word in found if word[0][0].isupper() and text[before.end() : word.start()] == " "
+    )
 
 
 def simhash(text: str) -> int:

@@ -21,15 +21,14 @@ def history_of(messages: Sequence[MessageIn]) -> tuple[Turn, ...]:
 
     Where the passages of an answer came from nobody knows, so it goes to no language model that may not read them all.
     """
-    turns: list[Turn] = []
+    asked: list[tuple[str, list[str]]] = []
     for message in messages:
         text = _text_of(message)
         if message.role == "user":
-            turns.append(Turn(text, ""))
-        elif message.role == "assistant" and turns and text:
-            last = turns[-1]
-            turns[-1] = replace(last, answer="\n\n".join(filter(None, (last.answer, text))))
-    return tuple(turn for turn in turns[:-1] if turn.question)[-_MOST_TURNS:]
+            asked.append((text, []))
+        elif message.role == "assistant" and asked and text:
+            asked[-1][1].append(text)
+    return tuple(Turn(question, "\n\n".join(answers)) for question, answers in asked[:-1] if question)[-_MOST_TURNS:]
 
 
 def standing_alone(request: SearchRequest, history: Sequence[Turn], principal: Principal) -> SearchRequest:

@@ -10,18 +10,17 @@ from retrieval.api.search import scope_request
 from retrieval.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
 from retrieval.presets import PRESETS
-from retrieval.sanitise import storable
-from retrieval.services import SearchRequest
+from retrieval.services import SearchRequest, checked_query
 
 
 def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
     """Return the search that a chat request asks for.
 
-    Raises UnsupportedParameterError, MissingMessageError, or ModelNotFoundError.
+    Raises UnsupportedParameterError, MissingMessageError, EmptyQueryError, QueryTooLongError, or ModelNotFoundError.
     """
     _refuse_unsupported(body)
     return SearchRequest(
-        text=storable(question_of(body.messages)).strip(),
+        text=checked_query(question_of(body.messages)),
         preset=_preset(body, principal),
         top_k=body.corecube.top_k,
         narrowing=scope_request(body.corecube.scope),

@@ -31,7 +31,7 @@ MOST_CONTENTS_CHARACTERS: Final = 200
 
 #: A whole line that only says which page this is, and how long such a line may be.
 PAGE_LINE: Final = re.compile(
-    r"[-\u2013\u2014\s]*(?:page|seite|página|pagina|p\.)\s*\d{1,4}(?:\s*(?:/|of|von|sur|de|di|van)\s*\d{1,4})?"
+    r"(?<![-\u2013\u2014\s])[-\u2013\u2014\s]*+(?:page|seite|página|pagina|p\.)\s*\d{1,4}(?:\s*(?:/|of|von|sur|de|di|van)\s*\d{1,4})?"
     r"[-\u2013\u2014\s]*|[-\u2013\u2014]\s*\d{1,4}\s*[-\u2013\u2014]",
     re.IGNORECASE,
 )
@@ -51,7 +51,7 @@ RIGHTS_RESERVED: Final = re.compile(
     re.IGNORECASE,
 )
 MADE_WITH: Final = re.compile(
-    r"\W*(?:proudly powered by\b|(?:powered by|(?:built|created|made|generated) (?:with|using|by)|erstellt mit|"
+    r"(?<!\W)\W*+(?:proudly powered by\b|(?:powered by|(?:built|created|made|generated) (?:with|using|by)|erstellt mit|"
     r"propulsé par|con la tecnología de)\s+(?:wordpress|drupal|joomla|typo3|sphinx|mkdocs|docusaurus|jekyll|hugo|"
     r"doxygen|javadoc|gitbook|hexo|ghost|squarespace|wix|shopify|confluence|mediawiki|blogger|read the docs)\b)",
     re.IGNORECASE,

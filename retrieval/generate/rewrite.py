@@ -27,6 +27,8 @@ _MOST_OF_TITLE: Final = 6
 _SHARED: Final = 3
 _SAME_BEGINNING: Final = 5
 _KEPT_TEXTS: Final = 512
+#: What follows in a longer question makes no difference to whether it stands alone.
+_READ_CHARACTERS: Final = 1_000
 _LOOK_BACK_CHARACTERS: Final = 64
 
 
@@ -247,9 +249,13 @@ def _own(text: str) -> tuple[_Word, ...]:
     return tuple(word for word in _words(text) if word.says_something)
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
 def _words(text: str) -> tuple[_Word, ...]:
-    """Return the words of a text in order."""
+    """Return the words that a text begins with, in order."""
+    return _words_of(text[:_READ_CHARACTERS])
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _words_of(text: str) -> tuple[_Word, ...]:
     return tuple(
         _Word(match.group(), (_before(text, match.start()) or ".")[-1] in ".!?:") for match in _TOKEN.finditer(text)
     )

@@ -15,7 +15,7 @@ _SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
 #: Words of an identifier that is taken as a whole: a/path/of/five/parts.
 _IDENTIFIER_WORDS: Final = 6
 #: No sign that shows a word to be a part of an identifier stands further behind it.
-_LOOK_AHEAD_CHARACTERS: Final = 200
+_LOOK_AHEAD_CHARACTERS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)

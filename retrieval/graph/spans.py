@@ -6,7 +6,6 @@ import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 #: Scripts that write without spaces count each character as a word.
@@ -22,6 +21,8 @@ _SENTENCE_END: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*
 _LETTERS_BETWEEN: Final = 3
 #: A search reads the words of its few seeds three times, and ingest those of its chunk.
 _KEPT_TEXTS: Final = 64
+#: A sentence is read so far before and behind what stands in it.
+_AROUND_CHARACTERS: Final = 500
 #: Words of the longest name.
 MOST_WORDS: Final = 10
 
@@ -58,20 +59,19 @@ def number_of(key: str) -> int:
 
 
 def sentence_around(text: str, start: int, end: int) -> str:
-    """Return the sentence that holds a place in a text, without its line breaks."""
-    ends = _sentence_ends(text)
-    before = bisect_right(ends, start, key=itemgetter(1)) - 1
-    after = bisect_left(ends, end, key=itemgetter(0))
-    first = ends[before][1] if before >= 0 else 0
-    last = ends[after][1] if after < len(ends) else len(text)
+    """Return the sentence that holds a place in a text, without its line breaks; of a long one what is near."""
+    stops, ends = _sentence_ends(text)
+    before, after = bisect_right(ends, start) - 1, bisect_left(stops, end)
+    first = max(ends[before] if before >= 0 else 0, start - _AROUND_CHARACTERS)
+    last = min(ends[after] if after < len(ends) else len(text), end + _AROUND_CHARACTERS)
     return " ".join(text[first:last].split())
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)
-def _sentence_ends(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where the ends of a text's sentences begin and end, in order."""
-    found = _SENTENCE_END.finditer(text)
-    return tuple(match.span() for match in found if not _is_initial(text, match.start()))
+def _sentence_ends(text: str) -> tuple[list[int], list[int]]:
+    """Return where the ends of a text's sentences begin and where they end, in order."""
+    found = [match for match in _SENTENCE_END.finditer(text) if not _is_initial(text, match.start())]
+    return [match.start() for match in found], [match.end() for match in found]
 
 
 def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:

@@ -112,6 +112,14 @@ class TokenCounter(Protocol):
         ...
 
 
+#: Characters that one token stands for, with the white space behind it; more of them count as more tokens. A tokenizer
+#: takes a word that it does not know for one token however long it is, and drops white space. English text has 5
+#: characters a token, deeply indented code 10; the longest words of vocabularies have 20.
+MAX_TOKEN_CHARACTERS: Final = 64
+_BLANK_LINE_CHARACTERS: Final = 2
+_INDENTATION_CHARACTERS: Final = 512
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkLimits:
     """Sizes in tokens of the embedding model. `target <= most` and `overlap < target`."""
@@ -121,6 +129,11 @@ class ChunkLimits:
     overlap: int = 50
     #: The most that a parent section has.
     section: int = 2048
+
+    @property
+    def max_characters(self) -> int:
+        """The characters that a chunk has at most, which no text of words comes near."""
+        return self.most * (MAX_TOKEN_CHARACTERS + _BLANK_LINE_CHARACTERS) + _INDENTATION_CHARACTERS
 
 
 #: The sizes that a connection can choose from.

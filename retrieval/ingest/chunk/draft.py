@@ -1,10 +1,11 @@
 """Chunks in the making: merged where they are too small, then written out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from retrieval.ingest.chunk.merging import Neighbour, merged_with
 from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, is_continued, links_of
 from retrieval.ingest.types import ChunkDraft
@@ -42,32 +43,27 @@ def written(drafts: Iterable[Draft], room: Room, title: str) -> tuple[ChunkDraft
 
 def settled(drafts: Sequence[Draft], room: Room) -> list[Draft]:
     """Return the drafts with small ones merged into a neighbour of the same section or parent."""
-    merged = list(drafts)
-    position = 0
-    while position < len(merged):
-        first = _pair_to_merge(merged, position, room)
-        if first is None:
-            position += 1
-        else:
-            merged[first : first + 2] = [_together(merged[first], merged[first + 1])]
-            position = first
-    return merged
+
+    def merge(before: Draft | None, draft: Draft, after: Draft | None) -> Neighbour | None:
+        found = [*_fitting(Neighbour.BEFORE, draft, before, room), *_fitting(Neighbour.AFTER, draft, after, room)]
+        return min(found)[2] if found else None
+
+    return merged_with(drafts, merge, _together)
 
 
-def _pair_to_merge(drafts: Sequence[Draft], position: int, room: Room) -> int | None:
-    """Return where the pair starts that a small draft should be merged in, None when none fits.
+def _fitting(
+    side: Neighbour, small: Draft, neighbour: Draft | None, room: Room
+) -> Iterator[tuple[int, int, Neighbour]]:
+    """Yield how well a small draft goes with a neighbour, where it does, best first in order.
 
     The neighbour nearer in the outline wins, then the smaller result, then the earlier one.
     """
-    candidates = []
-    for neighbour in (position - 1, position + 1):
-        if 0 <= neighbour < len(drafts):
-            first = min(position, neighbour)
-            pair = drafts[first], drafts[first + 1]
-            tokens = token_cost(_together(*pair).pieces, room.separator)
-            if _are_related(*pair) and tokens <= _most_merged(drafts[position], drafts[neighbour], room):
-                candidates.append((-_shared_depth(*pair), tokens, first))
-    return min(candidates)[2] if candidates else None
+    if neighbour is None:
+        return
+    pair = (neighbour, small) if side is Neighbour.BEFORE else (small, neighbour)
+    tokens = token_cost(_together(*pair).pieces, room.separator)
+    if _are_related(*pair) and tokens <= _most_merged(small, neighbour, room):
+        yield -_shared_depth(*pair), tokens, side
 
 
 def _most_merged(small: Draft, neighbour: Draft, room: Room) -> int:

@@ -1,12 +1,13 @@
 """Runs of neighbouring pieces that become a chunk each, for formats that count lines or items."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import Final, TypeAlias
 
+from retrieval.ingest.chunk.merging import Neighbour, merged_with
 from retrieval.ingest.chunk.pack import Room, token_cost
-from retrieval.ingest.chunk.spans import Piece, Source, is_continued
+from retrieval.ingest.chunk.spans import Piece, Source, is_continued, line_breaks
 from retrieval.ingest.types import ChunkDraft
 
 #: First and last line or item, from 1; None where the format does not count.
@@ -47,16 +48,12 @@ class Run:
 
 def merged(runs: Iterable[Run], room: Room) -> list[Run]:
     """Return the runs with small ones put together with a neighbour."""
-    kept = list(runs)
-    position = 0
-    while position < len(kept):
-        first = _pair_to_merge(kept, position, room)
-        if first is None:
-            position += 1
-        else:
-            kept[first : first + 2] = [_together(kept[first], kept[first + 1])]
-            position = first
-    return kept
+
+    def merge(before: Run | None, run: Run, after: Run | None) -> Neighbour | None:
+        found = [*_fitting(Neighbour.BEFORE, run, before, room), *_fitting(Neighbour.AFTER, run, after, room)]
+        return min(found)[2] if found else None
+
+    return merged_with(list(runs), merge, _together)
 
 
 def lines_of(piece: Piece) -> Numbers:
@@ -64,7 +61,7 @@ def lines_of(piece: Piece) -> Numbers:
     block = piece.source.block
     if block.row is None:
         return None
-    first = block.row + block.text.count("\n", 0, piece.source.position(piece.first))
+    first = block.row + line_breaks(block.text, piece.source.position(piece.first))
     return first, first + piece.text.rstrip().count("\n")
 
 
@@ -91,19 +88,17 @@ def _written(run: Run, ordinal: int, room: Room, numbers: Callable[[Piece], Numb
     )
 
 
-def _pair_to_merge(runs: Sequence[Run], position: int, room: Room) -> int | None:
-    """Return where the pair starts that a small run should be merged in, None when none fits.
+def _fitting(side: Neighbour, small: Run, neighbour: Run | None, room: Room) -> Iterator[tuple[int, int, Neighbour]]:
+    """Yield how well a small run goes with a neighbour, where it does, best first in order.
 
     The neighbour that shares more of the path wins, then the smaller result, then the earlier one.
     """
-    most = _most_merged(runs[position].tokens(room), room)
-    candidates = []
-    for first in (position - 1, position):
-        if most and first >= 0 and first + 1 < len(runs):
-            pair = _together(runs[first], runs[first + 1])
-            if pair.tokens(room) <= most:
-                candidates.append((-len(pair.path), pair.tokens(room), first))
-    return min(candidates)[2] if candidates else None
+    most = _most_merged(small.tokens(room), room)
+    if not most or neighbour is None:
+        return
+    pair = _together(neighbour, small) if side is Neighbour.BEFORE else _together(small, neighbour)
+    if (tokens := pair.tokens(room)) <= most:
+        yield -len(pair.path), tokens, side
 
 
 def _most_merged(size: int, room: Room) -> int:

@@ -5,18 +5,20 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Final
 
-from retrieval.ingest.types import Block, BlockKind, Hyperlink, TokenCounter
+from retrieval.ingest.types import MAX_TOKEN_CHARACTERS, Block, BlockKind, Hyperlink, TokenCounter
 
 #: Long blocks are tokenised in windows, so that memory for spans stays bounded.
 _WINDOW_CHARACTERS: Final = 100_000
-#: A word that the model does not know is one token however long it is; it counts once per so many characters.
-_LONGEST_TOKEN: Final = 200
 #: Where a sentence or line ends: the next one starts at the end of the match.
 _SENTENCE_ENDS: Final = re.compile(r"\n+|(?<=[.!?])[\"'\u201d\u2019)\]]{0,3}\s+(?=[^\sa-z])|(?<=[\u3002\uff01\uff1f])")
 _LINE_ENDS: Final = re.compile(r"\n+")
+_LINE_BREAK: Final = re.compile(r"\n")
+#: The blocks whose line breaks are looked for are read one after the other.
+_KEPT_TEXTS: Final = 4
 _MOST_INDENTATION: Final = 200
 #: Links of one chunk: what a longer list of links says of each of them is little.
 _MOST_LINKS: Final = 64
@@ -77,7 +79,7 @@ class Piece:
         begin = self.source.position(self.first)
         text = self.text.rstrip()
         # The header of a table is its first line and has no number.
-        first = block.row + block.text.count("\n", 0, begin) - bool(block.header)
+        first = block.row + line_breaks(block.text, begin) - bool(block.header)
         last = first + text.count("\n")
         return (max(first, block.row), last) if last >= block.row else None
 
@@ -101,12 +103,28 @@ def links_of(pieces: Sequence[Piece]) -> tuple[Hyperlink, ...]:
 
 
 def tokenised(block: Block, counter: TokenCounter) -> Source:
-    """Return the block with its tokens counted."""
+    """Return the block with its tokens counted, none of them standing for more than 64 characters."""
     starts = array("I")
+    previous = -1
     for offset, window in _windows(block.text):
-        for start, end in counter.token_spans(window):
-            starts.extend(range(offset + start, offset + max(end, start + 1), _LONGEST_TOKEN))
+        for start, _ in counter.token_spans(window):
+            starts.extend(range(previous + MAX_TOKEN_CHARACTERS, offset + start, MAX_TOKEN_CHARACTERS))
+            previous = offset + start
+            starts.append(previous)
+    if starts:
+        starts.extend(range(previous + MAX_TOKEN_CHARACTERS, len(block.text), MAX_TOKEN_CHARACTERS))
     return Source(block, starts)
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _breaks(text: str) -> Sequence[int]:
+    """Return the places of a text's line breaks."""
+    return array("I", (found.start() for found in _LINE_BREAK.finditer(text)))
+
+
+def line_breaks(text: str, end: int) -> int:
+    """Return how many line breaks stand in a text before a place."""
+    return bisect_left(_breaks(text), end)
 
 
 def whole(source: Source) -> Piece:
@@ -115,9 +133,13 @@ def whole(source: Source) -> Piece:
 
 
 def split(source: Source, longest: int) -> list[Piece]:
-    """Return the source cut at its sentences or lines; longer ones than `longest` tokens are cut at words."""
+    """Return the source cut at its sentences or lines; longer ones than `longest` tokens are cut at words.
+
+    What is nothing but white space is left out.
+    """
     cuts = [0, *sentence_starts(source, 1, len(source.starts)), len(source.starts)]
-    return [piece for first, end in pairwise(cuts) if end > first for piece in _at_words(source, first, end, longest)]
+    pieces = (piece for first, end in pairwise(cuts) if end > first for piece in _at_words(source, first, end, longest))
+    return [piece for piece in pieces if piece.text.strip()]
 
 
 def sentence_starts(source: Source, lowest: int, highest: int) -> list[int]:

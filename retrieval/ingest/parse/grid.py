@@ -16,6 +16,8 @@ DATE: Final = "date"
 #: Cells with a value that one file may hold, merged ones counted once per row that they cover.
 MOST_CELLS: Final = 2_000_000
 _MOST_MERGES: Final = 50_000
+#: The last column of the largest sheets is XFD.
+_MOST_COLUMN_LETTERS: Final = 4
 _FIGURE: Final = re.compile(
     r"[-+(]{0,2}\s?[$€£¥]?\s?-?\d[\d.,' ]*(?:e[-+]?\d+)?\s?(?:%|‰|[kmb]n?|[$€£¥])?\)?", re.IGNORECASE
 )
@@ -165,7 +167,7 @@ def kind_of(text: str) -> str:
 def column_number(reference: str) -> int:
     """Return the column, from 0, of a reference such as AB12."""
     number = 0
-    for letter in reference:
+    for letter in reference[:_MOST_COLUMN_LETTERS]:
         if not letter.isalpha():
             break
         number = number * 26 + ord(letter.upper()) - ord("A") + 1

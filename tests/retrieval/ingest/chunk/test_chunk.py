@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,3 +104,38 @@ def test_each_block_is_tokenised_once():
 def test_a_document_without_blocks_has_no_chunks():
     assert chunk(ParsedDocument("Title", (), "markdown"), Words(), ChunkLimits()) == ()
     assert chunk(ParsedDocument("Title", (Block(BlockKind.PARAGRAPH, " "),), "text"), Words(), ChunkLimits()) == ()
+
+
+HOSTILE = {
+    "letters": "a" * 50_000,
+    "digits": "7" * 50_000,
+    "spaces": "a" + " " * 50_000 + "b",
+    "blank lines": "a" + "\n" * 50_000 + "b",
+    "base64": "QUJD/+9z" * 7_000,
+    "long words": ("a" * 3_000 + " ") * 20,
+    "wide columns": ("a" + " " * 500 + "b\n") * 100,
+    "indentation": ("\n" + " " * 300 + "a") * 200,
+    "punctuation": "." * 50_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("kind", BlockKind)
+def test_a_chunk_is_bounded_in_characters_whatever_its_tokens_are(kind, name):
+    text, sizes = HOSTILE[name], ChunkLimits(target=40, most=60, overlap=6)
+    level = 1 if kind is BlockKind.HEADING else 0
+    for source_type in ("markdown", "code", "json", "csv", "pdf", "text", "feed"):
+        for header in ("", "a: " + text[:4_000]):
+            block = Block(kind, text, level=level, header=header, row=1, path=("f",))
+            drafts = chunk(ParsedDocument("Title", (block,), source_type), Words(), sizes)
+            assert drafts
+            assert all(0 < len(draft.text.strip()) <= len(draft.text) <= sizes.max_characters for draft in drafts)
+            assert all(len(heading) <= sizes.max_characters for draft in drafts for heading in draft.heading_path)
+            assert all(0 < draft.token_count <= sizes.most for draft in drafts)
+
+
+def test_the_bound_in_characters_is_far_above_that_of_words():
+    sizes = ChunkLimits()
+    text = "\n".join(" " * 24 + "incomprehensibilities = internationalisation" for _ in range(3_000))
+    drafts = chunk(ParsedDocument("Title", (Block(BlockKind.CODE, text, row=1),), "code"), Words(), sizes)
+    assert max(len(draft.text) for draft in drafts) < sizes.max_characters / 2

@@ -53,8 +53,17 @@ def test_a_long_block_is_tokenised_in_windows(counter):
     assert list(found.starts[-2:]) == [499_990, 499_995]
 
 
-def test_a_monstrous_token_counts_more_than_once(counter):
-    assert len(source("x" * 1000, counter).starts) == 5
+def test_a_monstrous_token_counts_once_for_every_64_characters(counter):
+    assert len(source("x" * 1000, counter).starts) == 16
+
+
+def test_white_space_behind_a_token_counts_with_it(counter):
+    assert list(source("x" + " " * 200 + "y", counter).starts) == [0, 64, 128, 192, 201]
+
+
+def test_indentation_and_words_of_a_usual_length_count_as_the_tokenizer_says(counter):
+    text = " " * 40 + "return incomprehensibilities" + " " * 40 + "# why"
+    assert len(source(text, counter).starts) == 4
 
 
 @given(st.text(alphabet=" \n\tab.?!", max_size=80), st.integers(1, 9), st.sampled_from(BlockKind))
