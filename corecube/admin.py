@@ -121,8 +121,8 @@ class ConnectionForm(forms.ModelForm):
             raise ValidationError({"config": message})
         if kind in CONNECTORS and "config" in cleaned and {"kind", "config"} & set(self.changed_data):
             try:
-                kept, path = secrets_with(self.instance, {}), self.instance.operator_path
-                checked_config(kind, cleaned["config"], kept, operator_path=path)
+                kept, path = secrets_with(self.instance, {}), self.instance.command_path
+                checked_config(kind, cleaned["config"], kept, command_path=path)
             except ConfigError as error:
                 raise ValidationError({"config": str(error)}) from error
         return cleaned

@@ -6,7 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from corecube.connectors.local_files import LocalFiles, local_files, operators_files
+from corecube.connectors.local_files import LocalFiles, command_files, local_files
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.state import state_folder
 from corecube.connectors.types import (
@@ -69,20 +69,20 @@ def setup_of(connection: Connection, secrets: Mapping[str, str] | None = None) -
 
 
 def checked_config(
-    kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None, *, operator_path: str = ""
+    kind: str, config: Mapping[str, Any], secrets: Mapping[str, str] | None = None, *, command_path: str = ""
 ) -> None:
     """Raise ConfigError when a connection with this kind, config and secrets could not be read.
 
-    `operator_path` is what this machine's operator lets it read.
+    `command_path` is a path that a command on this machine chose.
     """
-    unsaved = Connection(kind=kind, slug="unsaved", config=dict(config), operator_path=operator_path)
+    unsaved = Connection(kind=kind, slug="unsaved", config=dict(config), command_path=command_path)
     connector_for(unsaved, secrets).check()
 
 
 def _local_files_of(connection: Connection) -> LocalFiles:
-    """Return what a connection may read of this machine's files; a path that its operator chose is as it was."""
-    path = connection.operator_path
-    return operators_files(path) if path and path == connection.config.get("path") else local_files()
+    """Return what a connection may read of this machine's files; more where a command chose its path."""
+    path = connection.command_path
+    return command_files(path) if path and path == connection.config.get("path") else local_files()
 
 
 __all__ = [

@@ -73,7 +73,7 @@ class LocalFiles:
 
 
 NO_FILES: Final = LocalFiles()
-#: For commands, which read what their operator may read.
+#: For commands, which read what the account that runs them may read.
 EVERY_FILE: Final = LocalFiles(roots=(Path("/"),), hides=False)
 
 
@@ -83,8 +83,8 @@ def local_files() -> LocalFiles:
     return LocalFiles(tuple(map(_real, roots))).without(refused_places())
 
 
-def operators_files(path: str) -> LocalFiles:
-    """Return what a connection reads that this machine's operator made: the files below its path, wherever that is."""
+def command_files(path: str) -> LocalFiles:
+    """Return what a connection may read whose path a command chose: the files below it, wherever they lie."""
     root = _real(Path(path))
     return LocalFiles((root,), hides=False).without(refused_places(beside=root))
 

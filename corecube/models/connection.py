@@ -34,8 +34,8 @@ class Connection(models.Model):
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=20, help_text="The connector that reads it: folder, upload …")
     config = models.JSONField(default=dict, blank=True, help_text="What the connector needs, such as a folder's path.")
-    #: The path that this machine's operator chose by a command; a connection with it may read it wherever it lies.
-    operator_path = models.TextField(blank=True, default="", editable=False)
+    #: The path that a command on this machine chose; the connection may read it wherever it lies.
+    command_path = models.TextField(blank=True, default="", editable=False)
     compartment = models.ForeignKey(Compartment, on_delete=models.PROTECT, related_name="connections")
     sensitivity = models.PositiveSmallIntegerField(choices=SENSITIVITY_CHOICES, default=Sensitivity.INTERNAL.value)
     trust = models.PositiveSmallIntegerField(choices=TRUST_CHOICES, default=TrustLevel.REFERENCE.value)

@@ -165,7 +165,7 @@ def test_the_administration_points_no_connection_at_what_may_not_be_read(admin, 
         name="Wiki",
         kind="folder",
         config={"path": str(tmp_path)},
-        operator_path=str(tmp_path),
+        command_path=str(tmp_path),
         compartment=compartment,
     )
     address = f"/admin/corecube/connection/{stored.pk}/change/"

@@ -114,7 +114,7 @@ def _connection(options: dict[str, Any]) -> Connection:
     path = options["path"].expanduser().absolute()
     name = _checked_name(options["connection"] or path.name)
     config = {"path": str(path)}
-    checked_config("folder", config, operator_path=str(path))
+    checked_config("folder", config, command_path=str(path))
     slug = _slug(name)
     existing = Connection.objects.select_related("compartment").filter(slug=slug).first()
     if existing is not None:
@@ -126,7 +126,7 @@ def _connection(options: dict[str, Any]) -> Connection:
         name=name,
         kind="folder",
         config=config,
-        operator_path=str(path),
+        command_path=str(path),
         compartment=_compartment(options["compartment"]),
         sensitivity=Sensitivity[(options["sensitivity"] or "internal").upper()],
         trust=TrustLevel[(options["trust"] or "reference").upper()],
@@ -137,9 +137,9 @@ def _connection(options: dict[str, Any]) -> Connection:
 
 
 def _let_read(connection: Connection, path: str) -> None:
-    """Remember that this machine's operator chose the path, as whoever runs the command may read it."""
-    connection.operator_path = path
-    connection.save(update_fields=["operator_path"])
+    """Remember that a command chose the path: whoever runs one has access to this machine's files anyway."""
+    connection.command_path = path
+    connection.save(update_fields=["command_path"])
 
 
 def _checked_name(name: str) -> str:

@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from corecube import env
 from corecube.connectors import SourceItem, connector_for
-from corecube.connectors.local_files import operators_files
+from corecube.connectors.local_files import command_files
 from corecube.connectors.types import ItemError
 from corecube.defaults import folder_roots
 from corecube.env import env_folders
@@ -192,23 +192,23 @@ def test_a_folder_replaced_by_a_link_while_it_is_listed_tells_no_names(home, out
     assert source._folder(home / "notes" / "deep") == []
 
 
-def test_the_operator_reads_what_lies_outside_but_not_corecubes_data_below_it(home, outside):
+def test_a_command_opens_what_lies_outside_but_not_corecubes_data_below_it(home, outside):
     (home / "corecube" / "README.md").write_text("read me")
-    assert texts(outside, operator_path=str(outside)) == {"secret.md": "zanzibar"}
-    assert texts(home / "corecube", operator_path=str(home / "corecube")) == {"README.md": "read me"}
+    assert texts(outside, command_path=str(outside)) == {"secret.md": "zanzibar"}
+    assert texts(home / "corecube", command_path=str(home / "corecube")) == {"README.md": "read me"}
 
 
-def test_the_operators_path_opens_no_other(home, outside):
+def test_the_path_of_a_command_opens_no_other(home, outside):
     with pytest.raises(ConfigError, match="CORECUBE_FOLDER_ROOTS"):
-        connector_for(folder(outside / "secret.md", operator_path=str(outside)))
+        connector_for(folder(outside / "secret.md", command_path=str(outside)))
     with pytest.raises(ConfigError, match="CORECUBE_FOLDER_ROOTS"):
-        connector_for(Connection(kind="git", slug="x", config={"url": outside.as_uri()}, operator_path=str(outside)))
+        connector_for(Connection(kind="git", slug="x", config={"url": outside.as_uri()}, command_path=str(outside)))
 
 
-def test_what_the_operator_chose_may_be_corecubes_data_or_the_systems(own):
-    assert operators_files(str(own)).allows(own / "secret_key")
-    assert operators_files("/etc").allows(Path("/etc/hostname"))
-    assert not operators_files("/").allows(Path("/etc/hostname"))
+def test_what_a_command_chose_may_be_corecubes_data_or_the_systems(own):
+    assert command_files(str(own)).allows(own / "secret_key")
+    assert command_files("/etc").allows(Path("/etc/hostname"))
+    assert not command_files("/").allows(Path("/etc/hostname"))
 
 
 def test_an_upload_connection_reads_its_own_folder_below_the_data(settings, own):

@@ -158,12 +158,12 @@ def test_a_missing_model_is_named_with_the_way_out(folder, settings, tmp_path, m
 
 @pytest.fixture
 def no_roots(settings, tmp_path):
-    """Nothing may be read but what the machine's operator chooses."""
+    """Nothing may be read but what a command chooses."""
     settings.CORECUBE_FOLDER_ROOTS = [tmp_path / "allowed"]
 
 
 @pytest.mark.usefixtures("no_roots")
-def test_the_operator_ingests_any_path_and_workers_sync_it_again(folder, capsys):
+def test_the_command_ingests_any_path_and_workers_sync_it_again(folder, capsys):
     assert "3 added" in ingest(capsys, folder)
     connection = Connection.objects.get()
     (folder / "d.md").write_text("# Page d\n\nText of d.\n")
@@ -172,7 +172,7 @@ def test_the_operator_ingests_any_path_and_workers_sync_it_again(folder, capsys)
 
 
 @pytest.mark.usefixtures("no_roots")
-def test_the_operator_opens_a_path_that_a_connection_of_the_console_may_not_read(folder, capsys):
+def test_the_command_opens_a_path_that_a_connection_of_the_console_may_not_read(folder, capsys):
     compartment = Compartment.objects.create(slug="general", name="General")
     console = Connection.objects.create(
         slug="team-wiki", name="Team Wiki", kind="folder", config={"path": str(folder)}, compartment=compartment
@@ -183,7 +183,7 @@ def test_the_operator_opens_a_path_that_a_connection_of_the_console_may_not_read
 
 
 @pytest.mark.usefixtures("no_roots")
-def test_an_admin_changes_all_of_the_operators_connection_but_its_path(folder, capsys, tmp_path):
+def test_an_admin_changes_all_of_the_commands_connection_but_its_path(folder, capsys, tmp_path):
     ingest(capsys, folder)
     connection = Connection.objects.get()
     connection.name, connection.config = "Wiki", {"path": str(folder), "include": ["a.md"]}

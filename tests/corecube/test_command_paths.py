@@ -10,7 +10,7 @@ from django.utils import timezone
 from corecube import audit
 from corecube.models import AuditEvent, Compartment, Connection
 
-mark_operators = import_module("corecube.migrations.0009_connection_operator_path").mark_operators
+mark_commands = import_module("corecube.migrations.0009_connection_command_path").mark_commands
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def made(db):
         row = Connection.objects.create(slug=slug, name=slug, kind=kind, config=config, compartment=compartment)
         for action, details in events:
             audit.record(f"connection.{action}", actor=None, subject=slug, **details)
-        mark_operators(apps, None)
+        mark_commands(apps, None)
         row.refresh_from_db()
-        return row.operator_path
+        return row.command_path
 
     return make
 

@@ -4,11 +4,11 @@ from django.db import migrations, models
 
 #: An event and the row that it tells of are written together.
 _TOGETHER = timedelta(minutes=1)
-#: Changes after which nobody knows whether the path is still the operator's.
+#: Changes after which nobody knows whether a command chose the path.
 _TELLING = {"config", "config.path", "kind", "slug"}
 
 
-def mark_operators(apps, schema_editor):
+def mark_commands(apps, schema_editor):
     """Let the folders stay open that a command made: the console, the API and /admin/ wrote an audit event."""
     connections = apps.get_model("corecube", "Connection").objects.filter(kind="folder")
     events = apps.get_model("corecube", "AuditEvent").objects
@@ -20,8 +20,8 @@ def mark_operators(apps, schema_editor):
             at__gte=connection.created_at - _TOGETHER,
         )
         if isinstance(path, str) and not any(map(_tells_of_people, told)):
-            connection.operator_path = path
-            connection.save(update_fields=["operator_path"])
+            connection.command_path = path
+            connection.save(update_fields=["command_path"])
 
 
 def _tells_of_people(event):
@@ -37,8 +37,8 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name='connection',
-            name='operator_path',
+            name='command_path',
             field=models.TextField(blank=True, default='', editable=False),
         ),
-        migrations.RunPython(mark_operators, migrations.RunPython.noop),
+        migrations.RunPython(mark_commands, migrations.RunPython.noop),
     ]
