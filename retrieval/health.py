@@ -4,8 +4,10 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -14,8 +16,13 @@ from retrieval import runtime
 from retrieval.bm25.status import bm25_status
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import Reranker
+from retrieval.generate.environment import stored_models
+from retrieval.generate.reachability import ModelState, status_of, status_words
 
 logger = logging.getLogger(__name__)
+
+#: States of language models that nobody has to look after.
+_WELL: Final = frozenset({ModelState.READY, ModelState.OFF})
 
 
 class State(StrEnum):
@@ -59,6 +66,7 @@ def checked_parts() -> Mapping[str, Part]:
         "model": _required(runtime.encoder),
         "reranker": _reranker(),
         "bm25": _bm25(),
+        "language_model": _language_models(),
     }
 
 
@@ -87,6 +95,17 @@ def _left_alone(reranker: Reranker) -> str:
     """Return that searches for evidence do not ask a reranker, as far as this process knows; else nothing."""
     is_open = runtime.rerank_guards.states.get(reranker.name) is BreakerState.OPEN
     return "It failed several times in a row; searches for evidence leave it alone for a while." if is_open else ""
+
+
+def _language_models() -> Part:
+    """Return whether every enabled language model answers, as it was last found; without one answers are quotes."""
+    try:
+        statuses = [(model.name, status_of(model)) for model in stored_models()]
+    except Exception as error:  # noqa: BLE001 -- without a database nobody can tell, and that is another part
+        return Part(State.DEGRADED, str(error))
+    now = timezone.now()
+    unwell = [f"{name} {status_words(it, now)}" for name, it in statuses if it.state not in _WELL]
+    return Part(State.DEGRADED if unwell else State.OK, " ".join(unwell))
 
 
 def _bm25() -> Part:

@@ -102,7 +102,7 @@ def finish(item: int, worker: UUID, *, sync: Sync, outcome: SyncItem.Outcome, ch
     done = {"state": _STATE.DONE, "stage": "", "outcome": outcome, "chunks": chunks, "reason": ""}
     if not held([item], worker).update(**done):
         raise ClaimLostError
-    solve_problems(sync.connection_id, SyncItem.objects.filter(pk=item).values_list("external_id"))
+    solve_problems(sync.connection_id, SyncItem.objects.filter(pk=item).values_list("external_id", flat=True))
     counts = {outcome.value: F(outcome.value) + 1, "chunks": F("chunks") + chunks}
     if not Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(**counts):
         raise ClaimLostError
@@ -113,7 +113,7 @@ def finish_unchanged(items: Sequence[int], worker: UUID, *, sync: Sync) -> None:
     with transaction.atomic():
         mine = locked(held(items, worker))
         count = mine.update(state=_STATE.DONE, stage="", outcome=SyncItem.Outcome.UNCHANGED, reason="")
-        solve_problems(sync.connection_id, mine.values_list("external_id"))
+        solve_problems(sync.connection_id, mine.values_list("external_id", flat=True))
         Sync.objects.filter(pk=sync.pk).update(unchanged=F("unchanged") + count)
 
 
