@@ -309,6 +309,8 @@ CORECUBE_LLM_MODEL = env_str("CORECUBE_LLM_MODEL")
 CORECUBE_LLM_API_KEY = env_token("CORECUBE_LLM_API_KEY")
 if bool(CORECUBE_LLM_URL) != bool(CORECUBE_LLM_MODEL):
     raise ImproperlyConfigured("CORECUBE_LLM_URL and CORECUBE_LLM_MODEL belong together.")
+#: Seconds after which a worker checks again whether a language model that nobody asked can be reached; 0 never does.
+CORECUBE_LLM_CHECK_SECONDS = env_int("CORECUBE_LLM_CHECK_SECONDS", 300, low=0, high=86_400)
 #: PostgreSQL text search configuration that documents and queries are read with.
 CORECUBE_TEXT_SEARCH_CONFIG = env_identifier("CORECUBE_TEXT_SEARCH_CONFIG", "english")
 CORECUBE_MAX_FILE_BYTES = env_int("CORECUBE_MAX_FILE_BYTES", 50 * 2**20, low=1, high=2**31)

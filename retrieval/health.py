@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -16,11 +17,15 @@ from retrieval import runtime
 from retrieval.bm25.status import bm25_status
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import Reranker
+from retrieval.generate.environment import stored_models
+from retrieval.generate.reachability import ModelState, status_of, status_words
 
 logger = logging.getLogger(__name__)
 
 #: How long a part may take to answer: who asks for all of them waits for less than a second.
 _PART_SECONDS: Final = 0.7
+#: States of language models that nobody has to look after.
+_WELL: Final = frozenset({ModelState.READY, ModelState.OFF})
 
 
 class State(StrEnum):
@@ -110,6 +115,17 @@ def _left_alone(reranker: Reranker) -> str:
     return "It failed several times in a row; searches for evidence leave it alone for a while." if is_open else ""
 
 
+def _language_models() -> Part:
+    """Return whether every enabled language model answers, as it was last found; without one answers are quotes."""
+    try:
+        statuses = [(model.name, status_of(model)) for model in stored_models()]
+    except Exception as error:  # noqa: BLE001 -- without a database nobody can tell, and that is another part
+        return Part(State.DEGRADED, str(error))
+    now = timezone.now()
+    unwell = [f"{name} {status_words(it, now)}" for name, it in statuses if it.state not in _WELL]
+    return Part(State.DEGRADED if unwell else State.OK, " ".join(unwell))
+
+
 def _bm25() -> Part:
     """Return whether the BM25 index can be searched and follows the database; other legs search without it."""
     try:
@@ -126,4 +142,5 @@ _CHECKS: Final[Mapping[str, BoundedCheck[Part]]] = {
     "model": BoundedCheck(lambda: _required(_encoder)),
     "reranker": BoundedCheck(_reranker),
     "bm25": BoundedCheck(_bm25),
+    "language_model": BoundedCheck(_language_models),
 }

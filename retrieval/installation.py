@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Final
 
 from django.conf import settings
+from django.utils import timezone
 
 from corecube.health import DatabaseFacts, database_facts, pool_figures
 from corecube.version import VERSION
@@ -15,6 +16,8 @@ from retrieval import runtime
 from retrieval.admission import Load
 from retrieval.bm25.status import Bm25Status, bm25_status
 from retrieval.encoders.admission import IngestLoad, ingest_load
+from retrieval.generate.environment import stored_models
+from retrieval.generate.reachability import status_of, status_words
 from retrieval.health import Part, State, checked_parts
 from retrieval.index.embedding_index import active_row
 from retrieval.ingest.workers import messages_waiting
@@ -56,6 +59,8 @@ class Installation:
     #: What this process has at work, and what was turned away.
     load: Load
     ingest: IngestLoad
+    #: What is known of the language models that can be asked, in sentences.
+    language_models: str = ""
     #: The BM25 index of this machine; None where it cannot be looked at.
     bm25: Bm25Status | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -79,9 +84,17 @@ def installation() -> Installation:
         disk=Disk(usage.total, usage.free),
         load=runtime.admission().load(),
         ingest=ingest_load(settings.CORECUBE_EMBED_CONCURRENCY),
+        language_models=_language_models(),
         bm25=bm25_status(),
         versions=_versions(database),
     )
+
+
+def _language_models() -> str:
+    now = timezone.now()
+    enabled = [model for model in stored_models() if model.is_enabled]
+    known = [f"{model.name} {status_words(status_of(model), now)}" for model in enabled]
+    return " ".join(known) or "None is enabled: answers quote the passages."
 
 
 def _reranker_name() -> str:

@@ -17,6 +17,7 @@ from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
 from retrieval.generate.clients import KEY, key_of
 from retrieval.generate.environment import is_named
+from retrieval.generate.reachability import forget_status
 from retrieval.generate.token_counters import tokenizer_problem
 from retrieval.models import LanguageModel, RoutingRule
 
@@ -29,6 +30,8 @@ CHANGEABLE: Final = (
     *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
     *("fallback_id", "is_enabled", "is_default"),
 )
+#: With another of these it is another service or account, and nothing is known of it yet.
+_OF_THE_SERVICE: Final = frozenset({"api", "base_url", "api_version", "model", "api_key"})
 _TAKEN: Final = "Somebody else has just taken its slug, or made another model the default."
 _KEY_AGAIN: Final = "Enter it again or remove it: the model is now at another host."
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -142,7 +145,8 @@ def change_model(model: LanguageModel, key: str | None, *, actor: User) -> list[
         if key is not None:
             model.sealed_key = _sealed(key)
         _make_room(model)
-        model.save(update_fields=[*CHANGEABLE, *(["sealed_key"] if key is not None else [])])
+        forgotten = forget_status(model) if _OF_THE_SERVICE & set(changed) else ()
+        model.save(update_fields=[*CHANGEABLE, *(["sealed_key"] if key is not None else []), *forgotten])
         audit.record("language_model.changed", actor=actor, subject=model.slug, changed=changed, **_told(model))
     return changed
 

@@ -14,6 +14,7 @@ from corecube.commands import database_trouble
 from retrieval import enrich_tasks, index_tasks, queued_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
 from retrieval.bm25.follower import keep_up
 from retrieval.conversations.shelf import forget_old_conversations
+from retrieval.generate.reachability import check_due
 from retrieval.index.outbox import prune
 from retrieval.ingest.cancelling import finish_all_cancelled
 from retrieval.ingest.crew import has_something_to_do, work_through
@@ -30,6 +31,8 @@ _RETRY_SECONDS: Final = 5
 _FOLLOW_SECONDS: Final = 2.0
 _FOLLOW_AGAIN_SECONDS: Final = 60.0
 _PRUNE_SECONDS: Final = 600.0
+#: How often a worker looks which language models are due to be checked.
+_CHECK_SECONDS: Final = 10.0
 _stopping = Event()
 
 
@@ -75,8 +78,9 @@ def keep_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     """Tick in the worker's main process as long as it runs: neither a schedule nor a lost message needs more."""
     _stopping.clear()
     Thread(target=_tick_until_stopped, name="tick", daemon=True).start()
-    # Apart from the ticks, as building an index anew takes its time.
+    # Apart from the ticks, as building an index anew takes its time, and so does waiting for language models.
     Thread(target=_follow_until_stopped, name="follow", daemon=True).start()
+    Thread(target=_check_until_stopped, name="check", daemon=True).start()
 
 
 @worker_shutting_down.connect
@@ -114,6 +118,18 @@ def _follow_until_stopped() -> None:
         finally:
             connection.close()
         _stopping.wait(wait)
+
+
+def _check_until_stopped() -> None:
+    """Check again and again which language models can be reached."""
+    while not _stopping.is_set():
+        try:
+            check_due()
+        except Error as error:
+            logger.warning("language_model.check_failed error=%s", type(error).__name__)
+        finally:
+            connection.close()
+        _stopping.wait(_CHECK_SECONDS)
 
 
 def _leave() -> None:

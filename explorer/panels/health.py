@@ -55,6 +55,7 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
         _index(found),
         _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "None is configured."),
         _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
+        _part("language_model", "Language models", found.parts["language_model"], found.language_models),
         _load(found),
         _ingest(found),
         _workers(found.workers, now),

@@ -2,13 +2,31 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
+from typing import Final
 from urllib.parse import urlsplit
 
-from retrieval.generate.clients import usable_client
+from explorer import wording
+from retrieval.generate.reachability import ModelState, ModelStatus, status_of
 from retrieval.generate.trial import Trial
 from retrieval.language_models import key_length
 from retrieval.models import LanguageModel, RoutingRule
+
+_LABELS: Final = {
+    ModelState.READY: "ready",
+    ModelState.UNTRIED: "not tried yet",
+    ModelState.FAILING: "not answering",
+    ModelState.OFF: "off",
+    ModelState.KEY_LOST: "key cannot be opened",
+}
+_TONES: Final = {
+    ModelState.READY: "good",
+    ModelState.UNTRIED: "warn",
+    ModelState.FAILING: "bad",
+    ModelState.OFF: "",
+    ModelState.KEY_LOST: "bad",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +37,12 @@ class ModelRow:
     name: str
     model: str
     host: str
-    #: "default", "off", "left alone", "key lost" or empty, and its tone.
-    state: str
+    state: ModelState
+    #: The state in words: "not answering since 3 minutes ago", and its tone.
+    label: str
     tone: str
+    #: Why it fails, or when it last answered; empty where nothing is known.
+    detail: str
     fallback: str
     context: int
     price: str
@@ -52,10 +73,10 @@ class TrialWords:
     models: tuple[str, ...]
 
 
-def model_rows(models: Sequence[LanguageModel], default: LanguageModel | None) -> list[ModelRow]:
+def model_rows(models: Sequence[LanguageModel], default: LanguageModel | None, now: datetime) -> list[ModelRow]:
     """Return the rows of the list, the default first."""
     ordered = by_rank(models, default)
-    return [_row(model, is_default=default is not None and model.pk == default.pk) for model in ordered]
+    return [_row(model, now, is_default=default is not None and model.pk == default.pk) for model in ordered]
 
 
 def by_rank(models: Sequence[LanguageModel], default: LanguageModel | None) -> list[LanguageModel]:
@@ -91,15 +112,17 @@ def money(amount: Decimal) -> str:
     return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
 
 
-def _row(model: LanguageModel, *, is_default: bool) -> ModelRow:
-    state, tone = _state(model)
+def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> ModelRow:
+    status = status_of(model)
     return ModelRow(
         slug=model.slug,
         name=model.name,
         model=model.model,
         host=urlsplit(model.base_url).netloc,
-        state=state,
-        tone=tone,
+        state=status.state,
+        label=_label(status, now),
+        tone=_TONES[status.state],
+        detail=_detail(status, now),
         fallback=model.fallback.name if model.fallback else "",
         context=model.context_tokens,
         price=_price(model),
@@ -109,13 +132,17 @@ def _row(model: LanguageModel, *, is_default: bool) -> ModelRow:
     )
 
 
-def _state(model: LanguageModel) -> tuple[str, str]:
-    if not model.is_enabled:
-        return "off", ""
-    client = usable_client(model)
-    if client is None:
-        return "key cannot be opened", "bad"
-    return ("left alone after failures", "warn") if client.is_left_alone else ("ready", "good")
+def _label(status: ModelStatus, now: datetime) -> str:
+    if status.state is ModelState.FAILING and status.since:
+        return f"not answering since {wording.ago(status.since, now)}"
+    return _LABELS[status.state]
+
+
+def _detail(status: ModelStatus, now: datetime) -> str:
+    """Return why a model fails, or how old it is that it was found to answer."""
+    if status.state is ModelState.READY and status.since:
+        return f"answered {wording.ago(status.since, now)}"
+    return status.problem
 
 
 def _price(model: LanguageModel) -> str:

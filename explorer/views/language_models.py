@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -20,6 +21,7 @@ from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval import language_models as services
 from retrieval.generate.clients import service_of
 from retrieval.generate.environment import default_of, is_named, stored_models
+from retrieval.generate.reachability import try_saved
 from retrieval.generate.trial import Trial, try_model
 from retrieval.models import LanguageModel, RoutingRule
 
@@ -107,7 +109,7 @@ def _page(request: HtmxHttpRequest, form: RuleForm | None, status: int) -> HttpR
     default = default_of(models)
     context = {
         "section": "language_models",
-        "rows": model_rows(models, default),
+        "rows": model_rows(models, default, timezone.now()),
         "rules": rule_rows(_rules()),
         "form": form or RuleForm(models=by_rank(models, default)),
     }
@@ -141,6 +143,8 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
 
 def _tried(form: LanguageModelForm) -> Trial:
     """Return what the model answers as it is filled in, with the stored key where none is."""
+    if form.instance.pk and not form.has_changed():
+        return try_saved(form.instance, in_seconds=None)
     try:
         return try_model(service_of(form.instance, form.key))
     except ConfigError as error:
@@ -152,13 +156,25 @@ def _is_saved(request: HtmxHttpRequest, form: LanguageModelForm, *, is_new: bool
     try:
         if is_new:
             services.create_model(model, form.key or "", actor=viewer)
-            messages.success(request, f"{model.name} was added.")
+            _tell(request, model, f"{model.name} was added")
         else:
             changed = services.change_model(model, form.key, actor=viewer)
-            messages.success(request, f"{model.name} was changed." if changed else "Nothing was changed.")
+            _tell(request, model, f"{model.name} was changed" if changed else "Nothing was changed")
     except ConflictError as error:
         form.add_error(None, str(error))
     return not form.errors
+
+
+def _tell(request: HtmxHttpRequest, model: LanguageModel, done: str) -> None:
+    """Say what was done, and whether the model answers now."""
+    if not model.is_enabled:
+        messages.success(request, f"{done}.")
+        return
+    trial = try_saved(model)
+    if trial.ok:
+        messages.success(request, f"{done}. It answers.")
+    else:
+        messages.warning(request, f"{done}, but it does not answer: {trial.problem}")
 
 
 def _context(form: LanguageModelForm, *, is_new: bool) -> dict[str, object]:

@@ -1,12 +1,13 @@
 """What the API reads and writes about language models, routing rules and usage."""
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.request_body import RequestBody
+from retrieval.generate.reachability import ModelState, status_of
 from retrieval.generate.trial import Trial
 from retrieval.language_models import key_length
 from retrieval.models import LanguageModel, RoutingRule
@@ -85,6 +86,13 @@ class LanguageModelOut(BaseModel):
     enabled: bool
     default: bool
     locked: bool = Field(description="The environment names it, and decides its address, its model and its key.")
+    state: ModelState = Field(
+        description="ready: it answered last; untried: nothing was asked yet; failing: the last request failed; off; "
+        "key_lost: its key cannot be opened."
+    )
+    since: datetime | None = Field(description="When it last answered, or since when it fails.")
+    checked_at: datetime | None = Field(description="When it was last asked or checked.")
+    problem: str = Field(description="Why it fails; empty while it does not.")
 
     @classmethod
     def of(cls, model: LanguageModel, default: LanguageModel | None) -> Self:
@@ -93,8 +101,13 @@ class LanguageModelOut(BaseModel):
             *("name", "api", "base_url", "api_version", "model", "timeout_seconds", "silence_seconds", "max_retries"),
             *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
         )
+        status = status_of(model)
         return cls(
             language_model=model.slug,
+            state=status.state,
+            since=status.since,
+            checked_at=status.checked_at,
+            problem=status.problem,
             api_key=key_length(model),
             fallback=model.fallback.slug if model.fallback else None,
             enabled=model.is_enabled,

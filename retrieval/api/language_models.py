@@ -29,6 +29,7 @@ from retrieval.api.managed import may_manage_presets
 from retrieval.api.schemas import REFUSALS, ErrorOut
 from retrieval.generate.clients import service_of
 from retrieval.generate.environment import default_of, stored_models
+from retrieval.generate.reachability import try_saved
 from retrieval.generate.trial import try_model
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.sanitise import storable
@@ -51,11 +52,12 @@ def list_models(request: HttpRequest) -> list[LanguageModelOut]:
 
 @router.post("/language-models", response={201: LanguageModelOut, **_REFUSALS}, summary="Add a language model")
 def add_model(request: HttpRequest, body: LanguageModelIn) -> Status[LanguageModelOut]:
-    """Add a language model. For admins."""
+    """Add a language model and try it; `state` says whether it answers. For admins."""
     actor = _admin(request)
     model = LanguageModel(slug=slugify(body.name)[:50].strip("-_"))
     _apply(model, body)
-    return Status(201, _shown(services.create_model(model, body.api_key or "", actor=actor)))
+    services.create_model(model, body.api_key or "", actor=actor)
+    return Status(201, _tried(model))
 
 
 @router.post("/language-models/test", response={200: TrialOut, **_REFUSALS}, summary="Try a language model")
@@ -79,12 +81,12 @@ def read_model(request: HttpRequest, slug: str) -> LanguageModelOut:
     "/language-models/{slug}", response={200: LanguageModelOut, **_REFUSALS}, summary="Change a language model"
 )
 def patch_model(request: HttpRequest, slug: str, body: LanguageModelChange) -> LanguageModelOut:
-    """Change settings. With another host its key has to be sent again. For admins."""
+    """Change settings and try it. With another host its key has to be sent again. For admins."""
     actor = _admin(request)
     model = services.model_named(slug)
     _apply(model, body)
     services.change_model(model, body.api_key, actor=actor)
-    return _shown(services.model_named(model.slug))
+    return _tried(model)
 
 
 @router.delete("/language-models/{slug}", response={204: None, **_REFUSALS}, summary="Delete a language model")
@@ -99,7 +101,7 @@ def remove_model(request: HttpRequest, slug: str) -> Status[None]:
 def try_stored(request: HttpRequest, slug: str) -> TrialOut:
     """Ask a stored model for one short answer. For admins."""
     _admin(request)
-    return TrialOut.of(try_model(service_of(services.model_named(slug))))
+    return TrialOut.of(try_saved(services.model_named(slug), in_seconds=None))
 
 
 @router.get("/routing", response={200: list[RuleOut], **REFUSALS}, summary="List routing rules")
@@ -162,6 +164,13 @@ def _apply(model: LanguageModel, body: LanguageModelChange) -> None:
             setattr(model, _RENAMED.get(name, name), storable(value) if isinstance(value, str) else value)
     if "fallback" in body.model_fields_set:
         model.fallback = services.model_named(body.fallback) if body.fallback is not None else None
+
+
+def _tried(model: LanguageModel) -> LanguageModelOut:
+    """Return a model that was just stored, once it was tried."""
+    if model.is_enabled:
+        try_saved(model)
+    return _shown(services.model_named(model.slug))
 
 
 def _shown(model: LanguageModel) -> LanguageModelOut:

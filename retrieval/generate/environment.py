@@ -46,8 +46,10 @@ def _bring_in_step(locked: LanguageModel | None) -> None:
         LanguageModel.objects.filter(is_locked=True).update(is_enabled=False)
         return
     named = {"base_url": settings.CORECUBE_LLM_URL, "model": settings.CORECUBE_LLM_MODEL, "is_enabled": True}
+    # Nothing is known of it at another address.
+    untried = {"answered_at": None, "failing_since": None, "checked_at": None, "failure": ""}
     if locked is not None:
-        LanguageModel.objects.filter(pk=locked.pk).update(**named)
+        LanguageModel.objects.filter(pk=locked.pk).update(**named, **untried)
         return
     # Another process may make it at the same moment.
     LanguageModel.objects.get_or_create(

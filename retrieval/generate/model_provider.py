@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import ClassVar
 
 from corecube.errors import NotPermittedError
+from retrieval.errors import AnswerError
 from retrieval.generate import prompt
 from retrieval.generate.language_model import ModelClient
 from retrieval.generate.routing import Bindings, Id
@@ -16,6 +17,12 @@ from retrieval.token_counter import CountTokens
 
 #: Notes what an answer took, and in how many seconds.
 Spend = Callable[[TokenUsage, float], Awaitable[None]]
+#: Hears how an answer ended: with an error, or None for one that was written.
+Hear = Callable[[AnswerError | None], Awaitable[None]]
+
+
+async def _unheard(_: AnswerError | None) -> None:
+    """Note nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +39,7 @@ class ModelProvider:
     bindings: Bindings
     count: CountTokens
     spend: Spend
+    hear: Hear = _unheard
 
     is_extractive: ClassVar[bool] = False
 
@@ -55,7 +63,11 @@ class ModelProvider:
                     spending.note(piece)
                     if piece.text:
                         yield piece
+            await self.hear(None)
             yield Piece(usage=await self._used(spending), cut=spending.cut)
+        except AnswerError as error:
+            await self.hear(error)
+            raise
         finally:
             if spending.text:
                 await asyncio.shield(self._note(spending))

@@ -13,6 +13,7 @@ from retrieval import runtime
 from retrieval.generate.clients import forget_others, usable_client
 from retrieval.generate.environment import default_of, stored_models
 from retrieval.generate.model_provider import ModelProvider
+from retrieval.generate.reachability import hearer
 from retrieval.generate.routing import Bindings, Candidate, Plan, Reason, plan
 from retrieval.generate.spending import Account
 from retrieval.generate.token_counters import counter_of
@@ -81,6 +82,7 @@ def route_over(
             bindings=rules.bindings,
             count=counter.count if (counter := counters[pk]) else standing_in,
             spend=account.with_model(models[pk]),
+            hear=hearer(models[pk]),
         )
         for pk in planned.models
     )

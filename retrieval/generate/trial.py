@@ -24,6 +24,8 @@ class Trial:
 
     #: In plain words; empty when it answered.
     problem: str = ""
+    #: The same as the service's client raised it.
+    error: AnswerError | None = None
     said: str = ""
     first_token_seconds: float | None = None
     seconds: float = 0.0
@@ -41,6 +43,22 @@ class Trial:
 def try_model(service: ModelService) -> Trial:
     """Return what a service answers; what goes wrong is told in it."""
     return async_to_sync(_trial)(service)
+
+
+def probe(service: ModelService) -> AnswerError | None:
+    """Return what keeps a service from listing its models, None where it lists them; no answer is asked for."""
+    return async_to_sync(_probed)(service)
+
+
+async def _probed(service: ModelService) -> AnswerError | None:
+    client = ModelClient(service)
+    try:
+        await client.models()
+    except AnswerError as error:
+        return error
+    finally:
+        client.close()
+    return None
 
 
 async def _trial(service: ModelService) -> Trial:
@@ -62,7 +80,7 @@ async def _asked(client: ModelClient) -> Trial:
                 first = perf_counter() - started if first is None and piece.text else first
                 said, usage = said + piece.text, piece.usage or usage
     except AnswerError as error:
-        return Trial(problem=str(error), seconds=perf_counter() - started)
+        return Trial(problem=str(error), error=error, seconds=perf_counter() - started)
     return Trial(
         said=said.strip()[:_MOST_SAID], first_token_seconds=first, seconds=perf_counter() - started, usage=usage
     )

@@ -50,6 +50,12 @@ class LanguageModel(models.Model):
     fallback = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, help_text="Asked when this one cannot answer."
     )
+    #: When it last answered, since when it fails, and when it was last asked or checked (`generate.reachability`).
+    answered_at = models.DateTimeField(null=True, editable=False)
+    failing_since = models.DateTimeField(null=True, editable=False)
+    checked_at = models.DateTimeField(null=True, editable=False)
+    #: Why it fails, as a sentence.
+    failure = models.TextField(blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
