@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0023_sync_progress'),
+        ('retrieval', '0024_sync_progress'),
     ]
 
     operations = [
