@@ -147,7 +147,9 @@ def failing(sync: Sync) -> Iterator[None]:
     except Exception as error:
         if not Sync.objects.filter(pk=sync.pk).exists():
             raise UnknownConnectionError("The connection was deleted while it was synced.") from error
-        end(sync, Sync.Status.FAILED, str(error) if isinstance(error, CoreCubeError) else type(error).__name__)
+        # One that is being cancelled ends as that.
+        with suppress(SyncEndedError):
+            end(sync, Sync.Status.FAILED, str(error) if isinstance(error, CoreCubeError) else type(error).__name__)
         raise
 
 
