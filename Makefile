@@ -81,5 +81,7 @@ test-models: .venv/.installed
 test-tools:
 	@command -v redis-server >/dev/null \
 		|| { $(call debian,redis-server,The tests with Redis are left out.) }
+	@command -v pgbouncer >/dev/null || test -x /usr/sbin/pgbouncer \
+		|| { $(call debian,pgbouncer,The tests with PgBouncer are left out.) }
 	@command -v chromium >/dev/null \
 		|| { $(call debian,chromium,The tests in a browser are left out.) }

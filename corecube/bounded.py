@@ -28,7 +28,7 @@ class BoundedCheck(Generic[_Found]):
         with self._lock:
             if self._begun is None or self._answer.done():
                 self._answer, self._begun = Future(), monotonic()
-                Thread(target=self._run, args=(self._answer,), daemon=True).start()
+                Thread(target=self._run, args=(self._answer,), name="check", daemon=True).start()
 
     def result(self, *, seconds: float) -> _Found:
         """Return what the check that was begun last finds. Raises what it raises.

@@ -157,10 +157,9 @@ def wait_until(condition: Callable[[], bool], team: Team, request: StopRequest) 
 
 
 def keep_running(team: Team, request: StopRequest, *, folder: Path, tell: Callable[[Program], None]) -> Program | None:
-    """Start programs again that end, until a stop is asked for.
+    """Start programs again that end, until a stop is asked for; `tell` is called with each before.
 
-    Return a program that ends again and again, or that never came up; else None. `tell` is called with each program
-    before it is started again.
+    Return a program that ends again and again, or that never came up; else None.
     """
     restarts = Restarts()
     while ended := wait_until(lambda: False, team, request):

@@ -14,16 +14,16 @@ def database(monkeypatch, url):
 
 
 def test_options_of_the_url_are_kept_beside_ours(monkeypatch):
-    options = database(monkeypatch, "postgres://u:p@host/db?options=-c%20search_path%3Dcube&sslmode=require")["OPTIONS"]
-    assert options["options"] == "-c jit=off -c search_path=cube"
+    url = "postgres://u:p@host/db?options=-c%20search_path%3Dcube&sslmode=require&tcp_user_timeout=500"
+    options = database(monkeypatch, url)["OPTIONS"]
+    assert options["options"] == "-c search_path=cube"
     assert options["sslmode"] == "require"
+    assert str(options["tcp_user_timeout"]) == "500"
+    assert options["connect_timeout"] == 5
 
 
-@pytest.mark.parametrize("url", ["", "postgres://u:p@host/db"])
-def test_connections_are_checked_before_they_are_used(monkeypatch, url):
-    found = database(monkeypatch, url)
-    assert found["CONN_HEALTH_CHECKS"] is True
-    assert found["OPTIONS"]["options"] == "-c jit=off"
+def test_nothing_that_a_pooler_refuses_is_sent_with_the_start_of_a_connection(monkeypatch):
+    assert "options" not in database(monkeypatch, "postgres://u:p@host/db")["OPTIONS"]
 
 
 @pytest.mark.parametrize(

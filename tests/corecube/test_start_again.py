@@ -181,6 +181,25 @@ def test_a_session_at_work_that_outlives_a_killed_server_does_not_keep_it_down(w
         client.wait()
 
 
+@pytest.mark.timeout(600)
+def test_a_database_that_hangs_is_said_and_comes_back(well):
+    until(lambda: well.status("/readyz") == 200, _PATIENCE)
+    main = well.postmaster()
+    stopped = [main, *children(main)]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        assert well.status("/healthz") == 200
+        assert well.status("/readyz") == 503
+        assert well.status("/v1/models") == 503
+    finally:
+        for pid in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    until(lambda: well.status("/readyz") == 200 and well.asks_the_database(), _PATIENCE)
+    assert well.postmaster() == main
+
+
 @pytest.mark.timeout(900)
 def test_a_job_goes_on_when_the_database_is_back(well):
     folder = well.var / "pages"

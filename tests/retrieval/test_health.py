@@ -1,13 +1,31 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from threading import enumerate as enumerate_threads
+
 import pytest
 from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
 
 from corecube.errors import UnavailableError
 from corecube.health import require_database
-from retrieval import runtime
+from retrieval import health, runtime
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import ModelMissingError, RerankError
 from retrieval.evidence.config import BreakerConfig, RerankPlanConfig
+from tests.race import until
 from tests.retrieval.stages.sectioned import CrossEncoder
+
+
+@pytest.fixture(autouse=True)
+def patience(request, monkeypatch):
+    """Wait for parts that are only slow, on a busy machine, except where one hangs."""
+    if "hanging" not in request.fixturenames:
+        monkeypatch.setattr(health, "_PART_SECONDS", 60.0)
 
 
 def get(client, path):
@@ -73,12 +91,16 @@ def test_without_its_embedding_model_an_installation_is_not_ready(client, monkey
     assert "secret" not in str(body)
 
 
-@pytest.mark.django_db
+@pytest.mark.django_db(transaction=True)
 def test_pending_migrations_are_not_ready(client):
-    MigrationRecorder.Migration.objects.filter(app="retrieval").order_by("-name").first().delete()
-    with pytest.raises(UnavailableError, match="migrate"):
-        require_database()
-    assert get(client, "/readyz")[1]["parts"]["database"] == "failed"
+    last = MigrationRecorder.Migration.objects.filter(app="retrieval").order_by("-name").first()
+    MigrationRecorder.Migration.objects.filter(pk=last.pk).delete()
+    try:
+        with pytest.raises(UnavailableError, match="migrate"):
+            require_database()
+        assert get(client, "/readyz")[1]["parts"]["database"] == "failed"
+    finally:
+        last.save(force_insert=True)
 
 
 def test_a_database_that_does_not_answer_is_not_ready(client):
@@ -97,3 +119,79 @@ def test_a_machine_without_its_bm25_index_degrades(client, settings):
     settings.CORECUBE_BM25 = True
     status, body = get(client, "/readyz")
     assert (status, body["status"], body["parts"]["bm25"]) == (200, "degraded", "degraded")
+
+
+@pytest.fixture
+def hanging(monkeypatch):
+    """Let a part hang until the test is over; return how often it was asked."""
+    is_over = Event()
+    asked = []
+
+    def hang(*_):
+        asked.append(True)
+        is_over.wait()
+        raise ModelMissingError
+
+    def begin(name):
+        monkeypatch.setattr(runtime, name, hang)
+        return asked
+
+    yield begin
+    is_over.set()
+    until(lambda: not any(thread.name == "check" for thread in enumerate_threads()), seconds=60)
+
+
+@pytest.mark.django_db
+def test_a_model_that_hangs_is_not_waited_for(client, hanging):
+    hanging("encoder")
+    status, body = get(client, "/readyz")
+    assert (status, body["parts"]["model"]) == (503, "failed")
+    assert "model" in body["timed_out"]
+
+
+@pytest.mark.django_db
+def test_a_reranker_that_hangs_degrades(client, hanging):
+    hanging("reranker")
+    body = get(client, "/readyz")[1]
+    assert body["parts"]["reranker"] == "degraded"
+    assert "reranker" in body["timed_out"]
+
+
+@pytest.mark.django_db
+def test_however_many_ask_a_part_that_hangs_it_is_asked_once(client, hanging):
+    asked = hanging("encoder")
+    with ThreadPoolExecutor(20) as threads:
+        answers = list(threads.map(lambda _: get(Client(), "/readyz"), range(60)))
+    assert all("model" in body["timed_out"] for _, body in answers)
+    assert len(asked) == 1
+    assert sum(thread.name == "check" for thread in enumerate_threads()) <= 4
+
+
+_SILENT = """
+import json, sys, time
+import django
+django.setup()
+from django.test import Client
+told = []
+for path in ("/readyz", "/readyz", "/healthz"):
+    began = time.monotonic()
+    response = Client(headers={"host": "localhost"}).get(path)
+    told.append([response.status_code, response.json(), time.monotonic() - began])
+print(json.dumps(told))
+"""
+
+
+def test_a_database_that_takes_connections_and_says_nothing_is_not_waited_for():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgres://nobody@127.0.0.1:{silent.getsockname()[1]}/corecube"
+        environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "corecube.settings", "DATABASE_URL": url}
+        done = subprocess.run(
+            [sys.executable, "-c", _SILENT], env=environment, capture_output=True, text=True, check=True
+        )
+    (first, second, health) = json.loads(done.stdout.splitlines()[-1])
+    for status, body, seconds in (first, second):
+        assert (status, body["parts"]["database"]) == (503, "failed")
+        assert "database" in body["timed_out"]
+        # The connection itself would be given up after 5 s.
+        assert seconds < 4
+    assert health[0] == 200
