@@ -1,9 +1,11 @@
 """Language models in the console: list, trial, key, rules, deletion, usage."""
 
 import json
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from corecube.models import ApiKey, AuditEvent
 from corecube.secrets import Purpose, seal, unseal
@@ -316,14 +318,16 @@ def test_a_model_that_cannot_be_reached_is_saved_with_a_warning_and_never_ready(
     assert told(page)[0].startswith("Our model was added, but it does not answer: Our model failed (status 500)")
     assert "notice is-warn" in page.content.decode()
     (row,) = page.context["rows"]
-    assert (row.label, row.tone) == ("not answering since just now", "bad")
+    assert (row.label, row.tone) == ("not answering", "bad")
     assert "status 500" in row.detail
     # Nothing of what was typed is lost.
     assert 'value="fake-small"' in alice.get("/language-models/our-model/").content.decode()
     part = next(it for it in alice.get("/health/").context["rows"] if it.key == "language_model")
     assert part.tone == "warn"
-    assert "Our model has not answered since just now" in part.detail
+    assert "Our model has not answered: " in part.detail
     assert SECRET not in part.detail
+    LanguageModel.objects.update(failing_since=timezone.now() - timedelta(minutes=3))
+    assert alice.get(LIST).context["rows"][0].label == "not answering for 3 minutes"
     llm.fault = Fault.NONE
     page = alice.post("/language-models/our-model/", form(slug="our-model", temperature="0.2"), follow=True)
     assert told(page) == ["Our model was changed. It answers."]
