@@ -138,6 +138,14 @@ def exchange_panels(exchanges: Iterable[Exchange]) -> tuple[ExchangePanel, ...]:
     return tuple(exchange_panel(exchange) for exchange in exchanges)
 
 
+def readers_text(*, keeps_text: bool, days: int) -> str:
+    """Return who can read the questions of the chat page; `days` is how long the query log keeps them, 0 for ever."""
+    if not keeps_text:
+        return "Your questions are not kept in the query log. Only you can open this conversation."
+    period = f" for {days} days" if days else ""
+    return f"Admins can read your questions in the query log{period}."
+
+
 def problem_text(code: str) -> str:
     """Return why an answer broke off, in a sentence."""
     return _PROBLEMS.get(code, _PROBLEM)

@@ -38,7 +38,7 @@ class ModelRow:
     model: str
     host: str
     state: ModelState
-    #: The state in words: "not answering since 3 minutes ago", and its tone.
+    #: The state in words: "not answering for 3 minutes", and its tone.
     label: str
     tone: str
     #: Why it fails, or when it last answered; empty where nothing is known.
@@ -133,9 +133,8 @@ def _row(model: LanguageModel, now: datetime, *, is_default: bool) -> ModelRow:
 
 
 def _label(status: ModelStatus, now: datetime) -> str:
-    if status.state is ModelState.FAILING and status.since:
-        return f"not answering since {wording.ago(status.since, now)}"
-    return _LABELS[status.state]
+    label, age = _LABELS[status.state], wording.ago(status.since or now, now)
+    return f"{label} for {age.removesuffix(' ago')}" if status.state is ModelState.FAILING and "ago" in age else label
 
 
 def _detail(status: ModelStatus, now: datetime) -> str:

@@ -19,7 +19,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.examples import examples_for
 from explorer.panels.chat import scope_words, shelf_of, source_choices
-from explorer.panels.conversation import exchange_panel, exchange_panels
+from explorer.panels.conversation import exchange_panel, exchange_panels, readers_text
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
 from retrieval.conversations.asking import ask, change, start
 from retrieval.conversations.reading import exchange_of, reopened
@@ -118,6 +118,9 @@ def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> d
         "presets": PRESETS.values(),
         "chosen_preset": sent.get("preset") or (found.preset if found else DEFAULT_PRESET),
         "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "readers": readers_text(
+            keeps_text=settings.CORECUBE_KEEP_QUERY_TEXT, days=settings.CORECUBE_KEEP_SEARCHES_DAYS
+        ),
         "examples": () if exchanges else examples_for(scope, viewer.username),
         "current": found.pk if found else None,
         **_sources(scope, _sent_narrowing(scope, sent) or (found.narrowing if found else {})),

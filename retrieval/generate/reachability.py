@@ -88,7 +88,6 @@ def status_of(model: LanguageModel) -> ModelStatus:
 
 def status_words(status: ModelStatus, now: datetime) -> str:
     """Return a state as the rest of a sentence that begins with the model's name: "answered 5 minutes ago."."""
-    since = f"since {_ago(status.since, now)}" if status.since else "lately"
     checked = f" It was last checked {_ago(status.checked_at, now)}." if status.checked_at else ""
     match status.state:
         case ModelState.READY:
@@ -96,7 +95,8 @@ def status_words(status: ModelStatus, now: datetime) -> str:
         case ModelState.UNTRIED:
             return "has not been tried yet; a worker checks it soon."
         case ModelState.FAILING:
-            return f"has not answered {since}: {status.problem}{checked}"
+            duration = f" for {timesince(status.since, now, depth=1)}" if _is_old(status.since, now) else ""
+            return f"has not answered{duration}: {status.problem}{checked}"
         case ModelState.OFF:
             return "is switched off."
         case ModelState.KEY_LOST:
@@ -183,7 +183,11 @@ def _checked(model: LanguageModel, before: datetime) -> bool:
 
 def _ago(then: datetime, now: datetime) -> str:
     """Return a moment as its distance: "just now", "5 minutes ago"."""
-    return "just now" if now - then < timedelta(minutes=1) else f"{timesince(then, now, depth=1)} ago"
+    return f"{timesince(then, now, depth=1)} ago" if _is_old(then, now) else "just now"
+
+
+def _is_old(then: datetime | None, now: datetime) -> bool:
+    return then is not None and now - then >= timedelta(minutes=1)
 
 
 def _hurried(service: ModelService, seconds: float) -> ModelService:

@@ -1,9 +1,11 @@
 """Language models in the console: list, trial, key, rules, deletion, usage."""
 
 import json
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from corecube.models import ApiKey, AuditEvent
 from corecube.secrets import Purpose, seal, unseal
@@ -297,3 +299,66 @@ def test_the_list_costs_few_queries(alice, stored, django_assert_max_num_queries
         LanguageModel.objects.create(slug=f"m{number}", name=f"M{number}", base_url="http://h/v1", model="m")
     with django_assert_max_num_queries(7):
         alice.get(LIST)
+
+
+def told(response):
+    return [str(message) for message in response.context["messages"]]
+
+
+def test_saving_tests_a_model_and_says_that_it_answers(alice, form):
+    page = alice.post(NEW, form(), follow=True)
+    assert told(page) == ["Our model was added. It answers."]
+    (row,) = page.context["rows"]
+    assert (row.label, row.tone) == ("ready", "good")
+
+
+def test_a_model_that_cannot_be_reached_is_saved_with_a_warning_and_never_ready(alice, form, llm):
+    llm.fault = Fault.ERROR
+    page = alice.post(NEW, form(), follow=True)
+    assert told(page)[0].startswith("Our model was added, but it does not answer: Our model failed (status 500)")
+    assert "notice is-warn" in page.content.decode()
+    (row,) = page.context["rows"]
+    assert (row.label, row.tone) == ("not answering", "bad")
+    assert "status 500" in row.detail
+    # Nothing of what was typed is lost.
+    assert 'value="fake-small"' in alice.get("/language-models/our-model/").content.decode()
+    part = next(it for it in alice.get("/health/").context["rows"] if it.key == "language_model")
+    assert part.tone == "warn"
+    assert "Our model has not answered: " in part.detail
+    assert SECRET not in part.detail
+    LanguageModel.objects.update(failing_since=timezone.now() - timedelta(minutes=3))
+    assert alice.get(LIST).context["rows"][0].label == "not answering for 3 minutes"
+    llm.fault = Fault.NONE
+    page = alice.post("/language-models/our-model/", form(slug="our-model", temperature="0.2"), follow=True)
+    assert told(page) == ["Our model was changed. It answers."]
+    assert page.context["rows"][0].label == "ready"
+
+
+def test_a_model_that_nobody_tried_is_not_called_ready(alice, stored):
+    (row,) = alice.get(LIST).context["rows"]
+    assert (row.label, row.tone) == ("not tried yet", "warn")
+
+
+def test_a_test_of_what_is_stored_is_remembered(alice, stored, llm, form, htmx):
+    unchanged = form(
+        name="Ours",
+        slug="ours",
+        api_key="",
+        timeout_seconds="60",
+        silence_seconds="30",
+        prompt_price="0",
+        completion_price="0",
+        do="test",
+    )
+    llm.fault = Fault.UNAUTHORIZED
+    assert "It does not answer" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
+    assert alice.get(LIST).context["rows"][0].tone == "bad"
+    llm.fault = Fault.NONE
+    assert "It answers" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
+    assert alice.get(LIST).context["rows"][0].label == "ready"
+
+
+def test_a_model_that_is_saved_switched_off_is_not_asked(alice, form, llm):
+    page = alice.post(NEW, form(is_enabled=""), follow=True)
+    assert told(page) == ["Our model was added."]
+    assert llm.requests == []

@@ -168,3 +168,19 @@ def test_usage_is_summed(send, world):
 )
 def test_days_that_cannot_be_are_refused(send, world, query):
     assert send("get", f"/api/v1/usage?{query}").status_code in {200, 422}
+
+
+def test_the_state_says_whether_a_model_answers(send, body, llm):
+    added = send("post", PATH, body).json()
+    assert (added["state"], added["problem"]) == ("ready", "")
+    llm.fault = Fault.UNAUTHORIZED
+    changed = send("patch", f"{PATH}/our-model", {"temperature": 0.5}).json()
+    assert changed["state"] == "failing"
+    assert changed["since"]
+    assert changed["checked_at"]
+    assert "refused the API key" in changed["problem"]
+    assert "sk-hush" not in str(changed)
+    llm.fault = Fault.NONE
+    assert send("post", f"{PATH}/our-model/test", {}).json()["ok"]
+    assert send("get", f"{PATH}/our-model").json()["state"] == "ready"
+    assert send("patch", f"{PATH}/our-model", {"enabled": False}).json()["state"] == "off"
