@@ -95,7 +95,8 @@ def status_words(status: ModelStatus, now: datetime) -> str:
         case ModelState.UNTRIED:
             return "has not been tried yet; a worker checks it soon."
         case ModelState.FAILING:
-            duration = f" for {timesince(status.since, now, depth=1)}" if _is_old(status.since, now) else ""
+            since = status.since
+            duration = f" for {timesince(since, now, depth=1)}" if since and _is_old(since, now) else ""
             return f"has not answered{duration}: {status.problem}{checked}"
         case ModelState.OFF:
             return "is switched off."
