@@ -118,8 +118,8 @@ def _refusal(sync: Sync) -> str:
     known = Document.objects.filter(connection=sync.connection).count() - sync.added + sync.deleted
     if gone and not sync.seen and not sync.allow_deletions:
         return (
-            f"The source holds nothing now, and {known} documents of it are stored; nothing was deleted. Look whether it "
-            "is mounted on the worker's machine. If it is meant to be empty, confirm the deletion to go on."
+            f"The source holds nothing now, and {known} documents of it are stored; nothing was deleted. Look whether "
+            "it is mounted on the worker's machine. If it is meant to be empty, confirm the deletion to go on."
         )
     if sync.allow_deletions or gone <= 1 or gone * 100 <= known * settings.CORECUBE_DELETE_GUARD_PERCENT:
         return ""
