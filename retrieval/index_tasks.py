@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from celery import shared_task
 from celery.signals import worker_ready
-from django.db import Error, InterfaceError, OperationalError, close_old_connections, connection
+from django.db import Error, InterfaceError, OperationalError, close_old_connections
 
 from retrieval.errors import EncoderUnavailableError
 from retrieval.index.embedding_index import clear_dropped
@@ -31,7 +31,7 @@ def build(self, index_id: int) -> None:  # type: ignore[no-untyped-def]  # noqa:
     except EncoderUnavailableError as error:
         raise self.retry(exc=error) from error
     except (OperationalError, InterfaceError) as error:
-        connection.close()
+        close_old_connections()
         raise self.retry(exc=error, countdown=_DATABASE_RETRY_SECONDS) from error
 
 

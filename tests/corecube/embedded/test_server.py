@@ -11,9 +11,10 @@ import psycopg
 import pytest
 
 from corecube.embedded.postmaster import read_postmaster
-from corecube.embedded.server import embedded_server, ensure_database, log_path, release
+from corecube.embedded.server import embedded_server, ensure_database, log_path, release, revived_server
 from corecube.errors import DatabaseUnavailableError
 from corecube.locks import exclusive
+from tests.race import until
 
 OTHER_USER = """
 import os, sys, time
@@ -169,6 +170,47 @@ def test_a_killed_server_recovers_when_it_is_used_again(data_dir):
     release(data_dir)
     with embedded_server(data_dir).connect("postgres") as connection:
         assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
+
+
+def test_a_killed_server_is_started_again_for_a_process_that_uses_it(data_dir):
+    embedded_server(data_dir)
+    before = read_postmaster(data_dir).pid
+    os.kill(before, signal.SIGKILL)
+    until(lambda: not accepts(data_dir), seconds=60)
+    with revived_server(data_dir).connect("postgres") as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert read_postmaster(data_dir).pid != before
+    release(data_dir)
+    assert not accepts(data_dir)
+
+
+def test_a_server_that_runs_is_not_started_again(data_dir):
+    server = embedded_server(data_dir)
+    before = read_postmaster(data_dir).pid
+    assert revived_server(data_dir) == server
+    assert read_postmaster(data_dir).pid == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent has ended")
+def test_a_server_whose_keeper_and_last_user_were_killed_is_not_left_behind(data_dir):
+    with other_user(data_dir, "print('ready', flush=True); time.sleep(600)") as other:
+        other.stdout.readline()
+        main = read_postmaster(data_dir).pid
+        keeper = int(Path(f"/proc/{main}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(keeper, signal.SIGKILL)
+        other.kill()
+    wait_until_ended(data_dir)
+    assert not accepts(data_dir)
+
+
+def test_a_killed_server_with_a_folder_of_its_own_for_the_socket_uses_it_again(folder, moved):
+    data_dir = moved(folder / ("z" * 120) / "postgres")
+    before = embedded_server(data_dir).socket_dir
+    os.kill(read_postmaster(data_dir).pid, signal.SIGKILL)
+    until(lambda: not accepts(data_dir), seconds=60)
+    assert revived_server(data_dir).socket_dir == before
+    release(data_dir)
+    assert not Path(before).exists()
 
 
 def test_a_pid_file_whose_number_another_process_has_now_does_not_matter(data_dir):
