@@ -125,7 +125,7 @@ def _check_until_stopped() -> None:
     while not _stopping.is_set():
         try:
             check_due()
-        except Error as error:
+        except Exception as error:  # noqa: BLE001 -- whatever went wrong with one check, the next is made
             logger.warning("language_model.check_failed error=%s", type(error).__name__)
         finally:
             connection.close()

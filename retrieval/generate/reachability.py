@@ -95,8 +95,7 @@ def status_words(status: ModelStatus, now: datetime) -> str:
         case ModelState.UNTRIED:
             return "has not been tried yet; a worker checks it soon."
         case ModelState.FAILING:
-            since = status.since
-            duration = f" for {timesince(since, now, depth=1)}" if since and _is_old(since, now) else ""
+            duration = f" for {age}" if (age := _age(status.since, now)) else ""
             return f"has not answered{duration}: {status.problem}{checked}"
         case ModelState.OFF:
             return "is switched off."
@@ -183,12 +182,15 @@ def _checked(model: LanguageModel, before: datetime) -> bool:
 
 
 def _ago(then: datetime, now: datetime) -> str:
-    """Return a moment as its distance: "just now", "5 minutes ago"."""
-    return f"{timesince(then, now, depth=1)} ago" if _is_old(then, now) else "just now"
+    """Return a moment by its distance: "just now", "5 minutes ago"."""
+    return f"{age} ago" if (age := _age(then, now)) else "just now"
 
 
-def _is_old(then: datetime | None, now: datetime) -> bool:
-    return then is not None and now - then >= timedelta(minutes=1)
+def _age(then: datetime | None, now: datetime) -> str:
+    """Return how long ago a moment was, in its largest unit: "5 minutes"; empty for under a minute or no moment."""
+    if then is None or now - then < timedelta(minutes=1):
+        return ""
+    return timesince(then, now, depth=1).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _hurried(service: ModelService, seconds: float) -> ModelService:

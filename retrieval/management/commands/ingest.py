@@ -67,7 +67,8 @@ class Command(DatabaseCommand):
         with tqdm(unit=" files", disable=None, file=self.stderr) as bar:
 
             def progress(sync: Sync) -> None:
-                bar.update(sync.seen - bar.n)
+                bar.total = sync.seen
+                bar.update(sync.added + sync.changed + sync.unchanged + sync.failed - bar.n)
                 bar.set_postfix(chunks=sync.chunks, failed=sync.failed)
 
             sync = Sync(connection=connection, kind=kind, allow_deletions=allow_deletions)
