@@ -9,6 +9,7 @@ from corecube.models import User
 from retrieval.api.index_schemas import IndexIn, IndexOut
 from retrieval.api.managed import may_manage_presets
 from retrieval.api.schemas import REFUSALS, ErrorOut
+from retrieval.errors import ModelMissingError
 from retrieval.index.embedding_index import kept_indexes, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
@@ -35,6 +36,10 @@ def start_index(request: HttpRequest, body: IndexIn) -> Status[IndexOut]:
         scan = ScanChoice(body.scan, body.scan_dimensions, body.oversample)
         row = indexes.start_index(choice, actor=actor, mode=body.mode, scan=scan)
     except ConfigError as error:
+        raise InvalidRequestError(str(error)) from error
+    except ModelMissingError as error:
+        if not body.model:
+            raise
         raise InvalidRequestError(str(error)) from error
     return Status(202, _shown(row))
 

@@ -1,5 +1,6 @@
 """Which embedding models an installation has, by its settings and its folders of models."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +17,7 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.tokens import ModelTokenizer
 
 _LOCAL: Final = "local:"
+_FOLDER: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII | re.IGNORECASE)
 #: Two threads that want a model at the start load it once.
 _loading: Final = Lock()
 
@@ -69,7 +71,7 @@ class Choices:
 
     def local(self, folder: str, dim: int = 0) -> Choice:
         """Return a local model; raise ConfigError for a name that is no folder's."""
-        if not folder or Path(folder).name != folder or folder.startswith("."):
+        if not _FOLDER.fullmatch(folder):
             raise ConfigError(f"{folder!r} is no name of a model's folder.")
         return Choice(self.models_dir / folder, dim)
 

@@ -114,3 +114,32 @@ def test_an_unforeseen_failure_says_nothing_of_its_cause(world, send, monkeypatc
     answer = send(call, world.key("bob"))
     assert answer.json()["result"]["isError"] is True
     assert "secret" not in answer.content.decode()
+
+
+HOSTILE = ["\ud800", "a\0b", "9" * 5000, 10**400, float("nan"), [], None]
+ARGUMENTS = {
+    "search": ["query", "preset", "top_k"],
+    "fetch": ["id"],
+    "recall": ["query", "project", "budget_tokens"],
+    "remember": ["text", "title", "kind", "project"],
+    "evidence": ["subject", "section_set", "section", "compartments"],
+}
+
+
+@pytest.mark.parametrize("tool", ARGUMENTS)
+def test_no_argument_makes_a_tool_fail(world, send, tool, caplog):
+    secret = world.key("alice")
+    usual = dict.fromkeys({"query", "text", "subject"} & set(ARGUMENTS[tool]), "rollback")
+    for argument in ARGUMENTS[tool]:
+        for value in HOSTILE:
+            call = {"name": tool, "arguments": {**usual, argument: value}}
+            answer = send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}, secret)
+            assert answer.status_code < 500, (argument, value)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+@pytest.mark.parametrize(
+    "body", ["[" * 5000, b"\xff", b'{"id": "\xed\xa0\x80"}', '{"\\ud800": 1}', "", "NaN", '"\\u0000"']
+)
+def test_no_message_makes_it_fail(world, send, body):
+    assert 400 <= send(body, world.key("bob")).status_code < 500

@@ -1,5 +1,7 @@
 """/api/v1/indexes."""
 
+import json
+
 import pytest
 
 from corecube.models import ApiKey, AuditEvent
@@ -128,3 +130,9 @@ def test_others_change_nothing(world, post, name, path):
     assert post(f"/api/v1/indexes{path}", {}, world.key(name)).status_code == 403
     assert post(f"/api/v1/indexes{path}", {}).status_code == 401
     assert EmbeddingIndex.objects.count() == 1
+
+
+@pytest.mark.parametrize("model", ["unknown", "øæ", "../models", "a\ud800", "a\0b", "x" * 200, "é" * 200])
+def test_a_model_that_is_not_there_is_the_requests_own_mistake(world, post, model):
+    answer = post("/api/v1/indexes", json.dumps({"model": model}), world.key("alice"))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid_request")
