@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 #: Options that are tried of one picker; those of longer lists are spread over all of it.
 _TRIED = 6
-#: What belongs to a form whose choices stand in the page's address.
+#: The form whose choices are part of the page's address.
 _FORM = """[...document.forms].find(
   (it) => it.method === "get" && [...it.elements].some((its) => its.matches("select, [type=checkbox], [type=radio]"))
 )"""
@@ -166,7 +166,7 @@ def drafts(places, world):
 
 @pytest.fixture
 def filtered(places, drafts, world):
-    """Return the addresses of the pages whose choices stand in their addresses, by path."""
+    """Return the addresses of the pages whose choices are part of their addresses, by path."""
     client, found = Client(), defaultdict(list)
     client.force_login(world.alice)
     for address in places.addresses(PAGES).values():

@@ -1,4 +1,4 @@
-"""Bytes to text: byte order marks, declared charsets, UTF-8, then a guess; never a binary file."""
+"""Bytes to text: byte order marks, wide encodings, UTF-8, declared charsets, then a guess; never a binary file."""
 
 import codecs
 from typing import Final
@@ -6,56 +6,72 @@ from typing import Final
 from charset_normalizer import CharsetMatches, from_bytes
 
 from retrieval.errors import IngestError
+from retrieval.ingest.parse.wide import count_controls, wide_encoding, wide_text
 
-#: UTF-32 stands first: its little-endian mark begins with UTF-16's.
+#: Each with the wide encoding that it marks. UTF-32 comes first: its little-endian mark begins with UTF-16's.
 _MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, ""),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (b"", ""),
 )
 _SNIFFED_BYTES: Final = 8192
 #: A guess from this much is as good as one from everything, and its cost is bounded.
 _GUESSED_BYTES: Final = 65536
-_CONTROLS: Final = bytes(sorted(set(range(32)) - set(b"\t\n\r\f\x1b")))
 #: Random bytes hold 10 % of these; text in any charset next to none.
 _MOST_CONTROLS: Final = 0.02
 #: So few are an accident in a text, however short.
 _STRAY_CONTROLS: Final = 4
+#: Share of characters that may be damaged in UTF-16 and UTF-32.
+_MAX_DAMAGED: Final = 0.01
 #: Coherence, from 0 to 1, says how much a guess reads like a language; on a few lines it is this uncertain.
 _NEAR_DRAW: Final = 0.15
 
 
-def looks_binary(content: bytes) -> bool:
-    """Return True for bytes that are text in no charset (without a byte order mark, a NUL is proof)."""
-    if _marked_encoding(content):
+def looks_binary(content: bytes, declared: str = "") -> bool:
+    """Return True for bytes that are text in no charset: a NUL is proof, but in UTF-16 and UTF-32."""
+    if _mark(content)[0]:
         return False
     sample = content[:_SNIFFED_BYTES]
-    controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    return b"\0" in sample or controls > max(_STRAY_CONTROLS, _MOST_CONTROLS * len(sample))
+    has_controls = count_controls(sample) > max(_STRAY_CONTROLS, _MOST_CONTROLS * len(sample))
+    return (b"\0" in sample or has_controls) and not wide_encoding(content, declared)
 
 
 def decode(content: bytes, declared: str = "") -> str:
     """Return the text of `content`; `declared` is the charset that the file or its source names.
 
-    A byte order mark wins, then valid UTF-8 (a wrong declaration is common, text that is valid
-    UTF-8 by chance is not), then `declared`, then a guess. Raises IngestError: `unsupported_type`
-    for binary content, `encoding` when no charset makes sense of it.
+    A byte order mark wins, then what reads as UTF-16 or UTF-32, then valid UTF-8 (a wrong declaration
+    is common, text that is valid UTF-8 by chance is not), then `declared`, then a guess. Raises
+    IngestError: `unsupported_type` for binary content, `encoding` when no charset makes sense of it.
     """
-    if looks_binary(content):
+    if looks_binary(content, declared):
         raise IngestError("unsupported_type", "The file is binary, not text.")
-    for encoding in (_marked_encoding(content), "utf-8", declared):
-        text = _decoded(content, encoding)
+    mark, marked = _mark(content)
+    written = content.removeprefix(mark)
+    if wide := marked if mark else wide_encoding(content, declared):
+        return _decoded_wide(written, wide)
+    for encoding in ("utf-8", declared):
+        text = _decoded(written, encoding)
         if text is not None:
             return text
-    if _is_damaged_utf8(content):
-        return content.decode("utf-8", errors="replace")
-    return _guessed(content)
+    if _is_damaged_utf8(written):
+        return written.decode("utf-8", errors="replace")
+    return _guessed(written)
 
 
-def _marked_encoding(content: bytes) -> str:
-    return next((encoding for mark, encoding in _MARKS if content.startswith(mark)), "")
+def _mark(content: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark and the wide encoding that it marks; empty where there is none."""
+    return next((mark, wide) for mark, wide in _MARKS if content.startswith(mark))
+
+
+def _decoded_wide(written: bytes, encoding: str) -> str:
+    """Return the text, in which some damage is replaced; raise IngestError `encoding` where that is much."""
+    text = wide_text(written, encoding)
+    if text.count("\ufffd") > _MAX_DAMAGED * len(text) + 1:
+        raise IngestError("encoding", "No character encoding makes sense of the file.")
+    return text
 
 
 def _decoded(content: bytes, encoding: str) -> str | None:
@@ -63,7 +79,7 @@ def _decoded(content: bytes, encoding: str) -> str | None:
         return None
     try:
         return content.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+    except (ValueError, LookupError):
         return None
 
 
@@ -93,6 +109,16 @@ def _likeliest(matches: CharsetMatches) -> str:
         if is_near and "cp1252" in match.could_be_from_charset:
             return "cp1252"
     return best.encoding
+
+
+def in_utf8(content: bytes, declared: str = "") -> bytes:
+    """Return text in UTF-16 or UTF-32 as UTF-8, without a mark; anything else as it is.
+
+    Raises IngestError `encoding` for text that is damaged too much.
+    """
+    mark, marked = _mark(content)
+    is_wide = marked if mark else wide_encoding(content, declared)
+    return decode(content, declared).encode() if is_wide else content
 
 
 def charset_of(media_type: str) -> str:

@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.decoding import decode
+from retrieval.ingest.parse.decoding import decode, in_utf8
 from retrieval.ingest.parse.mail import Mail, mail_document
 from retrieval.ingest.types import ParsedDocument, Parser, RawDocument
 
@@ -20,6 +20,8 @@ _MAIL_TYPE: Final = "message/rfc822"
 _MAIL_SUFFIX: Final = ".eml"
 #: A file that begins otherwise is no mail: every mail has one of these.
 _HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
+#: Bytes of which one is no ASCII, or a NUL, in a header in UTF-16 or UTF-32.
+_HEADER_START: Final = 4
 _MOST_PARTS: Final = 1000
 _LONGEST_HEADER: Final = 16_384
 #: The library's time for a structured header grows with the square of its length.
@@ -33,9 +35,10 @@ def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
 
     Raises IngestError: `corrupt`, `too_large`, `empty`.
     """
-    if _ENDLESS_HEADER.search(raw.content):
+    content = _mail_bytes(raw.content)
+    if _ENDLESS_HEADER.search(content):
         raise IngestError("too_large", "A header of the mail is out of all proportion.")
-    message = message_from_bytes(raw.content, policy=default)
+    message = message_from_bytes(content, policy=default)
     if not isinstance(message, EmailMessage) or not any(name in message for name in _HEADERS):
         raise IngestError("corrupt", "The file is not a mail.")
     if sum(1 for _ in _parts(message)) > _MOST_PARTS:
@@ -43,12 +46,32 @@ def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
     return mail_document(raw, _mail(message), read_attached)
 
 
+def _mail_bytes(content: bytes) -> bytes:
+    """Return a mail as the network carries it, also where a program stored the whole of it in UTF-16 or UTF-32.
+
+    In a mail that begins with ASCII only a part can be wide, which is decoded with the part.
+    """
+    return content if content[:_HEADER_START].isascii() and b"\0" not in content[:_HEADER_START] else in_utf8(content)
+
+
 def decoded_header(header: str) -> str:
     """Return a header with its encoded words as text, as it stands when they are damaged."""
+    readable = _with_bytes_read(header[:_LONGEST_HEADER])
     try:
-        return str(make_header(decode_header(header[:_LONGEST_HEADER])))
+        return str(make_header(decode_header(readable)))
     except (HeaderParseError, UnicodeError, LookupError, ValueError):
-        return header[:_LONGEST_HEADER]
+        return readable
+
+
+def _with_bytes_read(header: str) -> str:
+    """Return a header as text, also where its writer put bytes beyond ASCII into it as they are."""
+    if not any("\udc80" <= character <= "\udcff" for character in header):
+        return header
+    written = header.encode("utf-8", "surrogateescape")
+    try:
+        return decode(written)
+    except IngestError:
+        return written.decode("utf-8", "replace")
 
 
 def _mail(message: EmailMessage) -> Mail:
@@ -98,7 +121,8 @@ def _attachments(message: EmailMessage) -> Iterator[RawDocument]:
             ending = "" if name.lower().endswith(_MAIL_SUFFIX) else _MAIL_SUFFIX
             yield RawDocument(name + ending, _attached_mail(part.get_payload(0)), kind)
         else:
-            yield RawDocument(name, _bytes(part), kind)
+            charset = part.get_content_charset()
+            yield RawDocument(name, _bytes(part), f"{kind}; charset={charset}" if charset else kind)
 
 
 def _attached_mail(message: object) -> bytes:

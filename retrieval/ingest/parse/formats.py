@@ -10,7 +10,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.code import parse_code
 from retrieval.ingest.parse.code_languages import CODE_NAMES, LANGUAGES, PLAIN_LANGUAGES
 from retrieval.ingest.parse.containers import COMPOUND_START, ZIP_START, kind_of_compound, kind_of_zip
-from retrieval.ingest.parse.decoding import looks_binary
+from retrieval.ingest.parse.decoding import charset_of, in_utf8, looks_binary
 from retrieval.ingest.parse.delimited import parse_delimited
 from retrieval.ingest.parse.docx import parse_docx
 from retrieval.ingest.parse.eml import parse_eml
@@ -274,14 +274,15 @@ def _by_media_type(media_type: str) -> Format | None:
 
 
 def _by_content(raw: RawDocument) -> Format:
-    start = raw.content[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    charset = charset_of(raw.media_type)
+    start = in_utf8(raw.content[:_SNIFFED_BYTES], charset).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if b"%pdf-" in start:
         return PDF
     if raw.content.startswith(ZIP_START):
         return _CONTAINED[kind_of_zip(raw.content)]
     if start.startswith(_RTF_START):
         return RTF
-    if looks_binary(raw.content) or start.startswith(_MARKUP_STARTS):
+    if looks_binary(raw.content, charset) or start.startswith(_MARKUP_STARTS):
         raise refusal(raw)
     if _is_html(start):
         return HTML

@@ -6,6 +6,7 @@ from typing import Final
 from striprtf.striprtf import rtf_to_text
 
 from retrieval.errors import IngestError
+from retrieval.ingest.parse.decoding import in_utf8
 from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
 
@@ -19,7 +20,7 @@ def parse_rtf(raw: RawDocument) -> ParsedDocument:
 
     Raises IngestError: `corrupt`, `empty`.
     """
-    content = raw.content.lstrip(b"\xef\xbb\xbf \t\r\n")
+    content = in_utf8(raw.content).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not content.startswith(_START):
         raise IngestError("corrupt", "The file is not rich text.")
     encoding = _code_page(content)

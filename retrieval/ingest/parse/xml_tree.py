@@ -6,9 +6,13 @@ from typing import Final
 from lxml import etree
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.decoding import looks_binary
+from retrieval.ingest.parse.decoding import in_utf8, looks_binary
 
 _ENTITY_DECLARATION: Final = re.compile(rb"<!ENTITY\b|<\0!\0E\0N\0T|\0<\0!\0E\0N\0T")
+_XML_DECLARATION: Final = re.compile(rb"\A\s*<\?xml\b[^>]{0,200}\?>")
+_WIDE_DECLARATION: Final = re.compile(
+    rb"\A\s*<\?xml\b[^>]{0,200}\bencoding\s*=\s*[\"'](?:utf|ucs)-?(?:16|32|2|4)\b[^>]{0,200}\?>", re.IGNORECASE
+)
 
 
 def tree_of(content: bytes) -> etree._Element:
@@ -19,6 +23,9 @@ def tree_of(content: bytes) -> etree._Element:
     """
     if looks_binary(content):
         raise IngestError("unsupported_type", "The file is binary, not text.")
+    written = in_utf8(content)
+    # What a file declares is wrong once it is UTF-8, and a file without NULs is not in UTF-16.
+    content = (_WIDE_DECLARATION if written is content else _XML_DECLARATION).sub(b"", written)
     if _ENTITY_DECLARATION.search(content):
         raise IngestError("corrupt", "The file declares XML entities, which are not read.")
     parser = etree.XMLParser(

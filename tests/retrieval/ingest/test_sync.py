@@ -1,4 +1,5 @@
 import os
+import struct
 import threading
 from contextlib import suppress
 
@@ -170,6 +171,35 @@ def test_one_bad_file_is_listed_with_its_reason_and_stops_nothing(source, root, 
     problem = source.problems.get()
     assert (problem.external_id, problem.reason) == (name, reason)
     assert problem.message
+
+
+_WIDE_FILES = {
+    "a.txt": "Draining the queue takes four minutes: zanzibar.\r\n",
+    "b.log": "2024-01-01 INFO zanzibar started\r\n",
+    "c.md": "# Zanzibar\n\nThe codeword is zanzibar.\n",
+    "d.csv": "name;codeword\n1;zanzibar\n",
+    "e.json": '{"codeword": "zanzibar"}',
+    "f.xml": "<root><codeword>zanzibar</codeword></root>",
+    "g.html": "<html><body><p>The codeword is zanzibar</p></body></html>",
+    "h.ipynb": '{"cells": [{"cell_type": "markdown", "source": "zanzibar"}], "metadata": {}}',
+    "i.py": "codeword = 'zanzibar'\n",
+    "j.ini": "[main]\ncodeword = zanzibar\n",
+    "k.reg": 'Windows Registry Editor Version 5.00\r\n\r\n"codeword"="zanzibar"\r\n',
+    "l.eml": "From: ann@example.com\nSubject: x\n\nThe codeword is zanzibar.\n",
+    "without-a-suffix": "The codeword is zanzibar.\n",
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_text_in_utf16_and_utf32_without_a_mark_is_taken_in(source, root, encoding):
+    for name, text in _WIDE_FILES.items():
+        (root / name).write_bytes(text.encode(encoding))
+    (root / "numbers.txt").write_bytes(struct.pack("<500h", *range(500)))
+    sync = sync_connection(source)
+    assert (sync.added, sync.failed) == (4 + len(_WIDE_FILES), 1)
+    assert source.problems.get().reason == "unsupported_type"
+    found = Chunk.objects.filter(text__contains="zanzibar").values_list("document__external_id", flat=True)
+    assert set(found) == set(_WIDE_FILES)
 
 
 def test_a_file_in_another_encoding_is_read(source, root):
