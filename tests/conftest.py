@@ -58,6 +58,8 @@ _LONGEST: Final = (
     "tests/retrieval/ingest/parse/test_limited.py",
     "tests/retrieval/evaluate/test_answerability.py",
     "tests/retrieval/api/test_fuzz.py",
+    "tests/test_text_growth.py",
+    "tests/test_patterns.py",
     "tests/retrieval/generate/test_relevance.py",
     "tests/browser/test_explorer.py",
     "tests/retrieval/evaluate/test_bench.py",

@@ -10,8 +10,10 @@ from math import inf
 from typing import Final, NamedTuple
 
 TINY, SHORT, LONG, LONGEST = 250, 2_000, 10_000, 100_000
-#: Linear work grows tenfold from one of the two greatest lengths to the other.
+#: Linear work grows tenfold from one of the two greatest lengths to the other; quadratic work a hundredfold.
 MAX_GROWTH: Final = 12.0
+#: What makes an object of every word leaves the processor's caches on the way, and may sort them.
+MAX_GROWTH_OF_OBJECTS: Final = 20.0
 #: Noise at the small lengths is larger: what grows more there is measured at the great ones.
 _SUSPECT_GROWTH: Final = 1.4
 #: What takes less time is fast at any length, by length: quadratic work takes far more.
@@ -159,7 +161,7 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, previous)
 
 
-def fault(work: Callable[[str], object], text: Text) -> str:
+def fault(work: Callable[[str], object], text: Text, *, max_growth: float = MAX_GROWTH) -> str:
     """Return how the time for a text grows where that is more than in a straight line; else nothing.
 
     Small lengths are tried first, so that what grows fast costs little; the great ones follow where they look
@@ -170,13 +172,20 @@ def fault(work: Callable[[str], object], text: Text) -> str:
             return ""
     except TooSlowError:
         return f"{text} took too long"
-    return fault_between(work, text)
+    return fault_between(work, text, max_growth=max_growth)
 
 
-def fault_between(work: Callable[[str], object], text: Text, shorter: int = LONG, longer: int = LONGEST) -> str:
+def fault_between(
+    work: Callable[[str], object],
+    text: Text,
+    *,
+    shorter: int = LONG,
+    longer: int = LONGEST,
+    max_growth: float = MAX_GROWTH,
+) -> str:
     """Return the same for two great lengths, without a look at small ones."""
     try:
-        growth = _growth(work, text, shorter, longer, MAX_GROWTH / 10 * longer / shorter)
+        growth = _growth(work, text, shorter, longer, max_growth / 10 * longer / shorter)
     except TooSlowError:
         return f"{text} took too long"
     return f"{text} {growth:.0f} times" if growth else ""
@@ -201,10 +210,9 @@ def _growth(work: Callable[[str], object], text: Text, shorter: int, longer: int
 
 
 def _seconds(work: Callable[[str], object], text: Text, length: int, repeats: int, limit: float) -> float:
-    """Return the least processor time of several calls; none gets the same text, as `work` may remember texts."""
-    best = inf
-    for number in range(repeats):
-        written = text.of(length - number * len(text.unit))
+    """Return the least processor time of several calls."""
+    best, written = inf, text.of(length)
+    for _ in range(repeats):
         with limited(limit), _without_collector():
             started = time.thread_time()
             work(written)

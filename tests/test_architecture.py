@@ -72,6 +72,7 @@ PURE = (
     "retrieval.generate.events",
     "retrieval.generate.faithfulness",
     "retrieval.generate.figures",
+    "retrieval.generate.json_text",
     "retrieval.generate.markers",
     "retrieval.generate.neutral",
     "retrieval.generate.prompt",

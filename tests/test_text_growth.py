@@ -4,6 +4,7 @@ import inspect
 import json
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from uuid import UUID
 
 import pytest
@@ -26,12 +27,15 @@ from retrieval.ingest.types import Block, BlockKind, ChunkDraft, ChunkLimits, Pa
 from retrieval.router import projects, windows
 from retrieval.testing import HashEncoder
 from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
-from tests.growth import MIXTURES, SIGNS, Text, TooSlowError, fault_between, faults
+from tests.growth import MAX_GROWTH_OF_OBJECTS, MIXTURES, SIGNS, Text, TooSlowError, fault, fault_between, faults
 from tests.test_patterns import modules
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 _ENCODER = HashEncoder()
 _TERMS = tuple(Term(it, 3, 1.0) for it in ("a", "1", "a.a", "a/a"))
+_NUMBERS = count()
+_fault = partial(fault, max_growth=MAX_GROWTH_OF_OBJECTS)
+_fault_between = partial(fault_between, max_growth=MAX_GROWTH_OF_OBJECTS)
 _FINDER = TermFinder(_TERMS, str)
 _MATCHES = [TermMatch(it.lexeme, it.idf, 1.0, "C") for it in _TERMS]
 
@@ -123,11 +127,11 @@ _ELSEWHERE = ("corecube.embedded", "corecube.env", "corecube.settings", "corecub
 
 
 def working(work):
-    """Return the work as it is measured: a text that it refuses is read to its end as well."""
+    """Return the work as it is measured: refusing a text counts as reading it, and no text is remembered."""
 
     def measured(text):
         try:
-            work(text)
+            work(f"{text}{next(_NUMBERS)}")
         except TooSlowError:
             raise
         except Exception:  # noqa: BLE001 -- any refusal will do
@@ -154,26 +158,26 @@ def takes_a_text(function):
 
 
 def test_what_reads_texts_is_linear_on_hostile_ones():
-    found = {name: told for name, work in CALLS.items() if (told := faults(working(work), RUNS))}
+    found = {name: told for name, work in CALLS.items() if (told := faults(working(work), RUNS, _fault))}
     assert not found
 
 
 def test_what_reads_texts_does_not_copy_them_again_and_again():
-    found = {name: told for name, work in CALLS.items() if (told := faults(working(work), LONG_RUNS, fault_between))}
+    found = {name: told for name, work in CALLS.items() if (told := faults(working(work), LONG_RUNS, _fault_between))}
     assert not found
 
 
 def test_every_function_that_takes_one_text_is_linear_on_hostile_ones():
     taking = dict(functions())
     assert {"retrieval.quality.quality_of", "retrieval.graph.spans.key_of", "retrieval.minhash.minhash"} <= set(taking)
-    found = {name: told for name, work in taking.items() if (told := faults(working(work), RUNS))}
+    found = {name: told for name, work in taking.items() if (told := faults(working(work), RUNS, _fault))}
     assert not found
 
 
 @pytest.mark.parametrize("strategy", CHUNKED)
 def test_chunking_is_linear_on_hostile_texts(strategy):
     # A text that fits one chunk says nothing of the cutting of longer ones.
-    look = partial(fault_between, shorter=20_000, longer=60_000)
+    look = partial(_fault_between, shorter=20_000, longer=60_000)
     assert not faults(working(CHUNKED[strategy]), LONG_RUNS, look)
 
 

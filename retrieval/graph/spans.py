@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -68,10 +69,14 @@ def sentence_around(text: str, start: int, end: int) -> str:
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)
-def _sentence_ends(text: str) -> tuple[list[int], list[int]]:
+def _sentence_ends(text: str) -> tuple[Sequence[int], Sequence[int]]:
     """Return where the ends of a text's sentences begin and where they end, in order."""
-    found = [match for match in _SENTENCE_END.finditer(text) if not _is_initial(text, match.start())]
-    return [match.start() for match in found], [match.end() for match in found]
+    stops, ends = array("I"), array("I")
+    for match in _SENTENCE_END.finditer(text):
+        if not _is_initial(text, match.start()):
+            stops.append(match.start())
+            ends.append(match.end())
+    return stops, ends
 
 
 def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:

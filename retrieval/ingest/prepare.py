@@ -12,7 +12,7 @@ from retrieval.ingest.preparation import PreparedText
 from retrieval.ingest.types import ChunkDraft
 
 #: Raised by one whenever parsing, chunking or judging changes what it makes of the same bytes.
-INGEST_VERSION: Final = 4
+INGEST_VERSION: Final = 5
 #: What the column holds.
 _RAW_TYPE_CHARACTERS: Final = 120
 #: Facts that state when a document changed, the most telling first.

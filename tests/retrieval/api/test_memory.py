@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -303,3 +304,59 @@ def test_a_text_that_takes_too_long_waits_for_a_sync_and_holds_up_nobody(world, 
         assert Sync.objects.get(status="queued").connection.kind == "push"
         # The child that took too long is gone, and another one takes its place.
         assert set(processes(LIMITED, parent=os.getpid())) < set(stopped_children)
+
+
+class Ticker:
+    """Does a little again and again in a thread, as a health check would, and notes how long it was kept from it."""
+
+    def __init__(self):
+        self.longest_wait = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self):
+        last = time.monotonic()
+        while not self._stop.wait(0.01):
+            now = time.monotonic()
+            self.longest_wait, last = max(self.longest_wait, now - last), now
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "7", "_", ".", "a-", "a.", "a@", "1,", "[1", "a\n", " \n", "\u4e2d", "QUJD/+9z", "A b. "]
+)
+def test_a_hostile_text_is_remembered_in_time_and_holds_up_nothing_else(world, remember, unit):
+    text = (unit * 50_000)[:49_990] + " remember"
+    with Ticker() as ticker:
+        started = time.monotonic()
+        answer = remember(world.key("bob"), text)
+        seconds = time.monotonic() - started
+    assert answer.status_code == 200
+    assert seconds < 10
+    assert ticker.longest_wait < 3
+
+
+@pytest.mark.parametrize("query", ["a" * 30_000, "a OR " * 6_000, '"a ' * 10_000, "a-" * 15_000, "A b. " * 6_000])
+def test_a_hostile_query_is_answered_in_time(world, post, query):
+    for preset in ("helix", "corecube"):
+        started = time.monotonic()
+        answer = post(SEARCH, {"query": query, "preset": preset}, world.key("bob"))
+        assert answer.status_code == 200
+        assert time.monotonic() - started < 20
+
+
+def test_a_query_beyond_the_limit_is_refused_before_anything_reads_it(world, post):
+    query = "it " * 50_000
+    refused = post(SEARCH, {"query": query}, world.key("bob"))
+    assert (refused.status_code, "32000" in refused.content.decode()) == (422, True)
+    messages = [{"role": "user", "content": "What is oil?"}, {"role": "assistant", "content": "An oil."}]
+    body = {"model": "corecube", "messages": [*messages, {"role": "user", "content": query}]}
+    refused = post("/v1/chat/completions", body, world.key("bob"))
+    assert (refused.status_code, "32000" in refused.content.decode()) == (422, True)
