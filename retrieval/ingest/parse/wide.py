@@ -1,7 +1,7 @@
 """Detects text in UTF-16 and UTF-32 without a byte order mark, by how the decoded characters read.
 
-Text in a language has few scripts, spaces between its words, and mostly common East Asian characters. Numbers, pictures,
-programs and text in older encodings do not, when they are decoded as UTF-16.
+Text in a language has few scripts, spaces between its words, and mostly common East Asian characters. Numbers,
+pictures, programs and text in older encodings do not, when they are decoded as UTF-16.
 """
 
 import codecs
