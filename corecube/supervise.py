@@ -103,34 +103,34 @@ class Team:
 
     def ended(self) -> Program | None:
         """Return a program that does not run any more, or None."""
-        return next((program for program, child in self._children if child.poll() is not None), None)
+        for program, child in self._children:
+            if _has_ended(child):
+                _collect(child)
+                return program
+        return None
 
     def was_killed(self, program: Program) -> bool:
         """Return whether a program that does not run any more was ended by a signal."""
         return any(child.returncode < 0 for ended, child in self._children if ended is program)
 
     def start_again(self, program: Program, *, folder: Path) -> None:
-        """Start a program that has ended, once what is left of all that it started is gone."""
-        for ended, child in self._children:
-            if ended is program:
-                _kill_group(child)
+        """Start a program again that has ended."""
         self._children = [entry for entry in self._children if entry[0] is not program]
         self.start(program, folder=folder)
 
     def stop(self, request: StopRequest, *, grace_seconds: float) -> None:
         """End every program and all that it started: politely first, by force when the grace is over."""
         for program, child in self._children:
-            if child.poll() is None:
+            if not _has_ended(child):
                 child.send_signal(program.stop_signal)
         deadline = time.monotonic() + grace_seconds
         while self._any_running() and time.monotonic() < deadline and not request.is_urgent:
             time.sleep(_POLL_SECONDS)
         for _, child in self._children:
-            _kill_group(child)
-            child.wait()
+            _collect(child)
 
     def _any_running(self) -> bool:
-        return any(child.poll() is None for _, child in self._children)
+        return not all(_has_ended(child) for _, child in self._children)
 
 
 @contextmanager
@@ -182,7 +182,16 @@ def _start(program: Program, folder: Path) -> "subprocess.Popen[bytes]":
         )
 
 
-def _kill_group(child: "subprocess.Popen[bytes]") -> None:
-    """Kill what is left of a child and of all that it started."""
-    with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)
+def _has_ended(child: "subprocess.Popen[bytes]") -> bool:
+    """Return whether a child has ended; it is not collected, so that its number stays its own."""
+    if child.returncode is not None or not hasattr(os, "waitid"):
+        return child.poll() is not None
+    return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _collect(child: "subprocess.Popen[bytes]") -> None:
+    """Kill what is left of a child and of all that it started, once: later its number may be another group's."""
+    if child.returncode is None or not hasattr(os, "waitid"):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()

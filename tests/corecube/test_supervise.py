@@ -161,6 +161,9 @@ def test_what_a_killed_child_had_started_is_gone_before_it_is_started_again(supe
     assert process.stdout.readline() == "again child0\n"
     until(lambda: pids(tmp_path, "grand") not in ([], [grandchild]), seconds=60)
     assert not is_running(grandchild)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == 0
+    assert not is_running(*pids(tmp_path, "grand"))
 
 
 def test_a_child_that_is_killed_again_and_again_is_given_up(supervise, tmp_path):
