@@ -20,8 +20,8 @@ def search_request(body: ChatIn, principal: Principal) -> SearchRequest:
     """
     _refuse_unsupported(body)
     return SearchRequest(
-        text=checked_query(question_of(body.messages)),
         preset=_preset(body, principal),
+        text=checked_query(question_of(body.messages)),
         top_k=body.corecube.top_k,
         narrowing=scope_request(body.corecube.scope),
         conditions=_conditions(body.corecube.filters),
