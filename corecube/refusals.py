@@ -1,12 +1,12 @@
 """Requests that are refused for what they hold: answered with 4xx and a sentence, never with a traceback.
 
-NUL fits into no column, and encodings other than UTF-8 can smuggle in what is no text at all: both are refused before a
-page's view sees them. The APIs check field by field, and name the one that is wrong.
+Forms and schemas check field by field and name the one that is wrong. Here is what no view has to think of: addresses,
+encodings and cookies that cannot be read, and values that got as far as the database, which cannot take them.
 """
 
 import codecs
 import logging
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -20,18 +20,10 @@ from corecube.sanitise import is_unstorable
 logger = logging.getLogger(__name__)
 
 _TITLES: Final = {403: "Not allowed", 409: "Changed meanwhile", 429: "Try again later"}
-_FORM_TYPES: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 _ENCODINGS: Final = frozenset({"utf-8", "ascii"})
 
 
-class UnreadableTextError(InvalidRequestError):
-    """The request holds a NUL character. Remove it and send the request again."""
-
-    status: ClassVar[int] = 400
-    code: ClassVar[str] = "unreadable_text"
-
-
-class UnsupportedEncodingError(UnreadableTextError):
+class UnsupportedEncodingError(InvalidRequestError):
     """The request is not in UTF-8. Send UTF-8, and no other charset in Content-Type."""
 
     status: ClassVar[int] = 415
@@ -48,18 +40,10 @@ class RefusalMiddleware:
         """Answer the request."""
         if not _is_readable(request.encoding):
             return refusal(request, UnsupportedEncodingError())
-        if not wants_json(request):
-            if "\0" in request.path_info:
-                raise Http404
-            if _holds_nul(request.GET):
-                return refusal(request, UnreadableTextError())
+        if "\0" in request.path_info and not wants_json(request):
+            raise Http404
         _forget_unreadable_cookies(request)
         return self.get_response(request)
-
-    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
-        """Return the refusal of a page's form that holds NUL; the APIs read their bodies themselves."""
-        is_form = request.method == "POST" and request.content_type in _FORM_TYPES and not wants_json(request)
-        return refusal(request, UnreadableTextError()) if is_form and _holds_nul(request.POST) else None
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return the answer to an error that the request itself is the cause of, None for any other."""
@@ -84,10 +68,6 @@ def refusal(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
 
 def _is_readable(encoding: str | None) -> bool:
     return encoding is None or codecs.lookup(encoding).name in _ENCODINGS
-
-
-def _holds_nul(form: Any) -> bool:  # noqa: ANN401 -- a QueryDict, whose values have no type
-    return any("\0" in name or any("\0" in value for value in values) for name, values in form.lists())
 
 
 def _forget_unreadable_cookies(request: HttpRequest) -> None:

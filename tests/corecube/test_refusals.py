@@ -97,13 +97,6 @@ def test_no_query_makes_a_page_fail(admin, value):
     assert failures(admin.get, *pages) == []
 
 
-def test_a_query_with_nul_is_refused_in_words(admin):
-    answer = admin.get("/?q=a%00b")
-    assert answer.status_code == 400
-    assert "contains" not in answer.content.decode()
-    assert "holds a NUL character" in answer.content.decode()
-
-
 @pytest.mark.parametrize("value", HOSTILE)
 def test_no_form_makes_a_page_fail(admin, value):
     body = "&".join(f"{name}={value}" for name in field_names())
@@ -118,24 +111,10 @@ def part(name, content=b"x", filename=b"", more=b""):
     )
 
 
-PARTS = {
-    "a value with NUL": part(b'"slug"', b"a\0b"),
-    "a name with NUL": part(b'"sl\0ug"'),
-}
-PAGES = [
-    "/connections/new/folder/",
-    "/access/clearances/change/",
-    "/admin/corecube/compartment/add/",
-    "/judge/",
-]
-
-
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("body", PARTS)
-def test_a_form_with_nul_is_refused(admin, page, body):
-    answer = admin.generic("POST", page, PARTS[body], content_type=MULTIPART)
-    assert answer.status_code == 400
-    assert "NUL" in answer.content.decode()
+@pytest.mark.parametrize("page", ["/connections/new/folder/", "/access/clearances/change/", "/judge/"])
+def test_a_form_with_nul_is_refused_however_it_is_sent(admin, page):
+    for body in (part(b'"compartment"', b"a\0b"), part(b'"com\0partment"'), part(b'"name"; filename="a\0b.md"')):
+        assert 400 <= admin.generic("POST", page, body, content_type=MULTIPART).status_code < 500
 
 
 @pytest.mark.parametrize(
