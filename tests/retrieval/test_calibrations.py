@@ -15,7 +15,7 @@ from retrieval.models import Calibration, SearchRecord
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]
 
 SURE = LogisticModel(9.0, {}, {}, {})
 MODEL = AnswerabilityModel(SURE, SURE, is_calibrated=True, score_type="blend")

@@ -18,7 +18,7 @@ from retrieval.ingest.sync import sync_connection
 from tests.retrieval.ingest.parse.conftest import column, make_pdf
 from tests.retrieval.stages.test_recover_sources import place
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]
 
 REPORT = shipped("report")
 MEMO = shipped("property_memo")

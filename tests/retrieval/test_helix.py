@@ -23,6 +23,8 @@ from retrieval.testing import HashEncoder
 from retrieval.types import ScoreType
 from tests.word_models import write_late_model
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 HELIX = PRESETS["helix"]
 
 

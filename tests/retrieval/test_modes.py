@@ -9,6 +9,8 @@ from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 
 @pytest.fixture
 def find(world):

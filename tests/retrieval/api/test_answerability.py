@@ -7,6 +7,8 @@ from asgiref.sync import async_to_sync
 
 from retrieval.index.deleting import delete_all_documents
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 SEARCH = "/api/v1/search"
 
 

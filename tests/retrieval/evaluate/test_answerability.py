@@ -21,6 +21,8 @@ from retrieval.evaluate.datasets import load_dataset
 from retrieval.evaluate.scattered import remove, scattered
 from retrieval.models import Document, SearchRecord
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 TOPICS = ("harbour", "lantern", "glacier", "orchard", "granite")
 FACTS = ("opened in {n} by Ivar", "measures {n} metres across", "belongs to Sigrid since {n}")
 

@@ -10,7 +10,7 @@ from corecube.models import AuditEvent
 from retrieval.evaluate.calibration_questions import JudgedQuestion, read_questions
 from retrieval.models import Calibration, SearchRecord
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]
 #: Bob's documents answer these, and none of those.
 KNOWN = ("rollback staging database", "drain the queue", "error Q-4711 worker stuck", "release captain production")
 UNKNOWN = ("zanzibar weather in winter", "parking fees tomorrow", "pension fund address", "canteen opening hours")

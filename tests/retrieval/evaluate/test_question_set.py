@@ -11,6 +11,8 @@ from retrieval.models import Chunk, SearchRecord
 from retrieval.question_sets import save_case, set_named
 from retrieval.types import Verdict
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 QUESTION = "Run deployctl rollback before touching the staging database"
 
 

@@ -12,6 +12,8 @@ from retrieval.evaluate.runner import document_ranking
 from retrieval.models import Document, SearchRecord, Sync
 from tests.retrieval.conftest import hit
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 DOCUMENTS = {
     "d1": "alpha alpha alpha",
     "d2": "beta beta beta",

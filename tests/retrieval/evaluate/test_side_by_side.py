@@ -19,6 +19,8 @@ from tests.fake_llm import FakeLLM
 from tests.retrieval.conftest import hit
 from tests.retrieval.generate.test_relevance import judging, stored
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 #: Long enough for a chunk of its own.
 CLOTH, GLOVES, DIAL, SEAL, OIL = (
     " ".join(f"{word} {number}." for number in range(150)) for word in ("cloth", "glove", "dial", "seal", "oil")
