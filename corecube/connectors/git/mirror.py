@@ -27,6 +27,7 @@ from dulwich.repo import Repo
 
 from corecube.connectors.git.transport import Meter
 from corecube.errors import ConfigError, UnavailableError
+from corecube.private import make_private
 
 _HEADS: Final = b"refs/heads/"
 #: Every fetch leaves one file of objects; with more than these a new copy costs less than it saves.
@@ -157,6 +158,9 @@ class Mirror:
         with self.repo() as repo:
             if commit not in repo.object_store:
                 self.remote.fetch(commit, repo, depth=None if self.history else 1)
+                # Dulwich makes packs readable for everybody, whatever the mask.
+                for pack in (self.folder / "objects" / "pack").iterdir():
+                    make_private(pack)
             found = repo[commit]
             if not isinstance(found, Commit):
                 raise KeyError(commit)

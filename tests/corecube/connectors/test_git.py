@@ -440,6 +440,13 @@ def test_the_token_stays_out_of_the_most_talkative_log(origin, served, connector
     assert not any(secret in caplog.text for secret in (TOKEN, encoded))
 
 
+def test_a_copy_is_for_its_own_account(origin, connector, tmp_path):
+    origin.commit({"a.md": b"a"})
+    list(connector().items())
+    (pack,) = (tmp_path / "state").rglob("*.pack")
+    assert pack.stat().st_mode & 0o077 == 0
+
+
 def refused(local, url, tmp_path):
     """Return whether a repository on this machine is refused, when its connector is made or when it is opened."""
     setup = SourceSetup(config={"url": url}, state=tmp_path / "refused", uploads=tmp_path, max_bytes=1000, local=local)
