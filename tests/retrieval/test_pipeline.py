@@ -92,6 +92,15 @@ def test_past_the_deadline_the_search_ends_with_what_it_has(state, clock):
     assert after.degraded == ("deadline_exceeded_before_pack",)
 
 
+def test_past_the_deadline_what_was_found_and_checked_is_still_packed(state, clock):
+    found = Step("find", deed=lambda it: replace(spend(clock, 1.0)(it), hits=(hit(1),), access_checked=True))
+    packed = []
+    pack = Step("pack", deed=lambda it: (packed.extend(it.hits), it)[1])
+    after = Pipeline((found, Step("extra", optional=True), Step("sort"), pack)).run(state)
+    assert packed == [hit(1)]
+    assert after.degraded == ("late_from_extra", "skipped_extra")
+
+
 def leg(name, number):
     return Step(
         name,

@@ -88,6 +88,15 @@ def test_a_run_ends_before_the_phase_that_has_no_time_and_still_packs(state, clo
     assert seen == ran
 
 
+def test_past_the_deadline_what_was_found_and_checked_is_still_packed(state, clock):
+    packed = []
+    pack = Step("pack", deed=lambda it: (packed.extend(it.hits), it)[1])
+    primary = Step("find", deed=lambda it: spend(clock, 2.0)(finds(1)(it)))
+    after = PhasedPipeline.of((Phase("primary", (primary,)), Phase("packing", (pack,), is_closing=True))).run(state)
+    assert len(packed) == len(after.hits) == 1
+    assert after.degraded == ("late_from_packing",)
+
+
 def test_once_a_run_was_asked_to_end_no_later_phase_runs(state, clock):
     late = Step("late", deed=finds(9))
     after = of(Step("slow", deed=spend(clock, 0.9)), late, replace(late, name="later"), Step("pack")).run(state)
