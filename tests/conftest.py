@@ -93,6 +93,12 @@ class World:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings):
+    """Forget a pool of connections to the installation's database, which a test without a database may have made."""
+    connection.close_pool()
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup, django_db_blocker):
     """Spare the tests' database what large and lasting ones need: memory for workers at an index, waiting for disks."""
     with django_db_blocker.unblock():

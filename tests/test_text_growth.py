@@ -124,6 +124,8 @@ RUNS = tuple(Text(unit) for unit in dict.fromkeys((*SIGNS, *MIXTURES)))
 LONG_RUNS = tuple(map(Text, ("a", "a ", "A b. ", "etc. ", "`a` ", "[1] ", "1,", "\n", "a\n", "\u3002")))
 #: Packages whose functions read no text of strangers: start-up, settings, the command line, measuring.
 _ELSEWHERE = ("corecube.embedded", "corecube.env", "corecube.settings", "corecube.checks", "retrieval.evaluate")
+#: What a module asks databases, models and other machines by: its functions do more than read a text.
+_OUTSIDE = ("django", "corecube.models", "corecube.audit", "retrieval.models", "retrieval.runtime", "socket", "httpx2")
 
 
 def working(work):
@@ -143,12 +145,18 @@ def working(work):
 def functions():
     """Yield the functions of the code that take one text and nothing else."""
     for module in modules():
-        if module.__name__.startswith(_ELSEWHERE) or ".management" in module.__name__:
+        if module.__name__.startswith(_ELSEWHERE) or ".management" in module.__name__ or asks_outside(module):
             continue
         for name, value in vars(module).items():
             function = getattr(value, "__wrapped__", value)
             if inspect.isfunction(function) and function.__module__ == module.__name__ and takes_a_text(function):
                 yield f"{module.__name__}.{name}", function
+
+
+def asks_outside(module):
+    """Return whether a module uses a database, a model or another machine."""
+    origins = (getattr(value, "__module__", None) or getattr(value, "__name__", "") for value in vars(module).values())
+    return any(str(origin).startswith(_OUTSIDE) for origin in origins)
 
 
 def takes_a_text(function):
