@@ -30,6 +30,7 @@ _ARGUMENTS = {
     "quality": [],
     "samples": [],
     "showconfig": [],
+    "sign_ins": ["lift"],
     "tunables": [],
 }
 #: They need no table of the database; `start` makes all of them.

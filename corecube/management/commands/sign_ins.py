@@ -3,13 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from corecube import audit
+from corecube.commands import DatabaseCommand
 from corecube.sign_in_limits import lift
 
 
-class Command(BaseCommand):
+class Command(DatabaseCommand):
     """Forget failed sign-ins under a name, from an address, or all of them."""
 
     help = "Forget failed sign-ins, so that nobody has to wait for the next attempt."

@@ -181,7 +181,7 @@ def test_one_item_is_tried_again_from_the_connections_problems(browse, world):
 
 def test_a_dry_run_shows_what_it_found(browse, world):
     (world.root / "runbooks" / "new.md").write_text("# New\n\nWords.\n")
-    (world.root / "runbooks" / "scan.png").write_bytes(b"\x89PNG\r\n")
+    (world.root / "runbooks" / "scan.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
     sync = queue_sync(world.runbooks, actor=None, dry_run=True)
     sync_connection(world.runbooks, sync=sync)
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):

@@ -10,6 +10,7 @@ from retrieval.errors import AnswerRateLimitedError, AnswerUnavailableError
 from retrieval.generate import clients
 from retrieval.generate.environment import stored_models
 from retrieval.generate.reachability import ModelState, check_due, note, status_of, status_words, try_saved
+from retrieval.health import _language_models
 from retrieval.models import LanguageModel
 from tests.fake_llm import FakeLLM, Fault
 
@@ -42,19 +43,19 @@ def age(model, **by):
     LanguageModel.objects.filter(pk=model.pk).update(checked_at=then)
 
 
-def test_a_model_that_nobody_asked_is_not_ready(model, client):
+def test_a_model_that_nobody_asked_is_not_ready(model):
     assert state(model) is ModelState.UNTRIED
-    assert client.get("/readyz").json()["parts"]["language_model"] == "degraded"
+    assert _language_models().state == "degraded"
 
 
-def test_a_trial_makes_it_ready(model, client):
+def test_a_trial_makes_it_ready(model):
     assert try_saved(model).ok
     assert state(model) is ModelState.READY
-    assert client.get("/readyz").json()["parts"]["language_model"] == "ok"
+    assert _language_models().state == "ok"
 
 
 @pytest.mark.parametrize("fault", [Fault.ERROR, Fault.UNAUTHORIZED, Fault.NO_MODEL, Fault.HANGS_UP, Fault.NOT_HTTP])
-def test_a_failure_after_it_makes_it_unready_with_its_age(model, llm, client, fault):
+def test_a_failure_after_it_makes_it_unready_with_its_age(model, llm, fault):
     try_saved(model)
     llm.fault = fault
     assert not try_saved(model).ok
@@ -64,8 +65,7 @@ def test_a_failure_after_it_makes_it_unready_with_its_age(model, llm, client, fa
     model.refresh_from_db()
     assert status_of(model).since == first
     assert status_words(status_of(model), first + timedelta(minutes=12)).startswith("has not answered for 12 minutes: ")
-    readiness = client.get("/readyz")
-    assert (readiness.status_code, readiness.json()["parts"]["language_model"]) == (200, "degraded")
+    assert _language_models().state == "degraded"
     llm.fault = Fault.NONE
     try_saved(model)
     assert state(model) is ModelState.READY
@@ -147,13 +147,13 @@ def test_a_check_finds_a_model_that_went_away_and_one_that_came_back(model, llm,
     assert check_due() == 0
 
 
-def test_the_environments_model_is_tried_by_a_check(db, llm, settings, client):
+def test_the_environments_model_is_tried_by_a_check(db, llm, settings):
     settings.CORECUBE_LLM_URL, settings.CORECUBE_LLM_MODEL = NOWHERE, "fake-small"
     (named,) = stored_models()
     assert status_of(named).state is ModelState.UNTRIED
     check_due()
     assert state(named) is ModelState.FAILING
-    assert client.get("/readyz").json()["parts"]["language_model"] == "degraded"
+    assert _language_models().state == "degraded"
     settings.CORECUBE_LLM_URL = llm.url
     (named,) = stored_models()
     assert status_of(named).state is ModelState.UNTRIED
@@ -161,11 +161,11 @@ def test_the_environments_model_is_tried_by_a_check(db, llm, settings, client):
     assert state(named) is ModelState.READY
 
 
-def test_a_model_that_is_off_is_neither_checked_nor_missed(model, client):
+def test_a_model_that_is_off_is_neither_checked_nor_missed(model):
     LanguageModel.objects.update(is_enabled=False)
     assert check_due() == 0
     assert state(model) is ModelState.OFF
-    assert client.get("/readyz").json()["parts"]["language_model"] == "ok"
+    assert _language_models().state == "ok"
 
 
 def test_an_answer_tells_whether_a_model_can_be_reached(world, llm, settings, client):
