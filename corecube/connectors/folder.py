@@ -102,12 +102,12 @@ class FolderConnector:
                 if (size := os.fstat(file.fileno()).st_size) > self.max_bytes:
                     raise too_large(size, self.max_bytes)
                 return file.read()
-        except FileNotFoundError as error:
-            raise ItemError("gone", "The file was removed after it was listed.") from error
         except OSError as error:
             if not self.root.exists():
                 # Another worker may have it: the item is tried again.
                 raise ItemError("unavailable", self.absence()) from error
+            if isinstance(error, FileNotFoundError):
+                raise ItemError("gone", "The file was removed after it was listed.") from error
             reason = "unavailable" if error.errno in _PASSING else "unreadable"
             raise ItemError(reason, f"The file cannot be read: {error.strerror}.") from error
 

@@ -312,6 +312,7 @@ def test_saving_tests_a_model_and_says_that_it_answers(alice, form):
     assert (row.label, row.tone) == ("ready", "good")
 
 
+@pytest.mark.django_db(transaction=True)  # Health looks from threads of its own
 def test_a_model_that_cannot_be_reached_is_saved_with_a_warning_and_never_ready(alice, form, llm):
     llm.fault = Fault.ERROR
     page = alice.post(NEW, form(), follow=True)

@@ -103,7 +103,7 @@ def test_incomplete_and_repeated_documents_are_listed_as_problems(db, tmp_path, 
     evaluation(folder, capsys)
     assert set(Document.objects.values_list("external_id", flat=True)) == {"good", "titled", "n l"}
     problems = dict(Connection.objects.get().problems.values_list("external_id", "reason"))
-    assert problems == {"good": "duplicate", "null": "no_text", "number": "no_text"}
+    assert problems == {"good (duplicate 1)": "duplicate", "null": "no_text", "number": "no_text"}
 
 
 def test_a_collection_has_a_slug_that_an_address_can_hold(db, tmp_path, capsys):
