@@ -52,6 +52,13 @@ _LONGEST: Final = (
     "tests/retrieval/test_tasks.py",
     "tests/corecube/test_start.py",
     "tests/browser/test_chat.py",
+    "tests/retrieval/api/test_fuzz_admin.py",
+    "tests/browser/test_pickers.py",
+    "tests/browser/test_policy.py",
+    "tests/corecube/test_start_again.py",
+    "tests/retrieval/test_watchdog.py",
+    "tests/retrieval/test_late_models.py",
+    "tests/retrieval/ingest/test_hostile_files.py",
     "tests/retrieval/test_consolidated_faults.py",
     "tests/retrieval/api/test_ways_in.py",
     "tests/retrieval/encoders/test_agreement.py",
@@ -110,6 +117,12 @@ def django_db_setup(django_db_setup, django_db_blocker):
         connection.close_pool()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_late_writing():
+    """Note nothing to write later: a request that outlives its test would write it during the next one."""
+    configured.CORECUBE_ACCESS_SECONDS = 0
+
+
 @pytest.fixture(autouse=True)
 def small_engine(settings, monkeypatch, tmp_path, tmp_path_factory):
     """Search with an encoder that needs no model file, in the test's own thread and transaction, with nothing kept."""
@@ -121,7 +134,6 @@ def small_engine(settings, monkeypatch, tmp_path, tmp_path_factory):
     calibrations.forget_active()
     settings.CORECUBE_LEG_THREADS = 0
     settings.CORECUBE_QUERY_CACHE = 0
-    settings.CORECUBE_ACCESS_SECONDS = 0
     settings.CORECUBE_WARM_UP = False
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.CORECUBE_UPLOADS_DIR = tmp_path / "uploads"

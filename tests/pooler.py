@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from corecube.embedded.install import WORKING_FOLDER
 from tests.race import until
 
 _CONFIG = """
@@ -36,16 +37,20 @@ def pgbouncer_program():
 
 @contextmanager
 def pooler(socket_dir, *, mode, size=60, account=_ACCOUNT):
-    """Run PgBouncer in front of the server with this socket; yield its port."""
+    """Run PgBouncer in front of the server with this socket; yield its port.
+
+    It works in the socket's folder: its account may not pass through the folders above, which belong to CoreCube alone.
+    """
     program = pgbouncer_program()
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
         config = Path(name) / "pgbouncer.ini"
-        config.write_text(_CONFIG.format(host=socket_dir, port=port, mode=mode, size=size))
+        config.write_text(_CONFIG.format(host=WORKING_FOLDER, port=port, mode=mode, size=size))
         Path(name).chmod(0o755)
         user = ["--user", account] if os.geteuid() == 0 else []
-        with subprocess.Popen([program, "--quiet", *user, str(config)], stderr=subprocess.DEVNULL) as process:
+        command = [program, "--quiet", *user, str(config)]
+        with subprocess.Popen(command, cwd=socket_dir, stderr=subprocess.DEVNULL) as process:
             try:
                 until(lambda: answers(port) or process.poll() is not None, seconds=60)
                 assert process.poll() is None

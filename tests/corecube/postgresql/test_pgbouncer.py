@@ -76,6 +76,7 @@ def run(*command, port, database="postgres"):
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
 
 

@@ -49,8 +49,7 @@ from retrieval.models import Document, LanguageModel
 root = User.objects.create_user("root", password="x", is_staff=True, is_superuser=True)
 general = Compartment.objects.create(slug="general", name="General")
 Grant.objects.create(user=root, compartment=general, clearance=3)
-folder = pathlib.Path(os.environ["CORECUBE_VAR_DIR"]) / "notes"
-folder.mkdir()
+folder = pathlib.Path(os.environ["CORECUBE_FOLDER_ROOTS"])
 (folder / "rollback.md").write_text("# Rolling back\\n\\nDrain the queue, then roll back the release.")
 common = {"compartment": general, "sensitivity": 1}
 notes = Connection.objects.create(slug="notes", name="Notes", kind="folder", config={"path": str(folder)}, **common)
@@ -95,13 +94,16 @@ class Installation:
 def installation(tmp_path_factory):
     call_command("models", "fetch", verbosity=0)
     log = tmp_path_factory.mktemp("fuzz") / "web.log"
-    with new_installation(CORECUBE_WARM_UP="no") as environment:
+    notes = tmp_path_factory.mktemp("notes")
+    with new_installation(CORECUBE_WARM_UP="no", CORECUBE_FOLDER_ROOTS=str(notes)) as environment:
         observe = Observer(environment)
-        observe.manage("migrate", "--verbosity", "0")
-        known = json.loads(observe(SEED).strip().splitlines()[-1])
-        with serving(environment, log) as address:
-            yield Installation(address, known.pop("secret"), known, log)
-        observe.end()
+        try:
+            observe.manage("migrate", "--verbosity", "0")
+            known = json.loads(observe(SEED).strip().splitlines()[-1])
+            with serving(environment, log) as address:
+                yield Installation(address, known.pop("secret"), known, log)
+        finally:
+            observe.end()
 
 
 class serving:  # noqa: N801 -- reads as a function

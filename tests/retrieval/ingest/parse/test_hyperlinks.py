@@ -6,8 +6,9 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 
 from retrieval.ingest.parse import parse
-from retrieval.ingest.parse.frames import read_document, written_document
+from retrieval.ingest.parse.frames import read_text, written_text
 from retrieval.ingest.parse.markdown import blocks_of_markdown
+from retrieval.ingest.preparation import Preparation, prepare_raw
 
 MARKDOWN = """\
 See [the *guide*](../guide.md#x), <https://example.org/a>, <a class="b" href="c.html?a=1&amp;b=2">page c</a> and [r][1].
@@ -112,5 +113,6 @@ def test_a_block_has_no_end_of_links():
 
 
 def test_they_pass_between_processes(raw):
-    document = parse(raw(MARKDOWN, name="a.md"))
-    assert read_document(written_document(document)) == document
+    prepared = prepare_raw(raw(MARKDOWN, name="a.md"), Preparation())
+    assert any(chunk.draft.links for chunk in prepared.chunks)
+    assert read_text(written_text(prepared)) == prepared
