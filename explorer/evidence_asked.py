@@ -7,7 +7,7 @@ from uuid import UUID
 from django.http import QueryDict
 
 from retrieval.models.document import id_in
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 #: Seconds for all sections together: what is offered, and the bounds.
 DEFAULT_SECONDS: Final = 30

@@ -14,7 +14,7 @@ from django.utils.timezone import is_aware
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 from retrieval.presets import PRESETS
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 #: Milliseconds from which a search is slow, unless the address says otherwise.
 SLOW_MS: Final = 500

@@ -9,7 +9,7 @@ from corecube.errors import ConfigError
 from explorer.forms import number_field
 from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.sections import NUMBERS, TYPE_LISTS, Section
-from retrieval.ingest.hints import HINTS
+from retrieval.text.hints import HINTS
 
 _INPUT: Final = {"class": "input"}
 _MOST_FLOOR: Final = 200

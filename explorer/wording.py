@@ -14,8 +14,8 @@ from explorer.stage_words import (
     STAGE_PURPOSES,
 )
 from retrieval.models import Chunk
-from retrieval.rows import row_unit
 from retrieval.state import DropReason
+from retrieval.text.rows import row_unit
 from retrieval.types import ChunkFacts
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {

@@ -12,7 +12,7 @@ from retrieval.answerability.model import AnswerabilityModel
 from retrieval.encoders import Encoder
 from retrieval.kept_briefly import KeptBriefly
 from retrieval.models import Calibration
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from retrieval.simhash import Shingles, close_pairs, hamming_limit, jaccard, shingles, words_after_words, words_of
 from retrieval.state import Drop, DropReason
+from retrieval.text.simhash import (
+    Shingles,
+    close_pairs,
+    hamming_limit,
+    jaccard,
+    shingles,
+    words_after_words,
+    words_of,
+)
 from retrieval.types import Hit, Ranking
 
 Preference = Callable[[Hit], tuple[float, ...]]

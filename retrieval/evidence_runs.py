@@ -24,10 +24,10 @@ from retrieval.evidence.section_state import SectionAsk
 from retrieval.evidence.sections import Section
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
-from retrieval.sanitise import storable
 from retrieval.section_sets import section_named, section_set_named
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.state import RequestFilter
+from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ of Massive Datasets", 3.4).
 from collections.abc import Iterator
 from typing import Final
 
-from retrieval.minhash import similarity
 from retrieval.state import Drop, DropReason
+from retrieval.text.minhash import similarity
 from retrieval.types import Hit, Ranking
 
 _ROWS: Final = 5

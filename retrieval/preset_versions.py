@@ -16,7 +16,7 @@ from retrieval.configuration import SHIPPED
 from retrieval.errors import UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.presets import Preset
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 _DRAFT = PresetVersion.Status.DRAFT
 _LIVE = PresetVersion.Status.LIVE

@@ -10,7 +10,7 @@ from corecube.errors import InvalidRequestError
 from corecube.models import User
 from retrieval.judging import LONGEST_QUERY
 from retrieval.models import Case, QuestionSet, SearchRecord
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 #: Cases that one set holds.
 MOST_CASES: Final = 5000

@@ -18,7 +18,7 @@ from retrieval.encoders import Encoder
 from retrieval.kept_briefly import KeptBriefly
 from retrieval.models import RouteExample
 from retrieval.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 MOST_CHARACTERS: Final = 300
 #: Examples that admins can add; each takes some milliseconds of a process's first search.

@@ -23,7 +23,7 @@ from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.section_state import PLAIN
 from retrieval.evidence.sections import Section
 from retrieval.models import StoredSectionSet
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

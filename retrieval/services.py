@@ -34,10 +34,10 @@ from retrieval.pipeline import HYBRID, Pipeline
 from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
 from retrieval.query import read_query
 from retrieval.resources import Resources
-from retrieval.sanitise import storable
 from retrieval.stages.variants import with_variants
 from retrieval.state import Note, RequestFilter, SearchState, Span
 from retrieval.stored_filter import AskedFilter, filter_json
+from retrieval.text.sanitise import storable
 from retrieval.told_scores import as_told
 from retrieval.tracing import trace_json
 from retrieval.types import Passage, Ranking

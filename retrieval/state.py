@@ -68,7 +68,7 @@ class RequestFilter:
     documents: frozenset[UUID] = frozenset()
     #: Only chunks of documents of these source types. Empty for all.
     source_types: frozenset[str] = frozenset()
-    #: Only chunks that hold this kind of content (`retrieval.ingest.hints`). Empty for all.
+    #: Only chunks that hold this kind of content (`retrieval.text.hints`). Empty for all.
     hint: str = ""
     #: Only chunks of at least this quality, 0 to 1.
     least_quality: float = 0.0

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from corecube.errors import InvalidRequestError
 from retrieval.metadata_conditions import OPERATORS, Condition, Conditions, Value
-from retrieval.sanitise import storable
 from retrieval.state import RequestFilter
+from retrieval.text.sanitise import storable
 from retrieval.types import MemoryType
 
 #: Characters of a filter in an address, and conditions in it.

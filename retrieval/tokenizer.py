@@ -8,7 +8,7 @@ from typing import Final
 from tokenizers import Tokenizer
 
 from retrieval.errors import EncoderError
-from retrieval.ingest.types import TokenCounter
+from retrieval.text.document import TokenCounter
 
 _WORD_OR_SIGN: Final = re.compile(r"\w+|[^\w\s]")
 

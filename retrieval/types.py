@@ -126,7 +126,7 @@ class ChunkFacts:
     row_end: int | None = None
     #: How much it says of what its document is about, 0 to 1; None until its sync has ended.
     salience: float | None = None
-    #: Signature of its words (`retrieval.minhash`); empty for a text without words.
+    #: Signature of its words (`retrieval.text.minhash`); empty for a text without words.
     minhash: bytes = b""
     #: What an agent remembered it as; empty for every other document.
     memory_kind: str = ""

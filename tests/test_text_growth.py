@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from explorer import answers, snippets
-from retrieval import query, written_names
+from retrieval import query
 from retrieval.answerability import question as asked
 from retrieval.diversity import Words
 from retrieval.generate import citations, claims, extractive, quotes, rewrite
@@ -20,12 +20,12 @@ from retrieval.graph import links, mentions, spans
 from retrieval.graph.addresses import Place
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName, named_in, without
-from retrieval.ingest import traits
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument
 from retrieval.router import projects, windows
 from retrieval.testing import HashEncoder
+from retrieval.text import identifiers, traits
+from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument
 from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
 from tests.growth import MAX_GROWTH_OF_OBJECTS, MIXTURES, SIGNS, Text, TooSlowError, fault, fault_between, faults
 from tests.test_patterns import modules
@@ -96,7 +96,7 @@ CALLS = {
     "read_query": lambda text: query.read_query(text, characters=len(text)),
     "words": lambda text: [getattr(Words(text), name) for name in ("numbers", "shingles", "counts", "names")],
     "sentence_around": lambda text: [spans.sentence_around(text, at, at + 1) for at in range(0, len(text), 50)],
-    "share_held": lambda text: written_names.share_held(["a", "a.a", "aa"], text),
+    "share_held": lambda text: identifiers.share_held(["a", "a.a", "aa"], text),
     "snippet": lambda text: snippets.snippet(text, _MATCHES, stem=str),
     "stand_alone": lambda text: rewrite.stand_alone(text, [rewrite.Said("What is a?"), rewrite.Said(text, (text,))]),
     "cut": lambda text: query.cut(text, len(text) // 2),
@@ -177,7 +177,11 @@ def test_what_reads_texts_does_not_copy_them_again_and_again():
 
 def test_every_function_that_takes_one_text_is_linear_on_hostile_ones():
     taking = dict(functions())
-    assert {"retrieval.quality.quality_of", "retrieval.graph.spans.key_of", "retrieval.minhash.minhash"} <= set(taking)
+    assert {
+        "retrieval.text.quality.quality_of",
+        "retrieval.graph.spans.key_of",
+        "retrieval.text.minhash.minhash",
+    } <= set(taking)
     found = {name: told for name, work in taking.items() if (told := faults(working(work), RUNS, _fault))}
     assert not found
 

@@ -23,7 +23,7 @@ from explorer.panels.documents import MOST_LISTED, PER_PAGE, DocumentPage, docum
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.accesses import note_accesses
 from retrieval.models import Chunk, Document
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 
 @require_GET

@@ -12,7 +12,7 @@ from explorer.panels.routes import route_panels, tried_panel
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval.models import RouteExample
 from retrieval.route_examples import MOST_CHARACTERS, add_example, delete_example
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 
 @require_http_methods(["GET", "POST"])

@@ -10,8 +10,8 @@ from explorer.panels.lifeline import Candidate, LifelinePanel, WherePanel, candi
 from retrieval.lifeline.service import Reader, follow
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
-from retrieval.sanitise import storable
 from retrieval.services import SearchOutcome
+from retrieval.text.sanitise import storable
 
 #: Documents that the search box offers at once.
 _MOST_CANDIDATES: Final = 20

@@ -15,7 +15,7 @@ from corecube.scope import AccessScope, ExcludedConnection, Inclusion
 from retrieval.api import access_schemas, schemas
 from retrieval.api.managed import managed_connections
 from retrieval.models import Document
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 router = Router(tags=["access"])
 

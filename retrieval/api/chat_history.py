@@ -9,8 +9,8 @@ from retrieval.api.chat_schemas import MessageIn
 from retrieval.generate.model_rewrite import follow_up
 from retrieval.generate.rewrite import Said
 from retrieval.generate.types import Turn
-from retrieval.sanitise import storable
 from retrieval.services import SearchRequest
+from retrieval.text.sanitise import storable
 
 #: More is not read of a conversation, from its end.
 _MOST_TURNS: Final = 20

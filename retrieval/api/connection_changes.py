@@ -32,7 +32,7 @@ from retrieval.api.connections import router
 from retrieval.api.managed import managed_connection, may_manage, require_own_source
 from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 #: Settings that are stored as they are sent.
 _SAME = (

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from retrieval.api.request_body import RequestBody
 from retrieval.metadata_conditions import Condition, Conditions, Value
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 Operator = Literal[
     "contains",

@@ -20,7 +20,7 @@ from retrieval.api.managed import pushable_connection
 from retrieval.ingest.push import PushState, delete_pushed, name_for, push_document
 from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id as id_of
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 router = Router(tags=["documents"])
 

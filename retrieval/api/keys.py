@@ -18,7 +18,7 @@ from corecube.scope import Sensitivity
 from retrieval.api import schemas
 from retrieval.api.key_schemas import IssuedKeyOut, KeyIn, KeyOut, KeysOut
 from retrieval.presets import PRESETS
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 router = Router(tags=["keys"])
 

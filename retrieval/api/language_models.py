@@ -32,7 +32,7 @@ from retrieval.generate.environment import default_of, stored_models
 from retrieval.generate.reachability import try_saved
 from retrieval.generate.trial import try_model
 from retrieval.models import LanguageModel, RoutingRule
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 router = Router(tags=["language models"])
 

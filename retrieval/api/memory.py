@@ -9,7 +9,7 @@ from retrieval.api import memory_schemas, schemas, shape
 from retrieval.memory.items import Item, remember
 from retrieval.memory.recall import Question, Recalled, RecalledItem, recall
 from retrieval.models import SearchRecord
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 from retrieval.types import MemoryType
 
 router = Router(tags=["memory"])

@@ -7,9 +7,9 @@ from corecube.scope import ConnectionFacts, ExcludedConnection
 from retrieval.api import schemas
 from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.quality_preview import LowChunk
-from retrieval.rows import row_unit
 from retrieval.services import SearchOutcome
 from retrieval.state import Span
+from retrieval.text.rows import row_unit
 from retrieval.types import ChunkFacts, ChunkId, Hit, Lift, Passage
 
 #: Makes an address of this server out of a path.

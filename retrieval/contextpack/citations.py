@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from retrieval.rows import row_unit
+from retrieval.text.rows import row_unit
 from retrieval.types import ChunkFacts, Ranking
 
 _SEPARATOR: Final = " | "

@@ -12,8 +12,8 @@ from retrieval.contextpack.pack import ContextPack
 from retrieval.contextpack_config import ContextPackConfig
 from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.presets import preset_named
-from retrieval.sanitise import storable
 from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.text.sanitise import storable
 from retrieval.tunables import diff
 
 PRESET: Final = "contextpack"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from retrieval.contextpack.types import Relevance
-from retrieval.generate.json_text import unfenced
 from retrieval.generate.neutral import plain
+from retrieval.text.json_text import unfenced
 
 _LONGEST_EVIDENCE: Final = 300
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {

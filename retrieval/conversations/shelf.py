@@ -14,7 +14,7 @@ from corecube.errors import InvalidRequestError
 from corecube.models import User
 from retrieval.errors import UnknownConversationError
 from retrieval.models import Conversation, Message
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from corecube.errors import InvalidRequestError
 from retrieval.evaluate.datasets import load_dataset, read_lines
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 
 @dataclass(frozen=True, slots=True)

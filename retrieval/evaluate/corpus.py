@@ -19,9 +19,9 @@ from retrieval.evaluate.datasets import Dataset
 from retrieval.ingest.preparation import Preparation, PreparedText, prepare_text
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
 from retrieval.models import Document, Embedding, Sync
-from retrieval.sanitise import storable
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.sanitise import storable
 from retrieval.types import Vector
 
 #: Name of the user and the compartment.

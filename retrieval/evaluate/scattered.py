@@ -19,7 +19,7 @@ from retrieval.evaluate.datasets import Dataset, read_lines
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 #: More documents of a collection, which no question is about.
 _DISTRACTORS: Final = "distractors.jsonl"

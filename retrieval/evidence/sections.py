@@ -7,7 +7,7 @@ from string import Formatter
 from typing import Final
 
 from corecube.errors import ConfigError
-from retrieval.ingest.hints import HINTS
+from retrieval.text.hints import HINTS
 from retrieval.tunables import Tunables, tunable
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")

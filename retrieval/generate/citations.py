@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from retrieval.generate.draft import Draft
-from retrieval.generate.markers import MARKER, Scanner, Token
 from retrieval.generate.types import Citation
+from retrieval.text.markers import MARKER, Scanner, Token
 
 _ESCAPABLE: Final = re.compile(rf"(?<!\\)(?P<before>\\*+)(?P<marker>{MARKER.pattern})")
 _SURROUNDING: Final = re.compile(r"^\W+|(?<!\W)\W++$")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
 
-from retrieval.generate.markers import Scanner
 from retrieval.generate.types import Citation
-from retrieval.generate.units import goes_on
+from retrieval.text.markers import Scanner
+from retrieval.text.units import goes_on
 
 _LINE_START: Final = re.compile(r"[ >\t]*(?P<item>(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?P<heading>#{1,6}[ \t])?")  # noqa: RUF001 -- a bullet
 _TABLE_RULE: Final = re.compile(r"[|:\- \t]+")

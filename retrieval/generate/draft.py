@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from retrieval.generate.markers import BEGUN, Scanner, Token
 from retrieval.generate.types import Citation
+from retrieval.text.markers import BEGUN, Scanner, Token
 
 #: Characters before a marker that could make another one once it is gone.
 _TAIL: Final = 80

@@ -14,8 +14,8 @@ from retrieval.generate.claims import Claim, claims
 from retrieval.generate.events import Unsupported
 from retrieval.generate.figures import names_of, numbers_of, words_of
 from retrieval.generate.types import Citation, EncodeTexts
-from retrieval.generate.units import split_units
-from retrieval.ingest.language import COMMON_WORDS
+from retrieval.text.language import COMMON_WORDS
+from retrieval.text.units import split_units
 from retrieval.types import Passage
 
 # Measured on the sample company: 991 sentences of found passages, each cited rightly, and corrupted. Marked were 0 % of

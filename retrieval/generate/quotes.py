@@ -8,7 +8,7 @@ from typing import Final
 
 from retrieval.generate.citations import escape_markers
 from retrieval.generate.selection import Candidate
-from retrieval.generate.units import Unit, UnitKind
+from retrieval.text.units import Unit, UnitKind
 
 _ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})
 #: A list that is longer is not quoted whole.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from retrieval.generate.units import Unit, UnitKind, split_units
 from retrieval.generate.words import TermFinder
+from retrieval.text.units import Unit, UnitKind, split_units
 from retrieval.types import Passage, Vector
 
 #: How much a term counts that stands not in the unit itself but above or just before it.

@@ -15,8 +15,8 @@ from retrieval.graph.names import QUALITY, NameKind
 from retrieval.graph.spans import number_of
 from retrieval.graph.stated import Stated, stated_by_triples
 from retrieval.index.statements import statement
-from retrieval.ingest.types import ChunkDraft
 from retrieval.models import Document
+from retrieval.text.document import ChunkDraft
 from retrieval.types import ChunkId
 
 _INSERT_NAME: Final = statement("insert_name")

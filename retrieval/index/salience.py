@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from retrieval.index.statements import statement
-from retrieval.salience import MOST_DISTINCTIVE, SalienceFacts, salience_of
+from retrieval.text.salience import MOST_DISTINCTIVE, SalienceFacts, salience_of
 
 _WITHOUT: Final = statement("without_salience")
 _FACTS: Final = statement("salience_facts")

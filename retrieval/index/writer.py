@@ -18,10 +18,10 @@ from retrieval.index.graph_writer import graph_document, remove_graph, write_gra
 from retrieval.index.scans import create_statement
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
-from retrieval.ingest.traits import ChunkTraits
-from retrieval.ingest.types import ChunkDraft
 from retrieval.models import Document
-from retrieval.quality import ChunkQuality
+from retrieval.text.document import ChunkDraft
+from retrieval.text.quality import ChunkQuality
+from retrieval.text.traits import ChunkTraits
 from retrieval.types import Vector
 
 _INSERT_CHUNK: Final = statement("insert_chunk")

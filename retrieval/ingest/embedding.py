@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.errors import ConfigError
-from retrieval.context_line import in_context
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import effective_calls, ingest_slot
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.encoders.session import side_by_side
 from retrieval.models import EmbeddingIndex
+from retrieval.text.context_line import in_context
 from retrieval.types import Vector
 
 

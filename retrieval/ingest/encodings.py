@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from retrieval.context_line import in_context
 from retrieval.encoders.admission import ingest_slot
 from retrieval.encoders.late_encoder import LateEncoder
 from retrieval.encoders.sparse import SparseVector
@@ -25,6 +24,7 @@ from retrieval.index.encodings import (
     store_encodings,
     unencoded,
 )
+from retrieval.text.context_line import in_context
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, re
 from retrieval.ingest.steps import Steps
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.models.document import document_id
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from retrieval.ingest.parse.frames import allowed_seconds
 from retrieval.ingest.parse.limited import START_SECONDS, LimitedParser, ParseLimits
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 #: Children that wait for an item; each holds some 100 MB.
 _MAX_IDLE: Final = 2

@@ -13,11 +13,11 @@ from retrieval.graph.document import ChunkGraph, ChunkWords, DocumentWords, grap
 from retrieval.graph.names import Name
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
-from retrieval.ingest.traits import ChunkTraits, traits_of
-from retrieval.ingest.types import ChunkDraft, ChunkLimits, Hyperlink, ParsedDocument, RawDocument
-from retrieval.quality import ChunkQuality, quality_of
-from retrieval.sanitise import storable
-from retrieval.simhash import simhash
+from retrieval.text.document import ChunkDraft, ChunkLimits, Hyperlink, ParsedDocument, RawDocument
+from retrieval.text.quality import ChunkQuality, quality_of
+from retrieval.text.sanitise import storable
+from retrieval.text.simhash import simhash
+from retrieval.text.traits import ChunkTraits, traits_of
 from retrieval.tokenizer import counter_of
 
 _NOWHERE = Place(0, "", "")

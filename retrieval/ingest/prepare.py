@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from corecube.connectors.types import SourceItem
-from retrieval.context_line import in_context
 from retrieval.ingest.preparation import PreparedText
-from retrieval.ingest.types import ChunkDraft
+from retrieval.text.context_line import in_context
+from retrieval.text.document import ChunkDraft
 
 #: Raised by one whenever parsing, chunking or judging changes what it makes of the same bytes.
 INGEST_VERSION: Final = 5

@@ -11,7 +11,7 @@ from corecube.connectors.types import Connector
 from retrieval.errors import IngestError
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 @dataclass(frozen=True, slots=True)

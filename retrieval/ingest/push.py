@@ -28,9 +28,9 @@ from retrieval.ingest.run import Job, Source, job_of
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import require_enabled
-from retrieval.ingest.types import RawDocument
 from retrieval.models import Document, Sync, SyncProblem, TermFrequency
 from retrieval.models.document import document_id
+from retrieval.text.document import RawDocument
 
 #: What is parsed in the request itself: small, and of a format that costs little.
 _MOST_BYTES_AT_ONCE: Final = 64 * 1024

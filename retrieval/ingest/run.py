@@ -17,8 +17,8 @@ from retrieval.index.embedding_index import ensure_index
 from retrieval.ingest.encode import Target
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.types import CHUNK_PROFILES, ChunkLimits, RawDocument
 from retrieval.models import Sync
+from retrieval.text.document import CHUNK_PROFILES, ChunkLimits, RawDocument
 
 #: What changes while a sync runs.
 _PROGRESS_FIELDS: Final = (

@@ -13,7 +13,7 @@ from corecube.connectors.push import Pushed
 from corecube.errors import InvalidRequestError
 from retrieval.ingest.push import PushState, push_document
 from retrieval.memory.place import own_memory
-from retrieval.sanitise import storable
+from retrieval.text.sanitise import storable
 from retrieval.types import MemoryType
 
 #: Names of an item's facts among its document's metadata.

@@ -99,11 +99,11 @@ class Chunk(models.Model):
     #: First and last ordinal of its parent section, inclusive: what it can be read with.
     section_start = models.IntegerField(default=0, db_default=0)
     section_end = models.IntegerField(default=0, db_default=0)
-    #: Language of its text as `retrieval.ingest.language` names it; empty where nothing tells.
+    #: Language of its text as `retrieval.text.language` names it; empty where nothing tells.
     language = models.CharField(max_length=20, default="", db_default="")
-    #: Kinds of content in it (`retrieval.ingest.hints`): table, code, definition ...
+    #: Kinds of content in it (`retrieval.text.hints`): table, code, definition ...
     hints = ArrayField(models.CharField(max_length=20), default=list, db_default=[])
-    #: Signature of its words (`retrieval.minhash`), 128 bytes; empty for a text without words.
+    #: Signature of its words (`retrieval.text.minhash`), 128 bytes; empty for a text without words.
     minhash = models.BinaryField(default=b"", db_default=b"")
     #: What a language model wrote of where it stands; embedded above the text, never shown as the document's words.
     context_line = models.TextField(default="", db_default="")
@@ -116,7 +116,7 @@ class Chunk(models.Model):
     #: How much of it is content and not boilerplate, 0 to 1; the parts say what took from it.
     quality = models.FloatField(default=1.0, db_default=1.0)
     quality_parts = models.JSONField(default=dict, db_default={})
-    #: How much it says of what its document is about (`retrieval.salience`), 0 to 1; None until its sync has ended.
+    #: How much it says of its document's subject (`retrieval.text.salience`), 0 to 1; None until its sync has ended.
     salience = models.FloatField(null=True)
     #: 64-bit fingerprint of its words, signed; 0 when there is none.
     simhash = models.BigIntegerField(default=0, db_default=0)

@@ -22,8 +22,8 @@ from retrieval.signals import (
     with_written,
 )
 from retrieval.state import Note, SearchState
+from retrieval.text.identifiers import share_held, written_names
 from retrieval.types import ChunkFacts, Hit, MemoryType, Ranking
-from retrieval.written_names import share_held, written_names
 
 #: The words' signal is the full-text score, which is known of every pooled chunk, whichever leg searched for them.
 _SIDES: Final = {"bm25": "fulltext"}

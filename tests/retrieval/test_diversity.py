@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.diversity import Words, drop_duplicates, resemblance
-from retrieval.simhash import simhash
 from retrieval.state import DropReason
+from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id
 from tests.retrieval.conftest import hit as bare_hit
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.minhash import minhash, similarity
 from retrieval.near_duplicates import drop_near_duplicates
 from retrieval.state import DropReason
+from retrieval.text.minhash import minhash, similarity
 from tests.retrieval.conftest import hit
 
 WORDS = [f"word{number}" for number in range(400)]

@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 from retrieval.errors import IngestError
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import ChunkLimits, RawDocument
-from retrieval.quality import is_legal, is_navigation, is_noisy, link_characters, navigation_lines, noise, quality_of
 from retrieval.testing import HashEncoder
+from retrieval.text.document import ChunkLimits, RawDocument
+from retrieval.text.quality import (
+    is_legal,
+    is_navigation,
+    is_noisy,
+    link_characters,
+    navigation_lines,
+    noise,
+    quality_of,
+)
 
 #: Where the shipped preset drops.
 LEAST = 0.3

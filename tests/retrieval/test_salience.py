@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.salience import SalienceFacts, salience_of
+from retrieval.text.salience import SalienceFacts, salience_of
 
 shares = st.none() | st.floats(0, 1)
 

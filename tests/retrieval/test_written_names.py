@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.written_names import share_held, written_names
+from retrieval.text.identifiers import share_held, written_names
 
 
 @pytest.mark.parametrize(

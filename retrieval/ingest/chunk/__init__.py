@@ -12,7 +12,7 @@ from retrieval.ingest.chunk.by_table import chunk_by_table
 from retrieval.ingest.chunk.fixed import chunk_fixed
 from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.chunk.parents import with_parents
-from retrieval.ingest.types import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter
+from retrieval.text.document import ChunkDraft, ChunkLimits, ParsedDocument, TokenCounter
 
 __all__ = ["chunk"]
 

@@ -9,7 +9,7 @@ from retrieval.ingest.chunk.fitting import fitting_pieces
 from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.runs import Run, merged, written
 from retrieval.ingest.chunk.spans import Piece, Source, tokenised
-from retrieval.ingest.types import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
+from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
 #: Opening lines with more than this share of the target would leave no room for what they open.
 _HEADER_SHARE: Final = 4

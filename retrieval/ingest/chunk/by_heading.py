@@ -7,7 +7,7 @@ from retrieval.ingest.chunk.fitting import fitting_pieces, sources
 from retrieval.ingest.chunk.pack import Room, pack, token_cost
 from retrieval.ingest.chunk.sections import Section, flat, outline
 from retrieval.ingest.chunk.spans import Piece
-from retrieval.ingest.types import ChunkDraft, ParsedDocument, TokenCounter
+from retrieval.text.document import ChunkDraft, ParsedDocument, TokenCounter
 
 _Path = tuple[Piece, ...]
 

@@ -6,7 +6,7 @@ from itertools import count, pairwise
 
 from retrieval.ingest.chunk.by_heading import chunk_by_heading
 from retrieval.ingest.chunk.pack import Room
-from retrieval.ingest.types import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
+from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
 
 def chunk_by_item(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:

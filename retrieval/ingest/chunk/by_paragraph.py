@@ -3,7 +3,7 @@
 from retrieval.ingest.chunk.draft import Draft, settled, written
 from retrieval.ingest.chunk.fitting import fitting_pieces, sources
 from retrieval.ingest.chunk.pack import Room, pack
-from retrieval.ingest.types import ChunkDraft, ParsedDocument, TokenCounter
+from retrieval.text.document import ChunkDraft, ParsedDocument, TokenCounter
 
 
 def chunk_by_paragraph(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 from retrieval.ingest.chunk.pack import Room, pack
 from retrieval.ingest.chunk.runs import Run, merged, written
 from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
-from retrieval.ingest.types import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
+from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
 #: Identifying lines with more than this share of the target would leave no room for the record.
 _HEADER_SHARE: Final = 4

@@ -7,7 +7,7 @@ from retrieval.ingest.chunk.draft import Draft, settled, written
 from retrieval.ingest.chunk.fitting import sources
 from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.chunk.sections import Section, outline
-from retrieval.ingest.types import ChunkDraft, ParsedDocument, TokenCounter
+from retrieval.text.document import ChunkDraft, ParsedDocument, TokenCounter
 
 
 def chunk_by_table(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:

@@ -8,7 +8,7 @@ from typing import Final
 from retrieval.ingest.chunk.merging import Neighbour, merged_with
 from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, is_continued, links_of
-from retrieval.ingest.types import ChunkDraft
+from retrieval.text.document import ChunkDraft
 
 #: A chunk under target / 4 is merged when the result fits the target. One under target / 8 is merged
 #: even when the result is larger by target / 8, or when its neighbour (a table, code) is over the

@@ -6,7 +6,7 @@ from typing import Final
 
 from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
-from retrieval.ingest.types import Block, BlockKind, TokenCounter
+from retrieval.text.document import Block, BlockKind, TokenCounter
 
 _KEPT_WHOLE: Final = frozenset({BlockKind.TABLE, BlockKind.CODE})
 #: A header with more than this share of the target would leave no room for rows.

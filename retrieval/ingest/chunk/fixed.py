@@ -5,7 +5,7 @@ from typing import Final
 from retrieval.ingest.chunk.draft import Draft, settled, written
 from retrieval.ingest.chunk.pack import Room, pack
 from retrieval.ingest.chunk.spans import split, tokenised
-from retrieval.ingest.types import ChunkDraft, ParsedDocument, TokenCounter
+from retrieval.text.document import ChunkDraft, ParsedDocument, TokenCounter
 
 #: A sentence of more than this share of the target is cut at a word, so that chunks are filled.
 _SENTENCE_SHARE: Final = 4

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from retrieval.ingest.chunk.spans import Piece, is_continued, sentence_starts, word_start
-from retrieval.ingest.types import BlockKind
+from retrieval.text.document import BlockKind
 
 #: A sentence with a colon at its end introduces what follows; a longer one stands by itself.
 _MOST_LEAD_IN_TOKENS: Final = 80

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from retrieval.ingest.types import ChunkDraft
+from retrieval.text.document import ChunkDraft
 
 
 def with_parents(drafts: Sequence[ChunkDraft], most_tokens: int) -> tuple[ChunkDraft, ...]:

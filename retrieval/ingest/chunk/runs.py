@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from retrieval.ingest.chunk.merging import Neighbour, merged_with
 from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, Source, is_continued, line_breaks
-from retrieval.ingest.types import ChunkDraft
+from retrieval.text.document import ChunkDraft
 
 #: First and last line or item, from 1; None where the format does not count.
 Numbers: TypeAlias = tuple[int, int] | None

@@ -6,7 +6,7 @@ from typing import Final
 
 from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.chunk.spans import Piece, Source, whole
-from retrieval.ingest.types import BlockKind
+from retrieval.text.document import BlockKind
 
 #: Deeper headings stay in the text of their section.
 _DEEPEST_SPLIT: Final = 3

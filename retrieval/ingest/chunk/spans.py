@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice, pairwise
 from typing import Final
 
-from retrieval.ingest.types import MAX_TOKEN_CHARACTERS, Block, BlockKind, Hyperlink, TokenCounter
+from retrieval.text.document import MAX_TOKEN_CHARACTERS, Block, BlockKind, Hyperlink, TokenCounter
 
 #: Long blocks are tokenised in windows, so that memory for spans stays bounded.
 _WINDOW_CHARACTERS: Final = 100_000

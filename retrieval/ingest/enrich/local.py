@@ -8,11 +8,11 @@ from typing import Final
 from django.conf import settings
 
 from corecube.machine import cores
-from retrieval.context_line import in_context
 from retrieval.encoders.admission import ingest_slot
 from retrieval.encoders.seq2seq import Seq2Seq, load_seq2seq
 from retrieval.errors import EncoderError, EnrichError
 from retrieval.ingest.enrich.prompts import MOST_QUESTIONS, Place, expansions_in
+from retrieval.text.context_line import in_context
 
 #: Runs at once, however many chunks are at work: more would wait for the same cores.
 _RUNS: Final = BoundedSemaphore(cores())

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from retrieval.errors import EnrichError
-from retrieval.generate.json_text import unfenced
 from retrieval.graph.spans import key_of
 from retrieval.ingest.enrich.prompts import DATA, Place, plain
+from retrieval.text.json_text import unfenced
 
 #: Subject, relation, object.
 Triple: TypeAlias = tuple[str, str, str]

@@ -2,7 +2,7 @@
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.formats import Format, format_of
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.text.document import ParsedDocument, RawDocument
 
 __all__ = ["parse"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from retrieval.ingest.parse.finish import one_line
-from retrieval.ingest.types import Block, BlockKind, Hyperlink
+from retrieval.text.document import Block, BlockKind, Hyperlink
 
 _INDENT = "  "
 #: Links of one block, and characters of a link's text and target, beyond which they are left out.

@@ -14,7 +14,7 @@ from retrieval.ingest.parse.code_plain import read_keys, read_paragraphs
 from retrieval.ingest.parse.code_scopes import read_tree
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import cleaned
-from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 #: A longer line is data or generated; the rest of it is left out.
 _MOST_LINE_CHARACTERS: Final = 2_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from retrieval.ingest.types import Block, BlockKind
+from retrieval.text.document import Block, BlockKind
 
 #: Statements that follow one another are one block up to here (about 200 tokens).
 MOST_RUN_CHARACTERS: Final = 800

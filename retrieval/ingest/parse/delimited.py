@@ -12,7 +12,7 @@ from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.grid import MOST_CELLS, CellBudget, SheetBuilder, kind_of
 from retrieval.ingest.parse.sheets import blocks_of_sheets
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.text.document import ParsedDocument, RawDocument
 
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _SAMPLED_CHARACTERS: Final = 65536

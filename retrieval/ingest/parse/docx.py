@@ -17,7 +17,7 @@ from retrieval.ingest.parse.archive import checked_names
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.docx_styles import Styles, outline_level
 from retrieval.ingest.parse.finish import finished
-from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _DOCUMENT_PART: Final = "word/document.xml"
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"

@@ -14,7 +14,7 @@ from typing import Any, Final
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import decode, in_utf8
 from retrieval.ingest.parse.mail import Mail, mail_document
-from retrieval.ingest.types import ParsedDocument, Parser, RawDocument
+from retrieval.text.document import ParsedDocument, Parser, RawDocument
 
 _MAIL_TYPE: Final = "message/rfc822"
 _MAIL_SUFFIX: Final = ".eml"

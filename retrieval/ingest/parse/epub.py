@@ -14,7 +14,7 @@ from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.html import blocks_of_page
 from retrieval.ingest.parse.xml_facts import facts_in
 from retrieval.ingest.parse.xml_stream import Handlers, read_events
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _CONTAINER: Final = "META-INF/container.xml"
 _RIGHTS: Final = "META-INF/encryption.xml"

@@ -13,7 +13,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.html import blocks_of_content
 from retrieval.ingest.parse.xml_tree import local
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 FEED_ROOTS: Final = frozenset({"rss", "rdf", "feed"})
 _ITEMS: Final = frozenset({"item", "entry"})

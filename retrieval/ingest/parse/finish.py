@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from retrieval.errors import IngestError
-from retrieval.ingest.types import Block, BlockKind, Hyperlink, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, Hyperlink, ParsedDocument, RawDocument
 
 _MOST_TITLE_CHARACTERS: Final = 300
 _MOST_FACTS: Final = 32

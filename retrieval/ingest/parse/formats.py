@@ -33,7 +33,7 @@ from retrieval.ingest.parse.text import parse_text
 from retrieval.ingest.parse.xls import parse_xls
 from retrieval.ingest.parse.xlsx import parse_xlsx
 from retrieval.ingest.parse.xml_document import parse_xml
-from retrieval.ingest.types import ParsedDocument, Parser, RawDocument
+from retrieval.text.document import ParsedDocument, Parser, RawDocument
 
 _MEBIBYTE: Final = 1024 * 1024
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from retrieval.graph.addresses import Place
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.types import ChunkLimits, RawDocument
+from retrieval.text.document import ChunkLimits, RawDocument
 
 _LENGTH: Final = struct.Struct("!Q")
 #: The most that one part of a message may have; far above any item within its format's limits.

@@ -13,7 +13,7 @@ from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, one_line, tidy
 from retrieval.ingest.parse.html_main import drop_invisible, main_content
 from retrieval.ingest.parse.html_table import is_data_table, table_rows
-from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _CHARSET: Final = re.compile(
     rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,80}?encoding)\s*=\s*[\"']?([\w-]+)", re.IGNORECASE

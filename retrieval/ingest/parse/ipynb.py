@@ -8,7 +8,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import decode
 from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.ingest.parse.markdown import blocks_of_markdown
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 #: What one cell printed beyond this is a log.
 _MOST_OUTPUT_CHARACTERS: Final = 2_000

@@ -8,7 +8,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.flatten import Value, flat_lines, is_plain, label_of, name_of, opening_of
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 #: Each record is a chunk; a file of more would take hours to embed.
 _MOST_RECORDS: Final = 100_000

@@ -28,7 +28,7 @@ from retrieval.ingest.parse.frames import (
     write_request,
 )
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _MEBIBYTE: Final = 1024 * 1024

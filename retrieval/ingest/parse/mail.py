@@ -9,7 +9,7 @@ from typing import Final
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished, one_line, tidy
 from retrieval.ingest.parse.html import blocks_of_page
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, Parser, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, Parser, RawDocument
 
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _ATTACHMENT_LEVEL: Final = 2

@@ -17,7 +17,7 @@ from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.ingest.parse.frontmatter import split_front_matter
 from retrieval.ingest.parse.html import blocks_of_fragment
 from retrieval.ingest.parse.liquid import without_generator_tags
-from retrieval.ingest.types import Block, Hyperlink, ParsedDocument, RawDocument
+from retrieval.text.document import Block, Hyperlink, ParsedDocument, RawDocument
 
 _MOST_NESTING: Final = 100
 #: Reading markup costs the square of its length in the worst case (brackets that nothing closes).

@@ -7,7 +7,7 @@ from oxmsg import Message
 
 from retrieval.ingest.parse.eml import decoded_header
 from retrieval.ingest.parse.mail import Mail, mail_document
-from retrieval.ingest.types import ParsedDocument, Parser, RawDocument
+from retrieval.text.document import ParsedDocument, Parser, RawDocument
 
 
 def parse_msg(raw: RawDocument, read_attached: Parser) -> ParsedDocument:

@@ -10,7 +10,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.odt import BodyReader
 from retrieval.ingest.parse.open_document import opened, qualified, text_of
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _MOST_SLIDES: Final = 5000
 _SLIDE_LEVEL: Final = 2

@@ -12,7 +12,7 @@ from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, S
 from retrieval.ingest.parse.open_document import CONTENT, facts_of, refuse_encrypted
 from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
 from retrieval.ingest.parse.xml_stream import Handlers, read_events
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.text.document import ParsedDocument, RawDocument
 
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
 _FIGURES: Final = frozenset({"float", "percentage", "currency"})

@@ -9,7 +9,7 @@ from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.open_document import opened, qualified, rows_of, text_of
 from retrieval.ingest.parse.xml_tree import name_of
-from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _STYLE_NAME: Final = qualified("text", "style-name")
 _HEADING: Final = qualified("text", "h")

@@ -14,7 +14,7 @@ from retrieval.ingest.parse.finish import finished
 from retrieval.ingest.parse.pdf_layout import BROKEN_WORD, blocks_of_pages
 from retrieval.ingest.parse.pdf_lines import Line
 from retrieval.ingest.parse.pdf_running import without_running_lines
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.text.document import ParsedDocument, RawDocument
 
 _MOST_PAGES: Final = 5000
 #: A line ends after a broken word too, though PDFium writes no line end there.

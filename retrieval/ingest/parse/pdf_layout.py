@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from retrieval.ingest.parse.pdf_lines import Line, is_apart, usual_leading
-from retrieval.ingest.types import Block, BlockKind
+from retrieval.text.document import Block, BlockKind
 
 #: What PDFium puts in place of a hyphen at which a word was broken.
 BROKEN_WORD: Final = "\ufffe"

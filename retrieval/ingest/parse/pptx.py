@@ -17,7 +17,7 @@ from retrieval.ingest.parse.archive import checked_names
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.number_format import plain
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _MOST_SLIDES: Final = 5000
 _MOST_NESTED_GROUPS: Final = 20

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from retrieval.errors import IngestError
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 _IMAGE: Final = "This is an image, and images are not read."
 _SOUND: Final = "Sound and video are not read."

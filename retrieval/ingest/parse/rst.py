@@ -13,7 +13,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse.builder import BlockBuilder
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, tidy
-from retrieval.ingest.types import Block, ParsedDocument, RawDocument
+from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 _MOST_LINE_CHARACTERS: Final = 10_000
 _DEEPEST_LEVEL: Final = 6

@@ -8,7 +8,7 @@ from striprtf.striprtf import rtf_to_text
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import in_utf8
 from retrieval.ingest.parse.finish import finished, tidy
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _START: Final = b"{\\rtf"
 _CODE_PAGE: Final = re.compile(rb"\\ansicpg(\d{3,5})\b")

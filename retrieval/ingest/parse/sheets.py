@@ -7,7 +7,7 @@ from retrieval.ingest.parse.finish import one_line
 from retrieval.ingest.parse.grid import TEXT, Row, Sheet
 from retrieval.ingest.parse.headers import Header, are_pairs, continued, header_of, header_rows, title_rows
 from retrieval.ingest.parse.regions import columns_of, regions
-from retrieval.ingest.types import Block, BlockKind
+from retrieval.text.document import Block, BlockKind
 
 #: Level 1 would make the first sheet's name the document's title.
 _SHEET_LEVEL: Final = 2

@@ -5,7 +5,7 @@ from typing import Final
 
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, tidy
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 

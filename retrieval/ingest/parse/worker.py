@@ -26,7 +26,7 @@ from retrieval.ingest.parse.frames import (
     written_text,
 )
 from retrieval.ingest.preparation import Preparation, PreparedText
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 #: Seconds after its own time at which a process ends itself that nobody is left to kill.
 _GRACE_SECONDS: Final = 5.0

@@ -12,7 +12,7 @@ from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, CellBudget, Merge, S
 from retrieval.ingest.parse.number_dates import Clock
 from retrieval.ingest.parse.number_format import number_format
 from retrieval.ingest.parse.sheets import blocks_of_sheets, facts_of_sheets
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.text.document import ParsedDocument, RawDocument
 
 _BOLD_WEIGHT: Final = 600
 

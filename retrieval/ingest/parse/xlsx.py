@@ -19,7 +19,7 @@ from retrieval.ingest.parse.xlsx_parts import Relations, SharedStrings, Styles, 
 from retrieval.ingest.parse.xlsx_sheet import SheetReader
 from retrieval.ingest.parse.xml_facts import facts_in
 from retrieval.ingest.parse.xml_stream import Handlers, read_events
-from retrieval.ingest.types import ParsedDocument, RawDocument
+from retrieval.text.document import ParsedDocument, RawDocument
 
 _ROOT: Final = "_rels/.rels"
 _BLOCK_BYTES: Final = 1024 * 1024

@@ -10,7 +10,7 @@ from retrieval.ingest.parse.feed import FEED_ROOTS, feed_of
 from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.html import parse_html
 from retrieval.ingest.parse.xml_tree import local, name_of, tree_of
-from retrieval.ingest.types import Block, BlockKind, ParsedDocument, RawDocument
+from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 _MOST_PARTS: Final = 100_000
 

@@ -16,7 +16,7 @@ from retrieval import runtime
 from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.ingest.reasons import advice
-from retrieval.ingest.types import CHUNK_PROFILES
+from retrieval.text.document import CHUNK_PROFILES
 
 
 class Command(DatabaseCommand):

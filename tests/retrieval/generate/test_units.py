@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.generate.units import UnitKind, split_sentences, split_units
+from retrieval.text.units import UnitKind, split_sentences, split_units
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from retrieval.graph.spans import key_of, number_of
 from retrieval.index import graph
 from retrieval.index.graph_writer import fill_graph, forget_graph, graph_status
 from retrieval.index.writer import EncodedChunk, StoredDocument, delete_documents, store_documents
-from retrieval.ingest.types import ChunkDraft
 from retrieval.models import ChunkLink, ChunkMentions, Document, DocumentName
 from retrieval.models.document import document_id
-from retrieval.quality import quality_of
+from retrieval.text.document import ChunkDraft
+from retrieval.text.quality import quality_of
 
 
 def put(connection, name, title, *texts, links=(), triples=None, uri="", **metadata):

@@ -9,10 +9,10 @@ from corecube.models import Connection
 from retrieval.index.salience import fill_salience
 from retrieval.index.writer import EncodedChunk, StoredDocument, fold_term_counts, store_documents
 from retrieval.ingest.sync import sync_connection
-from retrieval.ingest.types import ChunkDraft
 from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id
-from retrieval.quality import quality_of
+from retrieval.text.document import ChunkDraft
+from retrieval.text.quality import quality_of
 
 
 @pytest.fixture

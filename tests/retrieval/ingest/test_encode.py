@@ -7,9 +7,9 @@ from retrieval import runtime
 from retrieval.ingest import prepare
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
-from retrieval.quality import quality_of
-from retrieval.simhash import simhash
 from retrieval.testing import HashEncoder
+from retrieval.text.quality import quality_of
+from retrieval.text.simhash import simhash
 
 
 class Counting(HashEncoder):

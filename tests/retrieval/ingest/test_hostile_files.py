@@ -10,8 +10,8 @@ from django.db.models.functions import Length
 
 from corecube.models import Compartment, Connection
 from retrieval.ingest.sync import sync_connection
-from retrieval.ingest.types import ChunkLimits
 from retrieval.models import Chunk
+from retrieval.text.document import ChunkLimits
 
 BYTES = 5 * 10**6
 #: A guard against what takes minutes, and no measure.

@@ -1,7 +1,7 @@
 # ruff: noqa: E501, RUF001 -- sentences of many scripts, a line each
 import pytest
 
-from retrieval.ingest.language import language_of
+from retrieval.text.language import language_of
 
 SENTENCES = {
     "english": "The queue has to be drained before the release is rolled back, or the worker that was stuck is lost.",

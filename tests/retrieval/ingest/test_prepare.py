@@ -5,7 +5,7 @@ import pytest
 from corecube.connectors import SourceItem
 from retrieval.ingest.preparation import Preparation, prepare_text
 from retrieval.ingest.prepare import PreparedDocument, modified_at
-from retrieval.ingest.types import Block, BlockKind, Hyperlink, ParsedDocument
+from retrieval.text.document import Block, BlockKind, Hyperlink, ParsedDocument
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 CHANGED = datetime(2026, 5, 1, tzinfo=UTC)

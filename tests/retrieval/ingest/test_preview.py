@@ -5,8 +5,8 @@ from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
 from retrieval.ingest.preparation import Preparation, prepare_raw
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
-from retrieval.ingest.types import CHUNK_PROFILES, ChunkLimits
 from retrieval.models import Document
+from retrieval.text.document import CHUNK_PROFILES, ChunkLimits
 
 
 @pytest.fixture

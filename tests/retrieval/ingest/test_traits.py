@@ -4,10 +4,10 @@ import pytest
 
 from corecube.models import Connection
 from retrieval.ingest.sync import sync_connection
-from retrieval.ingest.traits import traits_of
-from retrieval.ingest.types import ChunkDraft
-from retrieval.minhash import minhash
 from retrieval.models import Chunk, Document
+from retrieval.text.document import ChunkDraft
+from retrieval.text.minhash import minhash
+from retrieval.text.traits import traits_of
 
 
 def test_program_text_has_no_language_and_is_code():

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 from corecube.scope import TrustLevel
 from retrieval.config import DedupeConfig
-from retrieval.simhash import simhash
 from retrieval.stages import Dedupe
 from retrieval.state import DropReason
+from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 
 TEXT = "whoever drains the queue tells the captain first and waits for the word before the release is rolled back " * 3

@@ -94,9 +94,9 @@ def test_it_reads_the_query_without_syntax_and_each_text_with_its_place(state):
 
 
 def test_the_texts_are_those_that_were_embedded():
-    from retrieval.context_line import in_context
     from retrieval.ingest.prepare import embedded_text
-    from retrieval.ingest.types import ChunkDraft
+    from retrieval.text.context_line import in_context
+    from retrieval.text.document import ChunkDraft
 
     draft = ChunkDraft(0, "The text.", ("A", "B"), 2)
     assert embedded_text("Title", draft) == in_context("Title", ("A", "B"), "The text.") == "Title > A > B\nThe text."

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from retrieval.ingest.chunk import chunk
-from retrieval.ingest.types import Block, BlockKind, ChunkLimits, ParsedDocument
+from retrieval.text.document import Block, BlockKind, ChunkLimits, ParsedDocument
 
 
 class WordCounter:

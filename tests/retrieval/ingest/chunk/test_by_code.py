@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import ChunkLimits, RawDocument
+from retrieval.text.document import ChunkLimits, RawDocument
 
 
 class Words:

@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 from retrieval.ingest.chunk import chunk
-from retrieval.ingest.types import Block, BlockKind, ChunkLimits, Hyperlink, ParsedDocument
+from retrieval.text.document import Block, BlockKind, ChunkLimits, Hyperlink, ParsedDocument
 
 
 def paths(drafts):

@@ -1,5 +1,5 @@
 from retrieval.ingest.chunk import chunk
-from retrieval.ingest.types import ChunkLimits, ParsedDocument
+from retrieval.text.document import ChunkLimits, ParsedDocument
 
 LIMITS = ChunkLimits(target=40, most=60, overlap=6)
 

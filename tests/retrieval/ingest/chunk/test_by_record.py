@@ -1,7 +1,7 @@
 """Record-based chunks. Tokens are words; the target is 40 of them, the most 60."""
 
 from retrieval.ingest.chunk import chunk
-from retrieval.ingest.types import Block, BlockKind, ChunkLimits, ParsedDocument
+from retrieval.text.document import Block, BlockKind, ChunkLimits, ParsedDocument
 
 LIMITS = ChunkLimits(target=40, most=60, overlap=6)
 

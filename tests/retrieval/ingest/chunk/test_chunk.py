@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ingest.chunk import chunk
-from retrieval.ingest.types import Block, BlockKind, ChunkLimits, ParsedDocument
+from retrieval.text.document import Block, BlockKind, ChunkLimits, ParsedDocument
 
 
 class Words:

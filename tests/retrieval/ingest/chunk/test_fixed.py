@@ -1,7 +1,7 @@
 from itertools import pairwise
 
 from retrieval.ingest.chunk import chunk
-from retrieval.ingest.types import ChunkLimits, ParsedDocument
+from retrieval.text.document import ChunkLimits, ParsedDocument
 
 LIMITS = ChunkLimits(target=40, most=60, overlap=6)
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ingest.chunk.parents import with_parents
-from retrieval.ingest.types import ChunkDraft
+from retrieval.text.document import ChunkDraft
 
 
 def parents(*chunks, most=100):

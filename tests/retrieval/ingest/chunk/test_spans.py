@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.ingest.chunk.spans import Piece, sentence_starts, split, tokenised, whole
-from retrieval.ingest.types import Block, BlockKind
+from retrieval.text.document import Block, BlockKind
 
 
 class Characters:

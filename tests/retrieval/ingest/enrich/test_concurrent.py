@@ -7,7 +7,6 @@ import pytest
 from django.db import connection
 
 from retrieval import runtime
-from retrieval.context_line import in_context
 from retrieval.index import embedding_index
 from retrieval.index.embedding_index import active_row, kept_indexes, progress
 from retrieval.index.store import VectorIndex
@@ -18,6 +17,7 @@ from retrieval.ingest.enrich.services import enrich, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, TermFrequency
 from retrieval.testing import HashEncoder
+from retrieval.text.context_line import in_context
 from tests.retrieval.ingest.test_model_change import Fixed, Named
 
 CONTEXT = "The chunk speaks of the works in hall seven."

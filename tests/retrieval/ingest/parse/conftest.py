@@ -8,7 +8,7 @@ import docx
 import openpyxl
 import pytest
 
-from retrieval.ingest.types import BlockKind, RawDocument
+from retrieval.text.document import BlockKind, RawDocument
 
 
 def _pdf_object(number, body):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.code_languages import LANGUAGES, parser_of
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 SAMPLES = {
     "python": (

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 def read(text, name="a.csv", encoding="utf-8"):

@@ -2,7 +2,7 @@ import pytest
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 CONTAINER = '<container><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
 

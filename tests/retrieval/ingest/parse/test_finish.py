@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.finish import finished, tidy, title_from_name
-from retrieval.ingest.types import Block, BlockKind, RawDocument
+from retrieval.text.document import Block, BlockKind, RawDocument
 
 
 def heading(text, level=1):

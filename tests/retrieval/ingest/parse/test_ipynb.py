@@ -5,7 +5,7 @@ import pytest
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 def read(*cells, **notebook):

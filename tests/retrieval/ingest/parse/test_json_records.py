@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.flatten import flat_lines
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 def read(value, name="cities.json"):

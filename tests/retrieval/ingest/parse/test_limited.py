@@ -23,7 +23,7 @@ from retrieval.ingest.parse.limited import (
     ParserStartError,
 )
 from retrieval.ingest.preparation import Preparation, prepare_raw
-from retrieval.ingest.types import ChunkLimits, RawDocument
+from retrieval.text.document import ChunkLimits, RawDocument
 
 ROOT = Path(__file__).parents[4]
 HOSTILE = """
@@ -35,9 +35,9 @@ from retrieval.graph.mentions import Mentions
 from retrieval.graph.names import Name, NameKind
 from retrieval.graph.stated import Stated, StatedKind
 from retrieval.ingest.preparation import PreparedChunk, PreparedText
-from retrieval.ingest.traits import ChunkTraits
-from retrieval.ingest.types import ChunkDraft, Hyperlink
-from retrieval.quality import ChunkQuality
+from retrieval.text.traits import ChunkTraits
+from retrieval.text.document import ChunkDraft, Hyperlink
+from retrieval.text.quality import ChunkQuality
 
 taken = []
 
@@ -307,7 +307,7 @@ import sys
 sys.path.insert(0, {folder!r})
 from retrieval.ingest.parse.limited import LimitedParser, ParseLimits
 from retrieval.ingest.preparation import Preparation
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 parser = LimitedParser(ParseLimits(seconds=1000), function="hostile_parser:prepare")
 print(parser.prepare(RawDocument("pid", b""), Preparation()).chunks[0].draft.text, flush=True)
 if {word!r} != "idle":
@@ -341,7 +341,7 @@ def test_it_works_in_a_daemonic_process(hostile, tmp_path):
         from billiard.context import ForkContext
         from retrieval.ingest.parse.limited import LimitedParser
         from retrieval.ingest.preparation import Preparation
-        from retrieval.ingest.types import RawDocument
+        from retrieval.text.document import RawDocument
 
         def work():
             with LimitedParser(function="hostile_parser:prepare") as parser:

@@ -6,7 +6,7 @@ import pytest
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 def mail(text="The keel is done.", subject="Kiel für Bob", **headers):

@@ -3,7 +3,7 @@ import pytest
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.ods import parse_ods
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 TYPE = "application/vnd.oasis.opendocument.spreadsheet"
 

@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 _TYPE = "application/vnd.oasis.opendocument."
 _NAMES = ("office", "text", "table", "draw", "style", "presentation", "svg-compatible")

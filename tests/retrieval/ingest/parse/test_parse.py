@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.formats import TEXT
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 OFFICE_NAMES = ["a.xlsx", "a.xls", "a.ods", "a.pptx", "a.epub", "a.msg"]
 MARKUP_NAMES = ["a.md", "a.html", "a.txt", "a.rst"]

@@ -10,7 +10,7 @@ from pptx.util import Inches
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.pptx import parse_pptx
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 BOX = (Inches(1), Inches(1), Inches(4), Inches(2))
 

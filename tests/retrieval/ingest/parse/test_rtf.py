@@ -2,7 +2,7 @@ import pytest
 
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 def test_paragraphs_are_read_in_the_code_page_of_the_file(shape):

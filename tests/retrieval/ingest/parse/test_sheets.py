@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.grid import CellBudget, Merge, SheetBuilder, column_number, kind_of
 from retrieval.ingest.parse.sheets import blocks_of_sheets
-from retrieval.ingest.types import BlockKind
+from retrieval.text.document import BlockKind
 
 
 def sheet_of(text, *, merges=(), bold=()):

@@ -17,7 +17,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.decoding import decode, looks_binary
 from retrieval.ingest.parse.wide import wide_encoding
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 ENCODINGS = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
 TEXTS = {

@@ -6,7 +6,7 @@ import xlwt
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.xls import parse_xls
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 def saved(workbook):

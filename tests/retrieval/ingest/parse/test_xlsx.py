@@ -14,7 +14,7 @@ from openpyxl.styles import Font
 from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.xlsx import parse_xlsx
-from retrieval.ingest.types import RawDocument
+from retrieval.text.document import RawDocument
 
 
 def saved(workbook):

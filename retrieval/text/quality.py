@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from retrieval import boilerplate
+from retrieval.text import boilerplate
 
 _BULLET: Final = re.compile("^[\\s>*+\u2022\u25aa\u25e6\u2013\u2014-]+")
 #: What stands between the entries of a bar: | \u2022 \u00b7 and, in trails, > \u00bb \u203a \u2192 /.

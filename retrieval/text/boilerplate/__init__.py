@@ -7,7 +7,7 @@ from typing import Final
 
 def _entries(name: str) -> frozenset[str]:
     """Return the lines of a word list, without its comments."""
-    text = (files("retrieval.boilerplate") / f"{name}.txt").read_text(encoding="utf-8")
+    text = (files("retrieval.text.boilerplate") / f"{name}.txt").read_text(encoding="utf-8")
     return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
 

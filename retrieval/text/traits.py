@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from retrieval.ingest.hints import hints_of
-from retrieval.ingest.language import language_of
-from retrieval.ingest.types import ChunkDraft
-from retrieval.minhash import minhash
+from retrieval.text.document import ChunkDraft
+from retrieval.text.hints import hints_of
+from retrieval.text.language import language_of
+from retrieval.text.minhash import minhash
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.simhash import shingles, words_of
+from retrieval.text.simhash import shingles, words_of
 
 PERMUTATIONS: Final = 128
 #: Two different minima share their 8 bits with this probability.

@@ -38,7 +38,7 @@ _SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
 _SIGN_SHARE: Final = 0.15
 _OF_SIGNS: Final = frozenset({"japanese", "chinese"})
 #: A language on each line, and the words that vote for it.
-_COMMON: Final = resources.files("retrieval.ingest").joinpath("common_words.txt").read_text(encoding="utf-8")
+_COMMON: Final = resources.files("retrieval.text").joinpath("common_words.txt").read_text(encoding="utf-8")
 
 
 def language_of(text: str) -> str:
