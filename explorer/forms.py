@@ -5,8 +5,8 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from retrieval.config import PresetConfig
-from retrieval.tunables import TunableFacts
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.tunables import TunableFacts
 
 
 class SeveralFiles(forms.ClearableFileInput):

@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from corecube import audit
 from corecube.models import ApiKey, AuditEvent, Connection, Grant, User
+from retrieval.engine.types import Verdict
 from retrieval.models import Document, SearchRecord
-from retrieval.types import Verdict
 
 _DISMISSED = "guide.dismissed"
 

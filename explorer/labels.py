@@ -1,9 +1,9 @@
 """Names for the chunks that a trace mentions, read within the scope of the search."""
 
 from explorer.panels.drops import chunk_label, labels_of
+from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId
 
 
 def chunk_labels(outcome: SearchOutcome) -> dict[ChunkId, str]:

@@ -6,10 +6,10 @@ from corecube.scope import AccessScope
 from explorer.panels.lane_cards import LanesPanel
 from explorer.panels.lanes import Facts, drop_words, lane_sources, lanes_panel, shown_hits
 from explorer.snippets import StemIn
-from retrieval.config import FulltextConfig
+from retrieval.engine.config import FulltextConfig
+from retrieval.engine.types import ChunkId, Hit, QueryTerms
 from retrieval.facts import read_facts
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, Hit, QueryTerms
 
 
 def lanes_of(outcome: SearchOutcome, *, stem_in: StemIn) -> LanesPanel:

@@ -4,8 +4,8 @@ from typing import Final
 
 from django.conf import settings
 
+from retrieval.engine.pipeline import HYBRID
 from retrieval.helix_config import HelixConfig
-from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
 
 #: Legs that search by words.

@@ -6,10 +6,10 @@ from typing import Final
 
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError
+from retrieval.engine.stored_filter import AskedFilter
 from retrieval.models import SearchRecord
 from retrieval.presets import PRESETS, Preset
 from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.stored_filter import AskedFilter
 
 logger = logging.getLogger(__name__)
 

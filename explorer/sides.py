@@ -16,16 +16,16 @@ from explorer.panels.badges import Badge, badges, badges_of_spans
 from explorer.panels.funnel import milliseconds
 from explorer.panels.presets import version_label
 from explorer.sections import has_sections
-from retrieval.config import PresetConfig
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.stored_filter import AskedFilter
+from retrieval.engine.types import QueryTerms, Ranking
 from retrieval.evidence.recovery import Diagnoses
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.models import SearchRecord
-from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
 from retrieval.services import SearchRequest, search
-from retrieval.stored_filter import AskedFilter
 from retrieval.stored_trace import hits_of, spans_of
-from retrieval.types import QueryTerms, Ranking
 
 _LOG = "log"
 _DRAFT = "draft"

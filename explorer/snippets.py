@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from retrieval.types import TermMatch
+from retrieval.engine.types import TermMatch
 
 #: Returns a lower-case word's lexeme, by the stemmer that made the query's.
 Stem = Callable[[str], str]

@@ -3,7 +3,7 @@
 from django.conf import settings
 
 from explorer.snippets import Stem
-from retrieval.generate.words import stemmer
+from retrieval.engine.words import stemmer
 
 
 def stem_in(language: str) -> Stem:

@@ -13,10 +13,10 @@ from explorer.stage_words import (
     STAGE_LABELS,
     STAGE_PURPOSES,
 )
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ChunkFacts
 from retrieval.models import Chunk
-from retrieval.state import DropReason
 from retrieval.text.rows import row_unit
-from retrieval.types import ChunkFacts
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "dense": "Vector similarity",

@@ -10,7 +10,7 @@ from corecube import audit
 from corecube.models import User
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.encoders import Encoder
-from retrieval.kept_briefly import KeptBriefly
+from retrieval.engine.ttl_cache import KeptBriefly
 from retrieval.models import Calibration
 from retrieval.text.sanitise import storable
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from retrieval.config import AssembleConfig, DedupeConfig, PresetConfig
+from retrieval.engine.config import AssembleConfig, DedupeConfig, PresetConfig
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.evidence.config import (
     BreakerConfig,
     CascadeConfig,
@@ -19,7 +20,6 @@ from retrieval.evidence.config import (
     SourceRecoveryConfig,
 )
 from retrieval.helix_config import Bm25Config
-from retrieval.tunables import Tunables, tunable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from retrieval.config import BlendConfig, DedupeConfig, FusionConfig, PresetConfig
-from retrieval.tunables import Tunables, tunable
+from retrieval.engine.config import BlendConfig, DedupeConfig, FusionConfig, PresetConfig
+from retrieval.engine.tunables import Tunables, tunable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

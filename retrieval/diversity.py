@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from retrieval.state import Drop, DropReason
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, Ranking
 from retrieval.text.simhash import (
     Shingles,
     close_pairs,
@@ -17,7 +18,6 @@ from retrieval.text.simhash import (
     words_after_words,
     words_of,
 )
-from retrieval.types import Hit, Ranking
 
 Preference = Callable[[Hit], tuple[float, ...]]
 

@@ -16,6 +16,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
 from retrieval.compartment_narrowing import within_compartments
 from retrieval.configuration import configuration_of
+from retrieval.engine.state import RequestFilter
 from retrieval.evidence.budget import Budget
 from retrieval.evidence.cells import Cell, Presence, cells_of, looked_for
 from retrieval.evidence.recovery import Diagnoses
@@ -26,7 +27,6 @@ from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.section_sets import section_named, section_set_named
 from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.state import RequestFilter
 from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from corecube.scope import AccessScope
-from retrieval.config import FulltextConfig
+from retrieval.engine.config import FulltextConfig
+from retrieval.engine.types import Ranking, Term
 from retrieval.index import store
-from retrieval.types import Ranking, Term
 
 #: No embedding belongs to it: what is read has no cosine.
 _NO_INDEX: Final = store.VectorIndex(0, 0)

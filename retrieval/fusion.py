@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 
 
 def variant_leg(leg: str, number: int) -> str:

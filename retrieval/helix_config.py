@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from retrieval.config import AnswerabilityConfig, BlendConfig, FusionConfig, PresetConfig
-from retrieval.tunables import Tunables, tunable
-from retrieval.types import MemoryType
+from retrieval.engine.config import AnswerabilityConfig, BlendConfig, FusionConfig, PresetConfig
+from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.types import MemoryType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

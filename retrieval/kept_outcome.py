@@ -6,16 +6,16 @@ from typing import Any
 
 from corecube.access import Principal, scope_for
 from retrieval.configuration import Configuration
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import Answerability, Verdict
 from retrieval.facts import read_facts
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
-from retrieval.query import read_query
 from retrieval.services import SearchOutcome
-from retrieval.state import SearchState
 from retrieval.stored_passages import stored_passages
 from retrieval.stored_trace import hits_of, spans_of
-from retrieval.types import Answerability, Verdict
 
 
 def kept_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from retrieval.types import ChunkFacts, MemoryType
+from retrieval.engine.types import ChunkFacts, MemoryType
 
 #: Source types that are program text, as the parsers name them.
 _CODE_TYPES: Final = frozenset({"code", "notebook"})

@@ -16,13 +16,13 @@ from corecube.errors import CoreCubeError, RefusedForNowError
 from corecube.forwarding import USER_HEADER
 from corecube.models import User
 from retrieval import runtime
-from retrieval.admission import Load
 from retrieval.configuration import configuration_of
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
+from retrieval.engine.admission import Load
+from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.evidence.config import DensityConfig
-from retrieval.evidence.ladder import Refusal, Rung
 from retrieval.evidence.rerank_figures import CutRate
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.evidence_runs import PRESET

@@ -9,9 +9,9 @@ of Massive Datasets", 3.4).
 from collections.abc import Iterator
 from typing import Final
 
-from retrieval.state import Drop, DropReason
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, Ranking
 from retrieval.text.minhash import similarity
-from retrieval.types import Hit, Ranking
 
 _ROWS: Final = 5
 

@@ -11,6 +11,7 @@ from corecube.errors import CoreCubeError
 from retrieval import embedders
 from retrieval.encoders import Encoder
 from retrieval.encoders.remote_encoder import RemoteEncoder
+from retrieval.engine.state import SearchState
 from retrieval.evidence.nearness import CosineScales
 from retrieval.index.embedding_index import same_model
 from retrieval.index.recovery import other_rows
@@ -18,7 +19,6 @@ from retrieval.index.store import VectorIndex
 from retrieval.model_calls import ModelCalls, model_key
 from retrieval.models import EmbeddingIndex
 from retrieval.stages.recovery_tiers import AskedIndex
-from retrieval.state import SearchState
 
 logger = logging.getLogger(__name__)
 

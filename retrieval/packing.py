@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from retrieval.state import Drop, DropReason
-from retrieval.types import Hit, Passage, Ranking
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, Passage, Ranking
 
 
 def passage_header(number: int, *, title: str, source: str, compartment: str) -> str:

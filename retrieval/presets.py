@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from corecube.errors import ConfigError
-from retrieval.config import CorecubeConfig, PresetConfig
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.contextpack_config import ContextPackConfig
+from retrieval.engine.config import CorecubeConfig, PresetConfig
+from retrieval.engine.pipeline import Legs, Pipeline, Stage
 from retrieval.errors import UnknownPresetError
 from retrieval.helix_config import GraphConfig, HelixConfig
-from retrieval.pipeline import Legs, Pipeline, Stage
 from retrieval.resources import Resources
 from retrieval.stages import (
     Analyze,

@@ -18,12 +18,12 @@ from django.utils import timezone
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import ApiKey
+from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.stored_filter import AskedFilter, filter_json, filter_of
 from retrieval.generate.expansion import expander, variants_of
 from retrieval.models import QueuedSearch, SearchRecord
-from retrieval.pipeline import HYBRID
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, SearchRequest, checked_query, search
-from retrieval.stored_filter import AskedFilter, filter_json, filter_of
 
 logger = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from retrieval.config import BlendConfig
+from retrieval.engine.config import BlendConfig
+from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.fusion import best_first, min_max
-from retrieval.types import Hit, Ranking, ScoreType
 
 #: Hits whose mean cosine the best one is compared with.
 _STANDOUT_DEPTH: Final = 10

@@ -6,14 +6,14 @@ from django.conf import settings
 from django.utils import timezone
 
 from corecube.access import Principal, scope_for
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
 from retrieval.models import SearchRecord
 from retrieval.packing import by_number
 from retrieval.presets import preset_named
-from retrieval.query import read_query
 from retrieval.services import SearchOutcome, checked_query
 from retrieval.stages.analyze import Analyze
-from retrieval.state import SearchState
 from retrieval.stored_passages import stored_passages
 
 

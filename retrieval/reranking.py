@@ -13,9 +13,9 @@ from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
 from retrieval.encodings import token_encoder
+from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.stored_interaction import StoredInteraction
-from retrieval.types import ScoreType
 
 _LATE_INTERACTION: Final = "late-interaction"
 _STORED_INTERACTION: Final = "stored-late-interaction"

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from retrieval.admission import Admission
 from retrieval.answerability.model import AnswerabilityModel
 from retrieval.bm25.reader import Reader as Bm25Reader
 from retrieval.contextpack.judge import RelevanceJudge
@@ -15,6 +14,9 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encoders.timed_reranker import TimedReranker, timed
 from retrieval.encoders.timed_sentences import TimedSentences
+from retrieval.engine.admission import Admission
+from retrieval.engine.state import SearchState
+from retrieval.engine.token_counter import CountTokens, TokenCounter
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.store import VectorIndex
@@ -22,8 +24,6 @@ from retrieval.model_calls import ModelCalls
 from retrieval.router.routes import Router
 from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.stages.sparse import SparseModel
-from retrieval.state import SearchState
-from retrieval.token_counter import CountTokens, TokenCounter
 
 
 @dataclass(frozen=True, slots=True)

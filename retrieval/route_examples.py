@@ -15,7 +15,7 @@ from corecube.changing import changing
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from retrieval.encoders import Encoder
-from retrieval.kept_briefly import KeptBriefly
+from retrieval.engine.ttl_cache import KeptBriefly
 from retrieval.models import RouteExample
 from retrieval.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
 from retrieval.text.sanitise import storable

@@ -15,7 +15,6 @@ from corecube.database import let_go
 from corecube.machine import cores
 from corecube.pool import connections_at_work, most_connections
 from retrieval import embedders
-from retrieval.admission import Admission, Surroundings
 from retrieval.bm25.folder import Folder
 from retrieval.bm25.reader import Reader
 from retrieval.calibrations import active_models
@@ -26,8 +25,9 @@ from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encodings import key_of, sparse_encoder
+from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.errors import EncoderError, ModelMissingError, RerankError
-from retrieval.evidence.ladder import PoolConfig
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale, CosineScales
 from retrieval.evidence.rerank_calls import MOST_AT_ONCE
 from retrieval.evidence.rerank_guard import RerankGuards

@@ -17,10 +17,16 @@ from corecube.arrivals import begun
 from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.scope import AccessScope
 from retrieval import runtime
-from retrieval.config import PresetConfig
 from retrieval.configuration import Configuration, configuration_of
 from retrieval.consolidated_config import ConsolidatedConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.metadata_conditions import Conditions
+from retrieval.engine.pipeline import HYBRID, Pipeline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import Note, RequestFilter, SearchState, Span
+from retrieval.engine.stored_filter import AskedFilter, filter_json
+from retrieval.engine.types import Passage, Ranking
 from retrieval.errors import EmptyQueryError, QueryTooLongError, SearchTimeoutError
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.evidence.section_state import SectionAsk, SectionState
@@ -28,19 +34,13 @@ from retrieval.generate.relevance import ModelJudge, answerer_counter
 from retrieval.index.kept import kept_by
 from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
-from retrieval.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
-from retrieval.pipeline import HYBRID, Pipeline
 from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
-from retrieval.query import read_query
 from retrieval.resources import Resources
 from retrieval.stages.variants import with_variants
-from retrieval.state import Note, RequestFilter, SearchState, Span
-from retrieval.stored_filter import AskedFilter, filter_json
 from retrieval.text.sanitise import storable
 from retrieval.told_scores import as_told
 from retrieval.tracing import trace_json
-from retrieval.types import Passage, Ranking
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from corecube.scope import TrustLevel
+from retrieval.engine.types import ChunkFacts, Hit, Ranking, ScoreType
 from retrieval.fusion import best_first, min_max
 from retrieval.ranking import Weights
-from retrieval.types import ChunkFacts, Hit, Ranking, ScoreType
 
 #: In the order of the reference's formula, and of every ledger.
 SIGNALS: Final = ("similarity", "recency", "salience", "confidence", "graph")

@@ -10,10 +10,10 @@ from retrieval.encoders.late_encoder import LateEncoder
 from retrieval.encoders.reranker import TimeBox
 from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.encodings import key_of
+from retrieval.engine.types import ChunkId, Ranking, ScoreType
 from retrieval.errors import EncoderError, RerankError, RerankTimeoutError, SearchTimeoutError
 from retrieval.index.tokens import token_vectors_of
 from retrieval.text.context_line import in_context
-from retrieval.types import ChunkId, Ranking, ScoreType
 
 #: Beside a blend that reaches 1.
 _WEIGHT: Final = 0.5

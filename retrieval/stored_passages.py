@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from corecube.scope import AccessScope
+from retrieval.engine.types import Passage
 from retrieval.facts import read_facts
 from retrieval.stages.assemble import header
 from retrieval.stored_trace import chunk_id_of, packed_hits
-from retrieval.types import Passage
 
 
 def stored_passages(trace: Mapping[str, Any], *, scope: AccessScope) -> tuple[Passage, ...]:

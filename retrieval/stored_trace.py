@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from retrieval.state import Drop, DropReason, Note, Span
-from retrieval.types import ChunkId, Hit, ScoreType, TermMatch
+from retrieval.engine.state import Drop, DropReason, Note, Span
+from retrieval.engine.types import ChunkId, Hit, ScoreType, TermMatch
 
 _REASONS = frozenset(DropReason)
 _SCORE_TYPES = frozenset(ScoreType)

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, overload
 
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.fusion import leg_of
 from retrieval.signals import in_two_digits
-from retrieval.state import SearchState
-from retrieval.types import Hit, Ranking, ScoreType
 
 _BM25: Final = ScoreType.BM25.value
 #: Parts of a score, and signals, into which a BM25 score goes.

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from retrieval.engine.state import SearchState, Span
+from retrieval.engine.types import Answerability, Hit
 from retrieval.measures import MEASURED_DEPTH
-from retrieval.state import SearchState, Span
-from retrieval.types import Answerability, Hit
 
 
 def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:

@@ -23,13 +23,13 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from retrieval import runtime
 from retrieval.configuration import configuration_of
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
 from retrieval.index.warming import walk, warm_relations
 from retrieval.models import Document
 from retrieval.presets import PRESETS, Preset
-from retrieval.query import read_query
 from retrieval.resources import Resources
-from retrieval.state import SearchState
 
 logger = logging.getLogger(__name__)
 

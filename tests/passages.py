@@ -3,7 +3,7 @@
 import uuid
 from datetime import UTC, datetime
 
-from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -10,12 +10,13 @@ from uuid import UUID
 import pytest
 
 from explorer import answers, snippets
-from retrieval import query
 from retrieval.answerability import question as asked
 from retrieval.diversity import Words
+from retrieval.engine import query
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
+from retrieval.engine.words import TermFinder
 from retrieval.generate import citations, claims, extractive, quotes, rewrite
 from retrieval.generate.faithfulness import Checker
-from retrieval.generate.words import TermFinder
 from retrieval.graph import links, mentions, spans
 from retrieval.graph.addresses import Place
 from retrieval.graph.mentions import Mentions
@@ -26,7 +27,6 @@ from retrieval.router import projects, windows
 from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument
-from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
 from tests.growth import MAX_GROWTH_OF_OBJECTS, MIXTURES, SIGNS, Text, TooSlowError, fault, fault_between, faults
 from tests.test_patterns import modules
 

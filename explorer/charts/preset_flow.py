@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from explorer.charts.chart import Chart, plain
-from retrieval.types import ChunkId
+from retrieval.engine.types import ChunkId
 
 #: Each chunk's place, from 1, with every preset; None where a preset did not return it.
 Places = Mapping[ChunkId, tuple[int | None, ...]]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from explorer.charts.chart import Chart, plain
 from retrieval.comparison import Direction, Move
-from retrieval.types import ChunkId
+from retrieval.engine.types import ChunkId
 
 #: In the order that they are drawn: what moved stands over what did not.
 _GROUPS: Final = (

@@ -8,9 +8,9 @@ from typing import Any, Final
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.contributions import hue
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ChunkId, Hit
 from retrieval.services import SearchOutcome
-from retrieval.state import DropReason
-from retrieval.types import ChunkId, Hit
 
 _HEIGHT: Final = 220
 #: A floor this many spans of the scores below them would squeeze the scores together; the summary tells of it instead.

@@ -7,8 +7,8 @@ from typing import Any, Final, Self
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.panels.funnel import milliseconds
-from retrieval.deadline import SOFT_SHARE
-from retrieval.state import Span
+from retrieval.engine.deadline import SOFT_SHARE
+from retrieval.engine.state import Span
 
 _HUES: Final = {"embed": "dense", "analyze": "fulltext", "judge_relevance": "rerank"} | {
     name: name for name in ("dense", "fulltext", "freshness", "rerank")

@@ -6,9 +6,9 @@ from typing import Final
 
 from explorer.panels.bars import percent
 from retrieval.answerability.verdict import Reason
-from retrieval.config import AnswerabilityConfig
+from retrieval.engine.config import AnswerabilityConfig
+from retrieval.engine.types import Answerability, Verdict
 from retrieval.services import SearchOutcome
-from retrieval.types import Answerability, Verdict
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.ANSWERABLE: "answerable",

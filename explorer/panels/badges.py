@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer import wording
+from retrieval.engine.state import Span
 from retrieval.services import SearchOutcome
-from retrieval.state import Span
 
 #: Notes that are worth a badge though nothing fell back.
 _TOLD: Final = frozenset(

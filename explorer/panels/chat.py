@@ -14,8 +14,8 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.templatetags.explorer_format import document_url
 from retrieval.conversations.shelf import conversations_of
+from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk
-from retrieval.types import ChunkId
 
 PER_PAGE: Final = 60
 #: Chunks before and after the one that is cited.

@@ -6,9 +6,9 @@ from typing import Final
 from explorer import wording
 from explorer.panels.bars import percent
 from explorer.panels.drops import ChunkLabels, DropList, drop_list
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ChunkId
 from retrieval.services import SearchOutcome
-from retrieval.state import DropReason
-from retrieval.types import ChunkId
 
 #: Why a hit that was read is not in the context, those first that came nearest to it.
 _LEFT_OUT: Final = (

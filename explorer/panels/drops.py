@@ -8,8 +8,8 @@ from uuid import UUID
 
 from corecube.scope import AccessScope
 from explorer import wording
-from retrieval.state import Drop, DropReason
-from retrieval.types import ChunkId, Hit
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import ChunkId, Hit
 
 #: Rows that one stage shows; the rest is told as a count.
 MOST_ROWS: Final = 100

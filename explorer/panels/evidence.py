@@ -10,11 +10,11 @@ from explorer import wording
 from explorer.panels.badges import Badge, badges
 from explorer.panels.hit_badges import HitBadge, hit_badges
 from explorer.snippets import Segment, StemIn, highlight, snippet
+from retrieval.engine.types import ChunkId, Hit
 from retrieval.evidence.cells import Cell, Presence
 from retrieval.evidence.sections import Section
 from retrieval.evidence_runs import PRESET, Evidence, SectionEvidence, lines_of
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, Hit
 
 #: Hits that stand below a section.
 MOST_HITS: Final = 5

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from retrieval.metadata_conditions import Condition, Conditions
-from retrieval.state import RequestFilter
-from retrieval.stored_filter import AskedFilter
+from retrieval.engine.metadata_conditions import Condition, Conditions
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.stored_filter import AskedFilter
 
 
 def filter_words(asked: AskedFilter) -> tuple[str, ...]:

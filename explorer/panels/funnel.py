@@ -8,10 +8,10 @@ from explorer import wording
 from explorer.panels.bars import BarPart, percent, stacked
 from explorer.panels.drops import ChunkLabels, DropList, drop_list
 from explorer.panels.events import EventLine, event_lines
-from retrieval.config import PresetConfig
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import Note, Span
+from retrieval.engine.tunables import Tunables
 from retrieval.services import SearchOutcome
-from retrieval.state import Note, Span
-from retrieval.tunables import Tunables
 
 #: Which part of the preset's configuration a stage is set by, where the names differ.
 _SECTIONS: Final = {

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from explorer.event_words import PROVIDER_WORDS
+from retrieval.engine.types import Hit
 from retrieval.evidence.precedence import PRECEDENCE
 from retrieval.evidence.protection import PROTECTED
 from retrieval.evidence.recovery import is_beyond_filter, is_recovered
-from retrieval.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

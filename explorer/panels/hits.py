@@ -13,8 +13,8 @@ from explorer.panels.ledger import Ledger, LedgerSource, ledger, leg_rank
 from explorer.panels.verdict import beats_next
 from explorer.panels.verdict_evidence import evidence_beats_next
 from explorer.snippets import Segment, StemIn, highlight, snippet
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkFacts, ChunkId, Hit
 
 _ABSENT: Final = "\N{EN DASH}"
 

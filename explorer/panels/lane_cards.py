@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from explorer.snippets import Segment
-from retrieval.types import ChunkId
+from retrieval.engine.types import ChunkId
 
 
 @dataclass(frozen=True, slots=True)

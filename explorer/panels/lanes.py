@@ -13,9 +13,9 @@ from explorer import wording
 from explorer.panels.lane_cards import Card, Cell, Gap, Lane, LaneColumn, LanesPanel, Line, Overlap, Place, TableRow
 from explorer.snippets import StemIn, highlight, snippet
 from retrieval.comparison import Direction, Move, compare
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.services import SearchOutcome
-from retrieval.state import DropReason
-from retrieval.types import ChunkId, Hit, Ranking
 
 #: Cards that a lane shows.
 MOST_CARDS: Final = 20

@@ -10,16 +10,16 @@ from explorer.panels import ledger_evidence
 from explorer.panels.ledger_relevance import relevance_row
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from explorer.panels.ledger_signals import signal_rows
-from retrieval.config import CorecubeConfig, PresetConfig
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.contextpack.judge import MAPPED, RUBRIC
 from retrieval.contextpack_config import ContextPackConfig
+from retrieval.engine.config import CorecubeConfig, PresetConfig
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.ranking import on_unit_scale
 from retrieval.services import SearchOutcome
-from retrieval.state import DropReason
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 _REPLACED: Final = "counted in the blend only"
 #: The only part of a score by the rubric, or of one that is shown on its scale.

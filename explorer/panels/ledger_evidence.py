@@ -6,6 +6,7 @@ from typing import Final
 from explorer import wording
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.engine.types import Hit, ScoreType
 from retrieval.evidence.fairness import MERIT
 from retrieval.evidence.precedence import PRECEDENCE
 from retrieval.evidence.protection import PROTECTED
@@ -14,7 +15,6 @@ from retrieval.evidence.rerank_plan import Provider
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.ranking import on_unit_scale
 from retrieval.services import SearchOutcome
-from retrieval.types import Hit, ScoreType
 
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 _RAW_WORDS: Final = {ScoreType.LOGIT: "logit", ScoreType.RELEVANCE: "relevance", ScoreType.MAXSIM: "late interaction"}

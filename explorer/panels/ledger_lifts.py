@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from retrieval.types import ChunkId, Hit, Lift
+from retrieval.engine.types import ChunkId, Hit, Lift
 
 _ELSEWHERE: Final = "a passage that is not shown"
 _MOST_CHARACTERS: Final = 200

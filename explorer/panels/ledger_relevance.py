@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from explorer import wording
 from explorer.panels.ledger_rows import LedgerRow
 from retrieval.contextpack.judge import MAPPED, RUBRIC
-from retrieval.state import SearchState
-from retrieval.types import Hit
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import Hit
 
 
 def relevance_row(hit: Hit, state: SearchState) -> LedgerRow:

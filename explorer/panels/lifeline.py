@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from corecube.scope import ExcludedConnection, Exclusion
 from explorer import wording
+from retrieval.engine.types import ChunkId
 from retrieval.lifeline.types import ACCESS, INDEXED, PACKED, SCOPE, TOP_K, Lifeline, Step, StepState, Way
-from retrieval.types import ChunkId
 
 _LABELS: Final[Mapping[str, str]] = {
     INDEXED: "indexed",

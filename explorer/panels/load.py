@@ -6,9 +6,9 @@ from typing import Final
 
 from explorer import wording
 from explorer.panels.bars import percent
-from retrieval.admission import Load
 from retrieval.encoders.admission import IngestLoad
-from retrieval.evidence.ladder import Ladder, LadderConfig, PoolConfig, Refusal, Rung
+from retrieval.engine.admission import Load
+from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Refusal, Rung
 
 _RUNGS: Final = {
     Rung.CALM: "calm",

@@ -12,9 +12,9 @@ from explorer import wording
 from explorer.log_filters import LogFilter, Place
 from explorer.panels.answerability import TONES, VERDICTS
 from explorer.panels.presets import version_label
+from retrieval.engine.types import Verdict
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
-from retrieval.types import Verdict
 
 #: Searches on one page, and as many as are counted: beyond that the number only says that there are more.
 PAGE_SIZE: Final = 50

@@ -8,9 +8,9 @@ from typing import Any, Final
 from explorer import wording
 from explorer.panels.bars import BarPart, stacked
 from explorer.panels.funnel import milliseconds
+from retrieval.engine.state import Span
 from retrieval.services import SearchOutcome
 from retrieval.stages.judge_relevance import RELEVANCE_SPENT
-from retrieval.state import Span
 
 #: Groups of stages in the order in which a search comes to them, and what they are called.
 GROUPS: Final[Mapping[str, str]] = {

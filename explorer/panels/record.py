@@ -16,11 +16,11 @@ from explorer.panels.events import event_lines
 from explorer.panels.funnel import Funnel, FunnelCell, leaf_spans, milliseconds, removed, settings_of
 from explorer.panels.presets import version_label
 from explorer.panels.timeline import TraceRow, span_rows
-from retrieval.config import PresetConfig
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import Span
+from retrieval.engine.types import ChunkId, Hit, TermMatch
 from retrieval.models import Chunk, SearchRecord
-from retrieval.state import Span
 from retrieval.stored_trace import hits_of, ranking_of, spans_of
-from retrieval.types import ChunkId, Hit, TermMatch
 
 
 class Presence(StrEnum):

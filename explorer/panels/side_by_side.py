@@ -22,8 +22,8 @@ from explorer.panels.presets import version_label
 from explorer.side_by_side import Attempt
 from explorer.snippets import StemIn
 from retrieval.comparison import Overlap, alone, overlap_at, places_of
+from retrieval.engine.types import ChunkId, Hit
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, Hit
 
 #: The depth that overlaps are counted to.
 DEPTH: Final = 10

@@ -8,8 +8,8 @@ from explorer import wording
 from explorer.panels.bars import percent
 from explorer.panels.events import EventLine, event_lines
 from explorer.panels.funnel import milliseconds, removed
+from retrieval.engine.state import Note, Span
 from retrieval.services import SearchOutcome
-from retrieval.state import Note, Span
 
 
 @dataclass(frozen=True, slots=True)

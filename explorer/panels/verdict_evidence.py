@@ -1,12 +1,12 @@
 """One sentence on why a hit that was gathered as evidence stands before the next."""
 
 from explorer.panels.verdict import by_score
+from retrieval.engine.types import Hit
 from retrieval.evidence.fairness import MERIT
 from retrieval.evidence.precedence import PRECEDENCE
 from retrieval.evidence.rerank_plan import Provider
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.ranking import on_unit_scale
-from retrieval.types import Hit
 
 
 def evidence_beats_next(hit: Hit, following: Hit | None, *, rank: int, ask: SectionAsk) -> str:

@@ -15,8 +15,8 @@ from explorer.panels.bars import BarPart
 from explorer.panels.drops import DropRow
 from explorer.panels.lane_cards import Card, Place
 from explorer.snippets import Segment
+from retrieval.engine.types import ChunkId
 from retrieval.ingest import reasons
-from retrieval.types import ChunkId
 
 register = template.Library()
 

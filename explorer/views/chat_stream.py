@@ -20,10 +20,10 @@ from explorer.views.chat import own_answer
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
 from retrieval.conversations.asking import stop
 from retrieval.conversations.writing import LOOK_SECONDS, Writing, begin, claimed, written
+from retrieval.engine.types import Passage
 from retrieval.generate.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.generate.types import Notice
 from retrieval.models import Message
-from retrieval.types import Passage
 
 logger = logging.getLogger(__name__)
 

@@ -27,10 +27,10 @@ from explorer.sides import Question, Run, Side, narrowing_of, opposite, read_sid
 from explorer.stems import stem_in
 from explorer.views.search import failure_title, left_out
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from retrieval.engine.stored_filter import filter_of, read_filter
+from retrieval.engine.types import ChunkId, Hit
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets import DEFAULT_PRESET, PRESETS
-from retrieval.stored_filter import filter_of, read_filter
-from retrieval.types import ChunkId, Hit
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Compared:
     run_as: str
     #: Slugs of the connections to leave out; None where the address does not say.
     without: tuple[str, ...] | None
-    #: What is left of the documents in scope, as `retrieval.stored_filter` writes it; None where it does not say.
+    #: What is left of its scope, as `retrieval.engine.stored_filter` writes it; None where it does not say.
     filter: str | None
     #: "table" shows the lanes as one.
     view: str

@@ -27,10 +27,10 @@ from explorer.panels.models import (
 )
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval import runtime
-from retrieval.config import CorecubeConfig
 from retrieval.configuration import configuration_of
 from retrieval.encoders.local import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
+from retrieval.engine.config import CorecubeConfig
 from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
 from retrieval.ingest import indexes as services
 from retrieval.ingest.heartbeat import alive_since

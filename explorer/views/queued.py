@@ -13,11 +13,11 @@ from corecube.access import ScopeRequest, scope_for
 from corecube.errors import CoreCubeError, NotFoundError
 from corecube.http import HtmxHttpRequest
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from retrieval.engine.stored_filter import read_filter
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.queued_searches import PRESET, queue_search
 from retrieval.queued_tasks import search_soon
 from retrieval.services import SearchRequest
-from retrieval.stored_filter import read_filter
 
 
 @require_POST

@@ -37,13 +37,13 @@ from explorer.templatetags.explorer_format import document_url
 from explorer.views.judge import judging_context
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from explorer.views.where import pinned_title, reader_of, where_panel
+from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.stored_filter import AskedFilter, read_filter
 from retrieval.generate.answering import prepare
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
-from retrieval.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET, PRESETS
 from retrieval.queued_searches import PRESET
 from retrieval.services import SearchOutcome, SearchRequest
-from retrieval.stored_filter import AskedFilter, read_filter
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Asked:
     run_as: str
     #: Slugs of the connections to leave out.
     without: tuple[str, ...]
-    #: What a logged search left of the documents in scope, as `retrieval.stored_filter` writes it; empty for all.
+    #: What a logged search left of its scope, as `retrieval.engine.stored_filter` writes it; empty for all.
     filter: str
     tab: str
     #: Place of the hit whose ledger is open, from 1.

@@ -26,9 +26,9 @@ from explorer.side_by_side import Asking, Attempt, ask_each, usable_presets
 from explorer.stems import stem_in
 from explorer.views.search import failure_title, left_out
 from explorer.views.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
+from retrieval.engine.stored_filter import read_filter
 from retrieval.models import Usage
 from retrieval.services import checked_query
-from retrieval.stored_filter import read_filter
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Asked:
     run_as: str
     #: Slugs of the connections to leave out.
     without: tuple[str, ...]
-    #: What is left of the documents in scope, as `retrieval.stored_filter` writes it; empty for all.
+    #: What is left of the documents in scope, as `retrieval.engine.stored_filter` writes it; empty for all.
     filter: str
     #: Whether the page is to come with its results, which otherwise follow it.
     whole: bool

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from retrieval.answerability.model import RERANK, SENTENCE_COSINE
 from retrieval.answerability.question import Entity, denial, denials, entities, numbers
-from retrieval.generate.words import TermFinder, stemmer
+from retrieval.engine.types import Passage, QueryTerms, Ranking, ScoreType, Vector
+from retrieval.engine.words import TermFinder, stemmer
 from retrieval.text.units import split_units
-from retrieval.types import Passage, QueryTerms, Ranking, ScoreType, Vector
 
 #: Passages whose sentences are read: those that cover most of the question.
 _READ: Final = 3

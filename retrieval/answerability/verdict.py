@@ -7,9 +7,9 @@ from typing import Final
 
 from retrieval.answerability.logistic import Signals
 from retrieval.answerability.model import AnswerabilityModel
-from retrieval.config import AnswerabilityConfig
-from retrieval.state import Drop, DropReason, SearchState
-from retrieval.types import Answerability, Term, Verdict
+from retrieval.engine.config import AnswerabilityConfig
+from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.types import Answerability, Term, Verdict
 
 #: Share of the question's weight that unknown terms must have to be the reason.
 _MUCH_UNKNOWN: Final = 0.2

@@ -7,7 +7,7 @@ from retrieval.api.chat_schemas import ChatIn, ContentPart, MessageIn
 from retrieval.api.dify_schemas import FiltersIn, conditions_of
 from retrieval.api.errors import MissingMessageError, ModelNotFoundError, UnsupportedParameterError
 from retrieval.api.search import scope_request
-from retrieval.metadata_conditions import Conditions
+from retrieval.engine.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.services import SearchRequest, checked_query

@@ -6,12 +6,12 @@ from typing import Any
 
 from retrieval.api import schemas
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
+from retrieval.engine.types import Passage
 from retrieval.generate.answering import DOUBTFUL, Answering
 from retrieval.generate.events import Done
 from retrieval.generate.types import Citation, TokenUsage
 from retrieval.packing import by_number
 from retrieval.services import SearchOutcome
-from retrieval.types import Passage
 
 Json = dict[str, Any]
 

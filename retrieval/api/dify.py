@@ -22,10 +22,10 @@ from corecube.errors import (
 )
 from retrieval.api.dify_schemas import DifyError, RecordOut, RetrievalIn, RetrievalOut, conditions_of
 from retrieval.api.shape import document_path
+from retrieval.engine.types import Hit, ScoreType
 from retrieval.memory.recall import usable_preset
 from retrieval.models import Document, SearchRecord
 from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.types import Hit, ScoreType
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from retrieval.api.request_body import RequestBody
-from retrieval.metadata_conditions import Condition, Conditions, Value
+from retrieval.engine.metadata_conditions import Condition, Conditions, Value
 from retrieval.text.sanitise import storable
 
 Operator = Literal[

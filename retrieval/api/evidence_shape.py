@@ -3,6 +3,7 @@
 from retrieval.api import evidence_schemas as schemas
 from retrieval.api import shape
 from retrieval.api.preset_schemas import TunableOut
+from retrieval.engine.types import Hit
 from retrieval.evidence.cells import Cell
 from retrieval.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.evidence.rerank_plan import Provider
@@ -11,7 +12,6 @@ from retrieval.evidence.sections import Section
 from retrieval.evidence_runs import Evidence, SectionEvidence
 from retrieval.section_sets import fingerprint, is_edited, is_shipped
 from retrieval.services import SearchOutcome
-from retrieval.types import Hit
 
 
 def evidence_out(evidence: Evidence, absolute: shape.Absolute, *, with_explanation: bool) -> schemas.EvidenceOut:

@@ -5,7 +5,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.preset_schemas import TopK
-from retrieval.pipeline import HYBRID
+from retrieval.engine.pipeline import HYBRID
 from retrieval.presets import DEFAULT_PRESET
 
 

@@ -6,11 +6,11 @@ from ninja import Router
 from corecube.access import Principal
 from corecube.api import principal_of
 from retrieval.api import memory_schemas, schemas, shape
+from retrieval.engine.types import MemoryType
 from retrieval.memory.items import Item, remember
 from retrieval.memory.recall import Question, Recalled, RecalledItem, recall
 from retrieval.models import SearchRecord
 from retrieval.text.sanitise import storable
-from retrieval.types import MemoryType
 
 router = Router(tags=["memory"])
 

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Source
+from retrieval.engine.types import MemoryType
 from retrieval.memory.items import MOST_CHARACTERS
-from retrieval.types import MemoryType
 
 MOST_BUDGET_TOKENS = 32_000
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.request_body import RequestBody
-from retrieval.pipeline import HYBRID
+from retrieval.engine.pipeline import HYBRID
 
 #: Numbers by dotted name; the tunables' own declarations check them.
 Numbers = Annotated[

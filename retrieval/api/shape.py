@@ -6,11 +6,11 @@ from uuid import UUID
 from corecube.scope import ConnectionFacts, ExcludedConnection
 from retrieval.api import schemas
 from retrieval.api.quality_schemas import LowChunkOut
+from retrieval.engine.state import Span
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Lift, Passage
 from retrieval.quality_preview import LowChunk
 from retrieval.services import SearchOutcome
-from retrieval.state import Span
 from retrieval.text.rows import row_unit
-from retrieval.types import ChunkFacts, ChunkId, Hit, Lift, Passage
 
 #: Makes an address of this server out of a path.
 Absolute = Callable[[str], str]

@@ -20,9 +20,9 @@ from retrieval.bm25 import schema
 from retrieval.bm25.reader import View
 from retrieval.bm25.spelling import humps, spellings
 from retrieval.bm25.writer import microseconds
-from retrieval.query import Clause
+from retrieval.engine.query import Clause
+from retrieval.engine.state import RequestFilter
 from retrieval.ranking import idf
-from retrieval.state import RequestFilter
 
 _FIELDS: Final = (schema.BODY, schema.TITLE, schema.HEADING, schema.QUESTIONS)
 

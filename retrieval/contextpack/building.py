@@ -6,8 +6,8 @@ from retrieval.contextpack.citations import citations
 from retrieval.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
 from retrieval.contextpack.packing import BREAK, PACK_COUNTED, counted, items
 from retrieval.contextpack.types import Relation
-from retrieval.state import SearchState
-from retrieval.types import PRIMARY, Passage, Ranking
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import PRIMARY, Passage, Ranking
 
 _JUDGING = "judge_relevance"
 

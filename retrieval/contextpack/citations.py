@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from retrieval.engine.types import ChunkFacts, Ranking
 from retrieval.text.rows import row_unit
-from retrieval.types import ChunkFacts, Ranking
 
 _SEPARATOR: Final = " | "
 _NOTHING: Final = "n/a"

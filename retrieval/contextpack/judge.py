@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
 from typing import Final, Protocol
 
-from retrieval.config import BlendConfig
 from retrieval.contextpack.types import Relevance
 from retrieval.contextpack_config import RelevanceConfig
+from retrieval.engine.config import BlendConfig
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.ranking import on_unit_scale
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 #: The signals of a hit that a language model judged, and of one that has another score on the same scale.
 RUBRIC: Final = "rubric"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from retrieval.contextpack.types import Relevance
-from retrieval.types import ChunkId
+from retrieval.engine.types import ChunkId
 
 Relevances = Mapping[ChunkId, Relevance]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from retrieval.types import ChunkFacts, ChunkId
+from retrieval.engine.types import ChunkFacts, ChunkId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

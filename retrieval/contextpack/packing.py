@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from retrieval.contextpack.types import Neighbour, Relation
-from retrieval.token_counter import CountTokens
-from retrieval.types import PRIMARY, ChunkId, Hit, Ranking
+from retrieval.engine.token_counter import CountTokens
+from retrieval.engine.types import PRIMARY, ChunkId, Hit, Ranking
 
 #: The event that tells in whose tokens a pack was counted.
 PACK_COUNTED: Final = "pack_counted"

@@ -10,11 +10,11 @@ from retrieval.configuration import configuration_of
 from retrieval.contextpack.building import context_pack_of
 from retrieval.contextpack.pack import ContextPack
 from retrieval.contextpack_config import ContextPackConfig
-from retrieval.metadata_conditions import Condition, Conditions
+from retrieval.engine.metadata_conditions import Condition, Conditions
+from retrieval.engine.tunables import diff
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.text.sanitise import storable
-from retrieval.tunables import diff
 
 PRESET: Final = "contextpack"
 #: What a filter may be called beside the names of the facts.

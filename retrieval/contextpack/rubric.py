@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from retrieval.contextpack.verdicts import ANSWER_SCHEMA
+from retrieval.engine.types import Hit
 from retrieval.generate.neutral import neutral, plain
 from retrieval.generate.prompt import new_fence
 from retrieval.generate.types import Message
-from retrieval.types import Hit
 
 _FENCE_LENGTH: Final = 16
 #: Characters of a title with its headings that are shown.

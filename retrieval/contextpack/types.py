@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from retrieval.types import ChunkId, Hit
+from retrieval.engine.types import ChunkId, Hit
 
 
 class Relation(StrEnum):

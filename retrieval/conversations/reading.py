@@ -12,10 +12,10 @@ from django.utils import timezone
 from corecube.access import Principal, scope_for
 from corecube.models import User
 from corecube.scope import AccessScope
+from retrieval.engine.types import ChunkId
 from retrieval.generate.rewrite import Said
 from retrieval.generate.types import Turn
 from retrieval.models import Chunk, Conversation, Document, Message
-from retrieval.types import ChunkId
 
 #: No answer takes longer; whoever wrote it is gone.
 _LOST_AFTER: Final = timedelta(minutes=30)

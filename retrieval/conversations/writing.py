@@ -16,6 +16,7 @@ from corecube.database import let_go
 from corecube.errors import CoreCubeError
 from retrieval.conversations.asking import narrowing_of, question_of
 from retrieval.conversations.reading import reopened, said_before, turns_before
+from retrieval.engine.types import Passage
 from retrieval.generate.answering import Answering, answer_events, note, origin, prepare
 from retrieval.generate.citations import find_citations
 from retrieval.generate.events import AnswerEvent, Done, Failed, Text
@@ -25,7 +26,6 @@ from retrieval.generate.silences import with_silences
 from retrieval.generate.types import Notice
 from retrieval.models import Message, SearchRecord
 from retrieval.services import SearchRequest, search
-from retrieval.types import Passage
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from retrieval.slots import Slots
+from retrieval.engine.slots import Slots
 
 #: Calls that all ingests of a process together have at work, at most.
 INGEST_SLOTS: Final = 16

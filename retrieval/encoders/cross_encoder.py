@@ -19,8 +19,8 @@ from retrieval.encoders.pooling import length_sorted_batches, pad
 from retrieval.encoders.reranker import TimeBox, checked_scores
 from retrieval.encoders.session import Session, input_names, open_session, side_by_side
 from retrieval.encoders.tokens import PairTokenizer, PairTokens
+from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError
-from retrieval.types import ScoreType
 
 logger = logging.getLogger(__name__)
 

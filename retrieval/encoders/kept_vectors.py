@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.encoders.protocol import Encoder
-from retrieval.types import Vector
+from retrieval.engine.types import Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.encoders.reranker import TimeBox
+from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError
-from retrieval.types import ScoreType
 
 #: Beside a blend that reaches 1.
 _WEIGHT: Final = 0.5

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from retrieval.encoders.kept_vectors import KeptVectors, text_key
 from retrieval.encoders.protocol import Encoder
-from retrieval.types import Vector
+from retrieval.engine.types import Vector
 
 
 @dataclass(frozen=True, slots=True)

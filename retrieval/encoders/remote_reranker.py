@@ -12,8 +12,8 @@ from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError, Se
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.rerank_services import SERVICE_KINDS, ServiceKind
 from retrieval.encoders.reranker import FAIR_SECONDS
+from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.types import ScoreType
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from time import monotonic
 from typing import Final, NoReturn, Protocol, TypeVar, runtime_checkable
 
 from corecube.scope import AccessScope
+from retrieval.engine.types import Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.types import Ranking, ScoreType
 
 _T = TypeVar("_T")
 

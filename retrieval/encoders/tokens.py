@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from retrieval.token_counter import CountTokens
+from retrieval.engine.token_counter import CountTokens
 from retrieval.tokenizer import load_tokenizer
 
 

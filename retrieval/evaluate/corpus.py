@@ -15,6 +15,7 @@ from corecube.access import Principal
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
+from retrieval.engine.types import Vector
 from retrieval.evaluate.datasets import Dataset
 from retrieval.ingest.preparation import Preparation, PreparedText, prepare_text
 from retrieval.ingest.run import Source
@@ -22,7 +23,6 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Embedding, Sync
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 from retrieval.text.sanitise import storable
-from retrieval.types import Vector
 
 #: Name of the user and the compartment.
 EVALUATION: Final = "evaluation"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from retrieval.state import Span
+from retrieval.engine.state import Span
 
 #: Percentiles by name, in milliseconds.
 Percentiles = dict[str, float]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from retrieval.types import Hit, ScoreType
+from retrieval.engine.types import Hit, ScoreType
 
 _MODEL: Final = "model"
 _RERANKER: Final = "reranker"

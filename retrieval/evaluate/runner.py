@@ -13,6 +13,8 @@ from corecube import garbage
 from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
 from retrieval import runtime
+from retrieval.engine.state import Span
+from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluate.corpus import document_names, evaluation_principal, first_vectors, ingested
 from retrieval.evaluate.datasets import Dataset, JudgedQuery
@@ -24,8 +26,6 @@ from retrieval.generate.relevance import kept_relevance
 from retrieval.models import SearchRecord, Sync
 from retrieval.resources import Resources
 from retrieval.services import SearchOutcome, SearchRequest, search
-from retrieval.state import Span
-from retrieval.types import Ranking
 
 #: Hits asked for, so that measures cut at 100 see all they need.
 DEPTH: Final = 100

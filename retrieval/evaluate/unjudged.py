@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from retrieval.contextpack.judge import Judged
 from retrieval.contextpack_config import RelevanceConfig
+from retrieval.engine.types import Ranking
 from retrieval.errors import NoJudgeError
 from retrieval.resources import Resources
-from retrieval.types import Ranking
 
 
 def without_judge(tools: Resources) -> Resources:

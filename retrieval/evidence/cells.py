@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from retrieval.engine.state import Span
+from retrieval.engine.types import Ranking
 from retrieval.evidence.cascade import EXHAUSTED, TIER_RESULT
 from retrieval.evidence.recovery import SOURCE_RESULT, Diagnosis, is_recovered
 from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.sections import Section
-from retrieval.state import Span
-from retrieval.types import Ranking
 
 #: The stage that looks for types that a pool lacks.
 _STAGE_B: Final = "sources"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from retrieval.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, tunable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

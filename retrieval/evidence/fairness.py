@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
+from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.config import FairnessConfig
-from retrieval.types import Hit, Ranking
 
 #: The signal that holds the rank, from 1, that a hit had before the places were shared.
 MERIT: Final = "merit_rank"

@@ -1,8 +1,8 @@
 """The floors that chunks must clear before they are reranked."""
 
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
-from retrieval.state import Drop, DropReason
-from retrieval.types import Hit, Ranking
 
 
 def above_score_floor(

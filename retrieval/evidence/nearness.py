@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from retrieval.encoders.protocol import Encoder
+from retrieval.engine.types import Hit
 from retrieval.errors import EncoderError
-from retrieval.types import Hit
 
 logger = logging.getLogger(__name__)
 

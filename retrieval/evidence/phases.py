@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
+from retrieval.engine.pipeline import Pipeline, Stage, late, marked, narrowed, run_stage
+from retrieval.engine.state import SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.timing import EarlyEnd, early_end
-from retrieval.pipeline import Pipeline, Stage, late, marked, narrowed, run_stage
-from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.config import PrecedenceConfig
 from retrieval.ranking import on_unit_scale
-from retrieval.types import Hit, Ranking
 
 #: The signal that holds a hit's boost.
 PRECEDENCE: Final = "precedence"

@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.recovery import is_recovered
-from retrieval.state import Drop, DropReason
-from retrieval.types import Hit, Ranking
 
 #: The signal of a hit that was let back in.
 PROTECTED: Final = "protected"

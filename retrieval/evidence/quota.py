@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.config import QuotaConfig
-from retrieval.state import Drop, DropReason
-from retrieval.types import Hit, Ranking
 
 
 def cut_with_quota(

@@ -7,9 +7,9 @@ from enum import StrEnum
 from threading import Lock
 from typing import Final
 
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.evidence.sections import Section
-from retrieval.state import RequestFilter
-from retrieval.types import ChunkId, Hit, Ranking
 
 #: The signal of a hit that Stage B added.
 RECOVERED: Final = "recovered"

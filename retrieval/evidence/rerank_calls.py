@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from corecube.scope import AccessScope
-from retrieval.deadline import Deadline
 from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.types import Ranking
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.text.context_line import in_context
-from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
 
+from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.evidence.config import RerankPlanConfig
 from retrieval.fusion import best_first, min_max
-from retrieval.types import Hit, Ranking, ScoreType
 
 
 class Provider(StrEnum):

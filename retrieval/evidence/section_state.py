@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import Hit
 from retrieval.evidence.density import TightenHint, TightenSkip
 from retrieval.evidence.depth import Health
 from retrieval.evidence.grades import Grade
 from retrieval.evidence.recovery import Diagnoses
 from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.sections import Section
-from retrieval.state import RequestFilter
-from retrieval.types import Hit
 
 #: The name of the set whose only section is a plain question's policy.
 PLAIN: Final = "question"

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from corecube.errors import ConfigError
+from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.evidence.config import SemanticBm25Config
 from retrieval.evidence.rerank_plan import Provider
 from retrieval.fusion import best_first
-from retrieval.types import Hit, Ranking, ScoreType
 
 _SEMANTIC: Final = "cosine"
 #: What stands for BM25 where a pool has it, the first one that it has: full text is read of every hit.

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from retrieval.deadline import Deadline
-from retrieval.state import Note
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.state import Note
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from retrieval import runtime
 from retrieval.accesses import note_accesses
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.types import Verdict
 from retrieval.generate.events import AnswerEvent, Done, Failed
 from retrieval.generate.model_provider import ModelProvider
 from retrieval.generate.providers import route_for
@@ -25,7 +26,6 @@ from retrieval.generate.writing import NoAnswerError, Writing
 from retrieval.models import SearchRecord
 from retrieval.resources import Resources
 from retrieval.services import SearchOutcome
-from retrieval.types import Verdict
 
 logger = logging.getLogger(__name__)
 

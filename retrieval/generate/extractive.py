@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.types import Passage
+from retrieval.engine.words import TermFinder
 from retrieval.errors import EncoderError
 from retrieval.generate.citations import escape_markers, find_citations
 from retrieval.generate.prompt import REFUSAL
@@ -22,9 +24,7 @@ from retrieval.generate.selection import (
 )
 from retrieval.generate.threads import AnswerThreads
 from retrieval.generate.types import Answer, Notice, Piece, Task
-from retrieval.generate.words import TermFinder
 from retrieval.packing import by_number
-from retrieval.types import Passage
 
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
 _MOST_NEAR_MISSES: Final = 3

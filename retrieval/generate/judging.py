@@ -18,6 +18,7 @@ from retrieval.contextpack.types import Relevance
 from retrieval.contextpack.verdicts import read_answer
 from retrieval.contextpack_config import RelevanceConfig
 from retrieval.encoders.breaker import CircuitBreaker
+from retrieval.engine.types import ChunkId, Ranking
 from retrieval.errors import (
     AnswerBreakerOpenError,
     AnswerError,
@@ -30,7 +31,6 @@ from retrieval.errors import (
 from retrieval.generate.model_provider import ModelProvider, Spend
 from retrieval.generate.types import TokenUsage
 from retrieval.generate.written import written
-from retrieval.types import ChunkId, Ranking
 
 logger = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import InvalidRequestError
+from retrieval.engine.token_counter import CountTokens
+from retrieval.engine.types import Passage
 from retrieval.generate.citations import without_markers
 from retrieval.generate.neutral import neutral, plain
 from retrieval.generate.types import Message, Task, Turn, Window
 from retrieval.packing import by_number
-from retrieval.token_counter import CountTokens
-from retrieval.types import Passage
 
 #: How an answer begins that says that the sources do not answer the question.
 REFUSAL: Final = "The sources in your scope do not say."

@@ -10,12 +10,12 @@ from corecube.access import Principal
 from corecube.arrivals import arrivals
 from retrieval import runtime
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.types import Passage
+from retrieval.engine.words import stemmer
 from retrieval.generate.extractive import ExtractiveProvider
 from retrieval.generate.routes import route
 from retrieval.generate.threads import AnswerThreads, EndingThreads
 from retrieval.generate.types import Route
-from retrieval.generate.words import stemmer
-from retrieval.types import Passage
 
 
 def route_for(

@@ -15,6 +15,8 @@ from corecube.database import let_go
 from retrieval.contextpack.judge import Judged
 from retrieval.contextpack.kept import KeptRelevance
 from retrieval.contextpack_config import RelevanceConfig
+from retrieval.engine.token_counter import TokenCounter
+from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
 from retrieval.generate.judging import Judging
 from retrieval.generate.model_provider import ModelProvider
@@ -22,8 +24,6 @@ from retrieval.generate.providers import extractive_provider
 from retrieval.generate.routes import route_over
 from retrieval.models import Usage
 from retrieval.runtime import admission
-from retrieval.token_counter import TokenCounter
-from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
 

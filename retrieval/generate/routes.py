@@ -10,6 +10,7 @@ from django.db.models import Q
 from corecube.access import Principal
 from corecube.models import Connection, Grant, User
 from retrieval import runtime
+from retrieval.engine.types import Passage
 from retrieval.generate.clients import forget_others, usable_client
 from retrieval.generate.environment import default_of, stored_models
 from retrieval.generate.model_provider import ModelProvider
@@ -19,7 +20,6 @@ from retrieval.generate.spending import Account
 from retrieval.generate.token_counters import counter_of
 from retrieval.generate.types import Notice, Provider, Route, Window
 from retrieval.models import LanguageModel, RoutingRule
-from retrieval.types import Passage
 
 _WORDS: Final[Mapping[Reason, str]] = {
     Reason.MAY_NOT_READ: (

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from retrieval.generate.words import TermFinder
+from retrieval.engine.types import Passage, Vector
+from retrieval.engine.words import TermFinder
 from retrieval.text.units import Unit, UnitKind, split_units
-from retrieval.types import Passage, Vector
 
 #: How much a term counts that stands not in the unit itself but above or just before it.
 _ABOVE: Final = 0.7

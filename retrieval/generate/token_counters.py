@@ -10,9 +10,9 @@ from typing import Final
 from django.conf import settings
 
 from retrieval.encoders.tokens import token_count_of
+from retrieval.engine.token_counter import CountTokens, TokenCounter
 from retrieval.errors import EncoderError
 from retrieval.models import LanguageModel
-from retrieval.token_counter import CountTokens, TokenCounter
 
 logger = logging.getLogger(__name__)
 

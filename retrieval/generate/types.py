@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.token_counter import TokenCounter
-from retrieval.types import Passage, QueryTerms, Vector
+from retrieval.engine.token_counter import TokenCounter
+from retrieval.engine.types import Passage, QueryTerms, Vector
 
 #: A message to a language model: its role and its content.
 Message = Mapping[str, str]

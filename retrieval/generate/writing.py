@@ -14,6 +14,7 @@ from django.conf import settings
 from corecube.errors import UnavailableError
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
 from retrieval.generate.draft import Draft
 from retrieval.generate.events import AnswerEvent, Cited, Done, Text, Unsupported
@@ -21,7 +22,6 @@ from retrieval.generate.faithfulness import Checker, unsupported
 from retrieval.generate.prompt import Fitted, fitted
 from retrieval.generate.providers import answer_threads, ending_threads
 from retrieval.generate.types import Citation, Cut, Notice, Provider, Task, TokenUsage
-from retrieval.generate.words import stemmer
 
 logger = logging.getLogger(__name__)
 

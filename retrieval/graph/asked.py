@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from retrieval.engine.types import Vector
     from retrieval.graph.question import KnownName
-    from retrieval.types import Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
+from retrieval.engine.types import ChunkId, Hit, Lift, Ranking, ScoreType, Term
 from retrieval.graph.links import Edge
 from retrieval.graph.question import NamedDocument
 from retrieval.graph.spans import words_of
 from retrieval.graph.walk import Step, best_steps, pagerank, relation_match, seated, traverse
 from retrieval.helix_config import GraphConfig
-from retrieval.types import ChunkId, Hit, Lift, Ranking, ScoreType, Term
 
 NAMED: Final = "named"
 #: The signal that holds a hit's place among the seats, from 1: those who rank by several signals keep to it.

@@ -7,10 +7,10 @@ from math import log2, sqrt
 from typing import Final
 from uuid import UUID
 
+from retrieval.engine.types import ChunkId
 from retrieval.graph.mentions import Mentions, Occurrence, occurrences, phrase_places
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of, sentence_around
-from retrieval.types import ChunkId
 
 #: Documents with one name, or speaking of it, from which on it says nothing of any of them.
 MOST_SHARING: Final = 8

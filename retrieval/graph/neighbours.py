@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from retrieval.engine.types import ChunkId, Lift
 from retrieval.helix_config import GraphConfig
-from retrieval.types import ChunkId, Lift
 
 NEXT: Final = "next"
 SECTION: Final = "section"

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from retrieval.engine.types import ChunkId, Ranking
 from retrieval.fusion import leg_of
-from retrieval.types import ChunkId, Ranking
 
 #: What the vectors' ranking counts beside the words'.
 _DENSE_SHARE: Final = 0.6

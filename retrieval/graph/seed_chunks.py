@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from retrieval.engine.types import ChunkId
 from retrieval.graph.links import SeedText
-from retrieval.types import ChunkId
 
 
 @dataclass(frozen=True, slots=True)

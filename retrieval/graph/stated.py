@@ -9,10 +9,10 @@ from math import sqrt
 from typing import Final
 from uuid import UUID
 
+from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
 from retrieval.graph.links import MOST_SHARING, Edge
 from retrieval.graph.spans import key_of, number_of, sentence_around
-from retrieval.types import ChunkId
 
 #: Of a kind in one chunk: what a page of a hundred links says of each of them is little.
 _MOST_STATED: Final = 64

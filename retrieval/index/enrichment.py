@@ -10,10 +10,10 @@ from django.db import connection, transaction
 from pgvector import HalfVector
 
 from corecube.models import Connection
+from retrieval.engine.types import ChunkId, Vector
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.graph_writer import rewrite_triples
 from retrieval.index.statements import statement
-from retrieval.types import ChunkId, Vector
 
 _COUNT_TERMS: Final = statement("count_terms")
 _ENRICH_CHUNK: Final = statement("enrich_chunk")

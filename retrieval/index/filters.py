@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from corecube.scope import AccessScope
+from retrieval.engine.state import RequestFilter
 from retrieval.index.kept import kept_parameters
 from retrieval.index.reading import read
 from retrieval.index.statements import kept_clause, prepared, statement
-from retrieval.state import RequestFilter
 
 _FILTERED: Final = statement("filtered")
 _BY_DOCUMENT: Final = statement("filtered_documents")

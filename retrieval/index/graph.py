@@ -7,6 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from corecube.scope import AccessScope
+from retrieval.engine.types import ChunkId, Vector
 from retrieval.graph.links import MOST_SHARING, Holder, SeedText
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName
@@ -16,7 +17,6 @@ from retrieval.index.reading import read
 from retrieval.index.statements import prepared
 from retrieval.index.store import VectorIndex
 from retrieval.index.vector_text import vector_text
-from retrieval.types import ChunkId, Vector
 
 _NAMES: Final = prepared("graph_names")
 _HUBS: Final = prepared("graph_hubs")

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
 from retrieval.graph.document import ChunkWords, DocumentGraph, DocumentWords, GraphDocument, graph_of
 from retrieval.graph.names import QUALITY, NameKind
@@ -17,7 +18,6 @@ from retrieval.graph.stated import Stated, stated_by_triples
 from retrieval.index.statements import statement
 from retrieval.models import Document
 from retrieval.text.document import ChunkDraft
-from retrieval.types import ChunkId
 
 _INSERT_NAME: Final = statement("insert_name")
 _INSERT_MENTIONS: Final = statement("insert_mentions")

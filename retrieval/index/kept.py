@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from corecube.errors import InvalidRequestError
 from corecube.scope import AccessScope
+from retrieval.engine.metadata_conditions import Conditions
+from retrieval.engine.state import Kept
 from retrieval.index import statements
 from retrieval.index.reading import read
-from retrieval.metadata_conditions import Conditions
-from retrieval.state import Kept
 
 #: Facts that can be asked about at once; PostgreSQL takes 100 arguments.
 _MOST_NAMES: Final = 20

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from retrieval.engine.types import QueryTerms, Term
 from retrieval.ranking import idf
-from retrieval.types import QueryTerms, Term
 
 _OR: Final = " OR "
 

@@ -11,12 +11,12 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from corecube.scope import AccessScope
+from retrieval.engine.types import ChunkId, Term, Vector
 from retrieval.index import statements
 from retrieval.index.lexemes import quoted
 from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
 from retrieval.lifeline.types import ChunkProbe, DocumentProbe, Place
-from retrieval.types import ChunkId, Term, Vector
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from psycopg.errors import QueryCanceled
 
 from corecube.errors import DatabaseUnavailableError
 from corecube.prepared import Prepared, execution
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
 from retrieval.errors import SearchTimeoutError
 
 #: What a statement without a limit of its own may take at the least: one that waits for nobody ends sooner.

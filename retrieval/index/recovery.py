@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from corecube.scope import AccessScope
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term, Vector
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import any_of
 from retrieval.index.reading import read
@@ -11,8 +13,6 @@ from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
 from retrieval.index.vector_text import vector_text
 from retrieval.models import EmbeddingIndex
-from retrieval.state import RequestFilter
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType, Term, Vector
 
 if TYPE_CHECKING:
     from retrieval.evidence.section_state import RoutedRange

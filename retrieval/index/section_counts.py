@@ -9,10 +9,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from corecube.scope import AccessScope
+from retrieval.engine.state import RequestFilter
 from retrieval.index.filters import filtered
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.state import RequestFilter
 
 _DOCUMENTS: Final = statement("scope_documents")
 _CHUNKS: Final = statement("scope_chunks")

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from corecube.scope import AccessScope
 from retrieval.encoders.sparse import SparseVector
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.index.filters import filtered
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
 from retrieval.index.store import ONLY_THE_HNSW_INDEX
-from retrieval.state import RequestFilter
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 _EXACT: Final = statement("sparse_exact")
 _HNSW: Final = statement("sparse_hnsw")

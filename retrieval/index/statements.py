@@ -6,8 +6,8 @@ from importlib.resources import files
 from typing import Final
 
 from corecube.prepared import Prepared
+from retrieval.engine.state import Kept
 from retrieval.index.reach import Reach
-from retrieval.state import Kept
 
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")

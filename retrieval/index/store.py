@@ -7,6 +7,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from corecube.scope import AccessScope
+from retrieval.engine.state import Query, RequestFilter
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
 from retrieval.index import statements
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import query_terms, quoted
@@ -14,8 +16,6 @@ from retrieval.index.reach import Reach, cheapest_reach
 from retrieval.index.reading import read
 from retrieval.index.scans import dense_statement
 from retrieval.index.vector_text import vector_text
-from retrieval.state import Query, RequestFilter
-from retrieval.types import ChunkFacts, ChunkId, Hit, QueryTerms, Ranking, ScoreType, Term, TermMatch, Vector
 
 #: Without a sort the vectors' order can come from the index alone; the planner, left free, at times compares them all.
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}

@@ -4,9 +4,9 @@ from typing import Final
 
 from corecube.scope import AccessScope
 from retrieval.encoders.token_vectors import TokenVectors
+from retrieval.engine.types import ChunkId, Ranking
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.types import ChunkId, Ranking
 
 _TOKENS: Final = statement("pool_tokens")
 

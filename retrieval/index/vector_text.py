@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from retrieval.types import Vector
+from retrieval.engine.types import Vector
 
 #: Significant digits that tell one half float from every other.
 _DIGITS: Final = "%.5g"

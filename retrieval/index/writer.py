@@ -12,6 +12,7 @@ from django.db.models import Model
 from django.db.models.sql import InsertQuery
 from pgvector import HalfVector
 
+from retrieval.engine.types import Vector
 from retrieval.graph.document import DocumentGraph
 from retrieval.index.encodings import remove_encodings
 from retrieval.index.graph_writer import graph_document, remove_graph, write_graph
@@ -22,7 +23,6 @@ from retrieval.models import Document
 from retrieval.text.document import ChunkDraft
 from retrieval.text.quality import ChunkQuality
 from retrieval.text.traits import ChunkTraits
-from retrieval.types import Vector
 
 _INSERT_CHUNK: Final = statement("insert_chunk")
 _INSERT_EMBEDDING: Final = statement("insert_embedding")

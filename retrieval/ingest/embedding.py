@@ -13,9 +13,9 @@ from retrieval.encoders import Encoder
 from retrieval.encoders.admission import effective_calls, ingest_slot
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.encoders.session import side_by_side
+from retrieval.engine.types import Vector
 from retrieval.models import EmbeddingIndex
 from retrieval.text.context_line import in_context
-from retrieval.types import Vector
 
 
 class Listener:

@@ -12,6 +12,7 @@ from django.db import DatabaseError, DataError, OperationalError
 from corecube.errors import UnknownConnectionError
 from corecube.models import Connection
 from retrieval.encoders import Encoder
+from retrieval.engine.types import Vector
 from retrieval.graph.document import DocumentGraph
 from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.store import VectorIndex
@@ -23,7 +24,6 @@ from retrieval.ingest.prepare import PreparedDocument, modified_at, raw_type
 from retrieval.ingest.vectors import DocumentVectors
 from retrieval.models import Document
 from retrieval.models.document import document_id
-from retrieval.types import Vector
 
 #: Chunks encoded together. Enough to sort by length well; little enough to lose when the process is killed.
 BATCH_CHUNKS: Final = 256

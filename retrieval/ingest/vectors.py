@@ -11,12 +11,12 @@ import numpy as np
 from corecube.errors import ConfigError
 from retrieval import runtime
 from retrieval.encoders import Encoder
+from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
 from retrieval.index.embedding_index import kept_indexes, vectors_key
 from retrieval.index.store import VectorIndex
 from retrieval.ingest.embedding import NO_LISTENER, ChunkText, DocumentText, Listener, embed_documents, embed_texts
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
-from retrieval.types import Vector
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from retrieval.state import Drop, DropReason, SearchState, Span
-from retrieval.types import ChunkId, Hit
+from retrieval.engine.state import Drop, DropReason, SearchState, Span
+from retrieval.engine.types import ChunkId, Hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from retrieval.config import PresetConfig
-from retrieval.state import Span
-from retrieval.types import Hit, ScoreType
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import Span
+from retrieval.engine.types import Hit, ScoreType
 
 _Says = Callable[[Hit, PresetConfig], str]
 

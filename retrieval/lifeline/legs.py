@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.config import PresetConfig
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import SearchState, Span
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term
 from retrieval.index.lexemes import any_of, rarest
 from retrieval.lifeline.remedies import at_least, policy_at_most
 from retrieval.lifeline.types import Evidence, Place, Step, StepState
-from retrieval.state import SearchState, Span
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType, Term
 
 #: Words that a sentence lists; of more it says how many.
 _MOST_WORDS: Final = 5

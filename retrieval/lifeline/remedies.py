@@ -1,9 +1,9 @@
 """Sentences about the number that would have changed what happened."""
 
-from retrieval.config import PresetConfig
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import SearchState
+from retrieval.engine.tunables import TunableFacts
 from retrieval.evidence.sections import Section
-from retrieval.state import SearchState
-from retrieval.tunables import TunableFacts
 
 
 def at_least(config: PresetConfig, name: str, value: float, effect: str) -> str:

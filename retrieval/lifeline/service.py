@@ -7,6 +7,7 @@ from uuid import UUID
 
 from corecube.scope import AccessScope, ExcludedConnection, Exclusion, Inclusion
 from retrieval import runtime
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import probe, store
 from retrieval.index.lexemes import any_of
@@ -15,7 +16,6 @@ from retrieval.lifeline.types import ACCESS, INDEXED, SCOPE, DocumentProbe, Evid
 from retrieval.lifeline.walk import Journey, not_reached, step_names, steps, ways
 from retrieval.models import Document, SyncItem
 from retrieval.services import SearchOutcome
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 #: What one exact look into the whole scope may take.
 _LOOK_SECONDS: Final = 2.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from corecube.scope import ExcludedConnection, Inclusion
-from retrieval.types import ChunkId, Hit
+from retrieval.engine.types import ChunkId, Hit
 
 #: The steps before and after the stages of a pipeline.
 INDEXED = "indexed"

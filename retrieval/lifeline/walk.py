@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from retrieval.config import PresetConfig
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import DropReason, SearchState, Span
+from retrieval.engine.types import ChunkId, Ranking
 from retrieval.lifeline.course import Course, Fate, drop_in, fates, place_in
 from retrieval.lifeline.facts import passing
 from retrieval.lifeline.legs import Look, leg_step
 from retrieval.lifeline.losses import Loss, explained
 from retrieval.lifeline.types import PACKED, TOP_K, DocumentProbe, Evidence, Step, StepState, Way
-from retrieval.state import DropReason, SearchState, Span
-from retrieval.types import ChunkId, Ranking
 
 
 @dataclass(frozen=True, slots=True)

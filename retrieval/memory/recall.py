@@ -12,7 +12,9 @@ from corecube.models import Connection
 from corecube.scope import AccessScope, ConnectionFacts
 from retrieval import runtime
 from retrieval.accesses import note_accesses
-from retrieval.config import PresetConfig
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import Hit, MemoryType, Passage, Ranking
 from retrieval.helix_config import HelixConfig
 from retrieval.memory.items import KIND, PROJECT
 from retrieval.memory.place import memory_in
@@ -22,8 +24,6 @@ from retrieval.packing import outside_in
 from retrieval.presets import PRESETS
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.stages.assemble import header
-from retrieval.state import RequestFilter
-from retrieval.types import Hit, MemoryType, Passage, Ranking
 
 #: Hits that are read of the memory and of the rest.
 _MEMORY_HITS: Final = 100

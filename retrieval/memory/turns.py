@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from retrieval.engine.types import Hit, Passage, Ranking
 from retrieval.packing import pack
-from retrieval.types import Hit, Passage, Ranking
 
 
 def pack_in_turns(

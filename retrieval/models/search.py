@@ -103,7 +103,7 @@ class SearchRecord(models.Model):
     #: Whether it ran as its preset does, not with numbers, a draft or less time of the request's own: else what became
     #: of it tells nothing of how its compartments fare.
     is_ordinary = models.BooleanField(default=False, db_default=False)
-    #: Whether it was answerable, as `retrieval.types.Verdict` has it, and how sure that is; empty when not judged.
+    #: Whether it was answerable (`retrieval.engine.types.Verdict`), and how sure that is; empty when not judged.
     verdict = models.CharField(max_length=20, blank=True, default="", db_default="")
     confidence = models.FloatField(null=True)
     #: Whether an answer was asked for and refused.

@@ -16,7 +16,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.types import MemoryType, Vector
+from retrieval.engine.types import MemoryType, Vector
 
 #: Routes of questions that need no search; admins add examples to the last one.
 SKIP_ROUTES: Final = ("arithmetic", "formatting", "greeting", "translation", "skip")

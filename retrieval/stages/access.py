@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.state import Drop, DropReason, Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

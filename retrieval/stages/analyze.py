@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import QueryTerms
 from retrieval.index import store
-from retrieval.state import Note, SearchState
-from retrieval.types import QueryTerms
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from retrieval.answerability.signals import (
     sentence_cosine,
 )
 from retrieval.answerability.verdict import judge, nothing
-from retrieval.config import AnswerabilityConfig
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.config import AnswerabilityConfig
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Passage
 from retrieval.errors import EncoderError, EncoderTimeoutError
 from retrieval.model_calls import ModelCalls, model_key
-from retrieval.state import Note, SearchState
-from retrieval.types import Passage
 
 #: What a search says that did not look by every leg.
 _LEGS_MISSED: Final = frozenset(

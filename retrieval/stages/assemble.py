@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.scope import AccessScope
-from retrieval.config import AssembleConfig
+from retrieval.engine.config import AssembleConfig
+from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.types import Hit
 from retrieval.packing import pack, passage_header
-from retrieval.state import Drop, DropReason, SearchState
-from retrieval.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import SearchState
 from retrieval.evidence.config import FairnessConfig
 from retrieval.evidence.fairness import MERIT, fair_order
-from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

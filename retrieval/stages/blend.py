@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import BlendConfig
+from retrieval.engine.config import BlendConfig
+from retrieval.engine.state import Note, SearchState
 from retrieval.ranking import Weights, blend, query_weights
-from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from typing import ClassVar
 from retrieval.bm25 import schema
 from retrieval.bm25.question import Composer, Question
 from retrieval.bm25.reader import Reader
+from retrieval.engine.query import clauses_of
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import Bm25UnavailableError
 from retrieval.helix_config import Bm25Config
-from retrieval.query import clauses_of
 from retrieval.stages.fulltext import Fulltext
-from retrieval.state import Note, SearchState
-from retrieval.types import ChunkId, Hit, Ranking, ScoreType
 
 
 @dataclass(frozen=True, slots=True)

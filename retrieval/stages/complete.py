@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
-from retrieval.config import FulltextConfig
+from retrieval.engine.config import FulltextConfig
+from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
-from retrieval.state import Drop, DropReason, Note, SearchState
-from retrieval.types import ChunkId, Hit, Ranking
 
 #: The signals that completing gives.
 _SIGNALS: Final = ("fulltext", "cosine")

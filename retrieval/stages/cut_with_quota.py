@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import Note, SearchState
 from retrieval.evidence.config import GradeConfig, QuotaConfig
 from retrieval.evidence.grades import relaxed_top_k
 from retrieval.evidence.quota import cut_with_quota
 from retrieval.evidence.recovery import is_recovered
-from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import DedupeConfig
 from retrieval.diversity import drop_duplicates
-from retrieval.state import SearchState
-from retrieval.types import Hit
+from retrieval.engine.config import DedupeConfig
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.config import DenseConfig
+from retrieval.engine.config import DenseConfig
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking, Vector
 
 #: The code of a leg that ran out of time.
 DENSE_TIMEOUT: Final = "dense_timeout"

@@ -7,12 +7,12 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.fusion import min_max
 from retrieval.helix_config import DiversifyConfig
 from retrieval.mmr import marginal_order
 from retrieval.signals import SEAT
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking
 
 #: What vectors are stored as.
 _HALF: Final = np.dtype(">f2")

@@ -5,9 +5,9 @@ from typing import ClassVar, Protocol
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import CachedVector, QueryCache
+from retrieval.engine.state import Note, SearchState
 from retrieval.errors import EncoderError, EncoderTimeoutError
 from retrieval.model_calls import ModelCalls, model_key
-from retrieval.state import Note, SearchState
 
 
 class Ahead(Protocol):

@@ -6,6 +6,8 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import ChunkId, Term, Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.graph.expansion import Entry, Expansion, document_scores, lifted, seeds_of
 from retrieval.graph.links import Edge, name_links, shared_name_links
@@ -20,8 +22,6 @@ from retrieval.index import graph
 from retrieval.index.store import VectorIndex
 from retrieval.stages.complete import ReadAhead
 from retrieval.stages.read_names import ReadNames, stems_of, text_of, without_hubs
-from retrieval.state import Note, SearchState
-from retrieval.types import ChunkId, Term, Vector
 
 #: Documents whose names are looked for with a wrong letter.
 _REPAIRED_AMONG: Final = 30

@@ -3,10 +3,10 @@
 from typing import Final
 
 from corecube.errors import ConfigError
-from retrieval.config import RerankConfig
 from retrieval.encoders.remote_reranker import RemoteReranker
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
 from retrieval.encoders.timed_reranker import timed
+from retrieval.engine.config import RerankConfig
 from retrieval.helix_config import FewPairsConfig
 from retrieval.model_calls import ModelCalls
 from retrieval.stages.rerank import Rerank

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import FloorConfig
-from retrieval.state import Drop, DropReason, SearchState
+from retrieval.engine.config import FloorConfig
+from retrieval.engine.state import Drop, DropReason, SearchState
 
 
 @dataclass(frozen=True, slots=True)

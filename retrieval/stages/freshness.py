@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from corecube.scope import ConnectionFacts, FreshnessBasis
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import ChunkFacts
 from retrieval.ranking import freshness
-from retrieval.state import SearchState
-from retrieval.types import ChunkFacts
 
 _DAY: Final = timedelta(days=1)
 

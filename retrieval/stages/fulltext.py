@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.config import FulltextConfig
+from retrieval.engine.config import FulltextConfig
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.index.lexemes import any_of, rarest
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking
 
 #: A phrase of words that stand in more than this many times the cap is not tried on all chunks: each is looked into.
 _TOO_COMMON: Final = 10

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import FusionConfig
+from retrieval.engine.config import FusionConfig
+from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.state import Drop, DropReason, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import FusionConfig
+from retrieval.engine.config import FusionConfig
+from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.evidence.config import PrimaryConfig
 from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
-from retrieval.state import Drop, DropReason, SearchState
 
 
 @dataclass(frozen=True, slots=True)

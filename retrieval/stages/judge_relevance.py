@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.config import BlendConfig, RerankConfig
 from retrieval.contextpack.judge import Judged, RelevanceJudge, judged_ranking, mapped_ranking
 from retrieval.contextpack_config import RelevanceConfig
 from retrieval.encoders.reranker import Reranker
+from retrieval.engine.config import BlendConfig, RerankConfig
+from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingError, NoJudgeError
 from retrieval.stages.rerank import Rerank
-from retrieval.state import Drop, DropReason, Note, SearchState
-from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import SearchState
 from retrieval.helix_config import NearDuplicatesConfig
 from retrieval.near_duplicates import drop_near_duplicates
-from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

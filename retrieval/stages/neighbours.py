@@ -6,9 +6,9 @@ from typing import ClassVar
 from corecube.errors import CoreCubeError
 from retrieval.contextpack.types import Relation
 from retrieval.contextpack_config import NeighboursConfig
+from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
-from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.helix_config import PackConfig
 from retrieval.packing import outside_in, pack
 from retrieval.stages.assemble import beyond_wanted, header
-from retrieval.state import Drop, DropReason, SearchState
-from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import ClassVar, Final
 from corecube.errors import CoreCubeError
 from retrieval.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
 from retrieval.contextpack_config import ContextConfig
+from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.token_counter import TokenCounter
+from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
 from retrieval.stages.assemble import beyond_wanted, header
-from retrieval.state import Drop, DropReason, Note, SearchState
-from retrieval.token_counter import TokenCounter
-from retrieval.types import PRIMARY, ChunkId, Passage, Ranking
 
 _UNCOUNTED: Final = Note(
     "pack_counter_failed",

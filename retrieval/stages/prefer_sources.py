@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import Hit
 from retrieval.evidence.config import PrecedenceConfig
 from retrieval.evidence.precedence import boosts, by_precedence
 from retrieval.evidence.rerank_plan import Provider
-from retrieval.state import SearchState
-from retrieval.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

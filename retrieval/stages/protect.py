@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.evidence.config import SourceRecoveryConfig
 from retrieval.evidence.protection import PROTECTED, cut_with_protection
 from retrieval.evidence.recovery import is_recovered
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

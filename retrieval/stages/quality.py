@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import QualityConfig
-from retrieval.state import Drop, DropReason, SearchState
-from retrieval.types import Hit
+from retrieval.engine.config import QualityConfig
+from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.types import Hit
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import QueryTerms
 from retrieval.graph.asked import AskedNames
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.read_names import ReadNames
 from retrieval.stages.route import Route
-from retrieval.state import SearchState
-from retrieval.types import QueryTerms
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from uuid import UUID
 from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
 from retrieval.encoders.query_cache import QueryCache
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.graph.asked import AskedNames
 from retrieval.graph.question import NamedDocument, named_in, question_keys, without
@@ -16,8 +18,6 @@ from retrieval.helix_config import GraphConfig
 from retrieval.index import graph
 from retrieval.model_calls import ModelCalls
 from retrieval.stages.embed import query_vector
-from retrieval.state import Note, SearchState
-from retrieval.types import Vector
 
 
 @dataclass(frozen=True, slots=True)

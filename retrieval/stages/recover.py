@@ -6,17 +6,17 @@ from random import random
 from time import sleep
 from typing import ClassVar, Final
 
-from retrieval.admission import Admission
+from retrieval.engine.admission import Admission
+from retrieval.engine.admission_ladder import Purpose
+from retrieval.engine.pipeline import Stage
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.evidence.cascade import EXHAUSTED, Cascade, CascadeWorld, QualityGate, Recovered, Tier
 from retrieval.evidence.config import CascadeConfig
-from retrieval.evidence.ladder import Purpose
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_state import SectionState
-from retrieval.pipeline import Stage
 from retrieval.stages.recovery_tiers import RecoveryTiers, filter_of, told_beyond
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking
 
 _EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing to look for again.")
 

@@ -7,17 +7,17 @@ from typing import ClassVar
 
 from corecube.errors import CoreCubeError
 from corecube.scope import AccessScope
-from retrieval.admission import Admission
+from retrieval.engine.admission import Admission
+from retrieval.engine.admission_ladder import Purpose
+from retrieval.engine.pipeline import Stage
+from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.config import SourceRecoveryConfig
-from retrieval.evidence.ladder import Purpose
 from retrieval.evidence.recovery import Diagnosis, Missing, SourceResult, merged, missing_types, wanted
 from retrieval.evidence.section_state import SectionState
 from retrieval.index import recovery
 from retrieval.index.store import VectorIndex
-from retrieval.pipeline import Stage
 from retrieval.stages.recovery_tiers import told_beyond
-from retrieval.state import Note, RequestFilter, SearchState
-from retrieval.types import Hit, Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from retrieval.config import DenseConfig, FulltextConfig
+from retrieval.engine.config import DenseConfig, FulltextConfig
+from retrieval.engine.pipeline import Stage, narrowed
+from retrieval.engine.state import RequestFilter, SearchState
+from retrieval.engine.types import Hit, Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.cascade import Tier
 from retrieval.evidence.nearness import NOISE
@@ -14,12 +17,9 @@ from retrieval.evidence.section_state import SectionState
 from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.index import recovery
 from retrieval.index.store import VectorIndex
-from retrieval.pipeline import Stage, narrowed
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.complete import Complete
 from retrieval.stages.dense import Dense
-from retrieval.state import RequestFilter, SearchState
-from retrieval.types import Hit, Ranking, Vector
 
 _EVERYTHING: Final = RequestFilter()
 #: Rankings of several embedding indexes are merged by rank: cosines of different models mean different things.

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import RerankConfig
 from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
+from retrieval.engine.config import RerankConfig
+from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.fusion import min_max
 from retrieval.signals import seated_first
-from retrieval.state import Drop, DropReason, Note, SearchState
 from retrieval.text.context_line import in_context
-from retrieval.types import Hit, Ranking, ScoreType
 
 logger = logging.getLogger(__name__)
 

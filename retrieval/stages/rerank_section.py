@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.encoders.reranker import FAIR_SECONDS, Reranker
+from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.evidence.config import RerankPlanConfig, SemanticBm25Config
 from retrieval.evidence.rerank_calls import RerankCall
@@ -13,7 +14,6 @@ from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.rerank_plan import Provider, RerankPlan, RerankSkip, merged_scores, plan_rerank, reranked
 from retrieval.evidence.semantic_bm25 import lexical_signal, semantic_bm25
-from retrieval.state import Note, SearchState
 
 _FALLBACK: Final = "Meaning and words scored the pool."
 _SKIP_NOTES: Final[Mapping[RerankSkip, tuple[str, str]]] = {

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.consolidated_config import RetryConfig
+from retrieval.engine.pipeline import Stage, narrowed
+from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.phases import run_again
 from retrieval.evidence.recovery import marked_beyond
-from retrieval.pipeline import Stage, narrowed
-from retrieval.state import Note, RequestFilter, SearchState
 
 
 @dataclass(frozen=True, slots=True)

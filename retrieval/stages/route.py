@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
+from retrieval.engine.state import Note, RequestFilter, Routing, SearchState, TimeWindow
+from retrieval.engine.types import MemoryType
 from retrieval.errors import SearchTimeoutError
 from retrieval.helix_config import RouteConfig
 from retrieval.index.filters import holds_any, known_projects
 from retrieval.router.projects import project_in
 from retrieval.router.routes import Likeness, Router
 from retrieval.router.windows import SaidTime, time_in
-from retrieval.state import Note, RequestFilter, Routing, SearchState, TimeWindow
-from retrieval.types import MemoryType
 
 #: Words that tell of writing, deciding or happening: a time beside them is when that was done.
 _DONE: Final = re.compile(

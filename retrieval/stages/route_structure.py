@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.consolidated_config import StructureConfig
+from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.headings import headings_for
 from retrieval.index.lexemes import rarest
-from retrieval.state import Note, SearchState
 
 #: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
 _MOST_HOLDING: Final = 20_000

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.evidence.config import DensityConfig, GradeConfig
 from retrieval.evidence.density import tighten_hint
 from retrieval.evidence.floors import above_quality_floor, above_score_floor
@@ -10,8 +12,6 @@ from retrieval.evidence.grades import grade_of, relaxed_floor
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.section_state import UNDECIDED, SectionState
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.consolidated_config import ConsolidatedConfig, QuestionConfig
+from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.config import DepthConfig
 from retrieval.evidence.depth import (
@@ -19,7 +20,6 @@ from retrieval.evidence.section_set import SectionSet
 from retrieval.evidence.section_state import PLAIN, SectionAsk, SectionState
 from retrieval.evidence.sections import Section
 from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
-from retrieval.state import Note, RequestFilter, SearchState
 
 _TYPES_OF: Final = "report"
 #: Share of the time left that each count may take: a search can do without them.

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
 from retrieval.fusion import leg_of
 from retrieval.helix_config import SignalsConfig
 from retrieval.memory_types import memory_type_of, prevailing
@@ -21,9 +23,7 @@ from retrieval.signals import (
     with_sparse,
     with_written,
 )
-from retrieval.state import Note, SearchState
 from retrieval.text.identifiers import share_held, written_names
-from retrieval.types import ChunkFacts, Hit, MemoryType, Ranking
 
 #: The words' signal is the full-text score, which is known of every pooled chunk, whichever leg searched for them.
 _SIDES: Final = {"bm25": "fulltext"}

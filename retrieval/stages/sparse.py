@@ -6,12 +6,12 @@ from typing import ClassVar
 
 from retrieval.encoders.sparse import SparseVector
 from retrieval.encoders.sparse_encoder import SparseEncoder
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
 from retrieval.helix_config import SparseConfig
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.model_calls import ModelCalls, model_key
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.config import TieConfig
+from retrieval.engine.config import TieConfig
+from retrieval.engine.state import SearchState
 from retrieval.ranking import break_ties
-from retrieval.state import SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import Note, SearchState
 from retrieval.evidence.density import tighten
 from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.sections import Section
-from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import named_documents
-from retrieval.state import Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)

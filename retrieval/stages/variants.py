@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.pipeline import Legs, Pipeline, Stage
+from retrieval.engine.query import read_query
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
 from retrieval.errors import PipelineError
 from retrieval.fusion import variant_leg
-from retrieval.pipeline import Legs, Pipeline, Stage
-from retrieval.query import read_query
 from retrieval.signals import VARIANTS
 from retrieval.stages.embed import Embed
-from retrieval.state import Note, SearchState
-from retrieval.types import Ranking
 
 #: What is read anew of another text before legs can search for it.
 _READING = frozenset({"terms", "vector"})

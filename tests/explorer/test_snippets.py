@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.snippets import Segment, highlight, one_line, snippet
-from retrieval.generate.words import stemmer
-from retrieval.types import TermMatch
+from retrieval.engine.types import TermMatch
+from retrieval.engine.words import stemmer
 
 STEM = stemmer("english")
 LEXEMES = st.lists(st.sampled_from(["rollback", "stage", "polici", "-4112", "0x2f", "<b>", "a.b/c", "é", "e"]))

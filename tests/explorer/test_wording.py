@@ -6,7 +6,7 @@ import pytest
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from explorer import wording
-from retrieval.state import DropReason
+from retrieval.engine.state import DropReason
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

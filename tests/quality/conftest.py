@@ -13,10 +13,10 @@ from corecube.access import Principal, user_named
 from retrieval import runtime
 from retrieval.encoders import load_encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.words import stemmer
 from retrieval.generate.extractive import extract_answer
 from retrieval.generate.rewrite import Rewriting, Said, stand_alone
 from retrieval.generate.types import Task
-from retrieval.generate.words import stemmer
 from retrieval.models import Document
 from retrieval.samples import Company, add_samples
 from retrieval.services import SearchOutcome, SearchRequest, search

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from ir_measures import R, nDCG
 
-from retrieval.config import AnswerabilityConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import AnswerabilityConfig
+from retrieval.engine.deadline import Deadline
 from retrieval.evaluate.calibration import auroc
 from retrieval.generate.rewrite import Said, stand_alone
 from retrieval.stages import JudgeAnswerability

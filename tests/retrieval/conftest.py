@@ -12,9 +12,9 @@ import pytest
 import uvicorn
 
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, Inclusion, Sensitivity, TrustLevel
-from retrieval.deadline import Deadline
-from retrieval.state import Query, SearchState
-from retrieval.types import ChunkFacts, ChunkId, Hit, ScoreType
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.state import Query, SearchState
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, ScoreType
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

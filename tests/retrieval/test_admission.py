@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from corecube.errors import ConfigError, OverloadedError
-from retrieval.admission import Admission, Surroundings
-from retrieval.evidence.ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
+from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
 from tests.race import until
 from tests.retrieval.conftest import Clock
 

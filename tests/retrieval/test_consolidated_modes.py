@@ -9,16 +9,16 @@ from retrieval import runtime
 from retrieval.bm25.follower import rebuild
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.engine.pipeline import Legs
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.stored_filter import filter_of
 from retrieval.errors import UnknownModeError
 from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
-from retrieval.pipeline import Legs
 from retrieval.services import SearchRequest, search
-from retrieval.state import RequestFilter
-from retrieval.stored_filter import filter_of
 
 REPORT = shipped("report")
 

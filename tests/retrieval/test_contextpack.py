@@ -10,6 +10,8 @@ from corecube.models import ApiKey
 from retrieval import runtime
 from retrieval.contextpack.retrieving import retrieve
 from retrieval.contextpack_config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
 from retrieval.ingest.sync import sync_connection
 from retrieval.kept_outcome import kept_outcome
@@ -18,8 +20,6 @@ from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
 from retrieval.reopening import reopened
 from retrieval.services import SearchRequest, search
-from retrieval.state import RequestFilter
-from retrieval.types import ScoreType
 
 #: What the description of the original sets, and what it is called here. Its model, gpt-4o, is a row of the language
 #: models here, chosen by the routing rules.

@@ -1,6 +1,6 @@
 import pytest
 
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
 
 
 def test_the_reserve_and_the_time_of_embedding_can_be_other_shares(clock):

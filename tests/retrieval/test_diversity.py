@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.diversity import Words, drop_duplicates, resemblance
-from retrieval.state import DropReason
+from retrieval.engine.state import DropReason
 from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id
 from tests.retrieval.conftest import hit as bare_hit

@@ -14,6 +14,7 @@ from explorer.panels.ledger import LedgerSource, ledger
 from retrieval import runtime
 from retrieval.bm25.follower import rebuild
 from retrieval.encodings import key_of, sparse_encoder, token_encoder
+from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankTimeoutError, UnknownModeError
 from retrieval.index.encodings import Encodings, drop_encodings
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
@@ -26,7 +27,6 @@ from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
 from retrieval.services import SearchRequest, search
 from retrieval.signals import SIGNALS
-from retrieval.state import RequestFilter
 from retrieval.stored_interaction import StoredInteraction
 from tests.word_models import write_late_model, write_sparse_model
 

@@ -11,6 +11,7 @@ from corecube.errors import InvalidRequestError, NotPermittedError, UnknownConne
 from corecube.models import ApiKey, Compartment
 from retrieval import services
 from retrieval.compartment_narrowing import UnknownCompartmentError, within_compartments
+from retrieval.engine.state import Note, Span
 from retrieval.errors import (
     EmptyQueryError,
     OverridesError,
@@ -27,7 +28,6 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.section_sets import save_section_set
 from retrieval.stages import RecoverSources
-from retrieval.state import Note, Span
 from tests.retrieval.conftest import hit
 
 #: Sections without floors, which the encoder of tests gives no use for.

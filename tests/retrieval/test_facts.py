@@ -1,7 +1,7 @@
 from corecube.access import ScopeRequest, scope_for
+from retrieval.engine.types import ChunkId, Hit, ScoreType, Term
 from retrieval.facts import read_facts
 from retrieval.models import Chunk
-from retrieval.types import ChunkId, Hit, ScoreType, Term
 
 
 def bare(chunk):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.engine.types import Hit, ScoreType
 from retrieval.fusion import leg_of, min_max, reciprocal_rank_fusion, variant_leg
-from retrieval.types import Hit, ScoreType
 from tests.retrieval.conftest import chunk_id
 
 

@@ -14,13 +14,13 @@ from retrieval.encoders.late_encoder import load_late_encoder
 from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
+from retrieval.engine.types import ScoreType
 from retrieval.helix_config import FewPairsConfig, HelixConfig
 from retrieval.models import Document, SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.route_examples import trained_router
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
-from retrieval.types import ScoreType
 from tests.word_models import write_late_model
 
 pytestmark = pytest.mark.usefixtures("unhurried")

@@ -15,6 +15,8 @@ from corecube.models import Connection
 from retrieval import runtime, warm_up
 from retrieval.bm25.follower import rebuild
 from retrieval.encoders import load_encoder
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import MemoryType, ScoreType
 from retrieval.errors import EncoderError, OverridesError
 from retrieval.helix_config import FewPairsConfig, HelixConfig
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
@@ -25,9 +27,7 @@ from retrieval.route_examples import Routers, trained_router
 from retrieval.router.routes import shipped_examples
 from retrieval.services import SearchRequest, search
 from retrieval.stages.few_pairs import few_pairs
-from retrieval.state import DropReason
 from retrieval.testing import HashEncoder
-from retrieval.types import MemoryType, ScoreType
 from tests.retrieval.index.conftest import rebuild as rebuild_hnsw
 
 HELIX = PRESETS["helix"]

@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 from uuid import UUID
 
-from retrieval.types import ChunkId, Hit, ScoreType
+from retrieval.engine.types import ChunkId, Hit, ScoreType
 
 #: A value of its own in every field, so that one that is not carried over shows.
 HIT = replace(

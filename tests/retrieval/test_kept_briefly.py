@@ -1,6 +1,6 @@
 """Values that are read once a second."""
 
-from retrieval.kept_briefly import KeptBriefly
+from retrieval.engine.ttl_cache import KeptBriefly
 
 
 def kept(values):

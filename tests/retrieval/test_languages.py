@@ -9,10 +9,10 @@ from corecube.access import Principal, scope_for
 from corecube.models import Connection
 from corecube.models.languages import LANGUAGE_CHOICES
 from explorer.panels.hits import hit_rows
-from retrieval.generate.words import stemmer
+from retrieval.engine.query import read_query
+from retrieval.engine.words import stemmer
 from retrieval.index import store
 from retrieval.ingest.sync import sync_connection
-from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from retrieval import runtime
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
+from retrieval.engine.types import ScoreType
 from retrieval.evidence_runs import EvidenceRequest, gather
 from retrieval.generate.answering import answered, prepare
 from retrieval.models import LanguageModel, SearchRecord
@@ -17,7 +18,6 @@ from retrieval.presets import PRESETS, preset_named
 from retrieval.section_sets import save_section_set
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
-from retrieval.types import ScoreType
 from tests.fake_llm import FakeLLM, Fault
 
 pytestmark = pytest.mark.django_db

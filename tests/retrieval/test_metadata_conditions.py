@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.metadata_conditions import OPERATORS, Condition, fulfils
+from retrieval.engine.metadata_conditions import OPERATORS, Condition, fulfils
 
 FACTS = {"author": "Maya Lind", "year": "2024", "reviewed": "2026-03-04", "empty": ""}
 

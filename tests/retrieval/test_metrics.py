@@ -7,8 +7,8 @@ import pytest
 
 from corecube.errors import OverloadedError
 from retrieval import runtime
-from retrieval.admission import Admission, Surroundings
-from retrieval.evidence.ladder import Refusal, Rung
+from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.metrics import Metric, exposition, load_metrics
 
 

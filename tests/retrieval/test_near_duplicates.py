@@ -3,8 +3,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.engine.state import DropReason
 from retrieval.near_duplicates import drop_near_duplicates
-from retrieval.state import DropReason
 from retrieval.text.minhash import minhash, similarity
 from tests.retrieval.conftest import hit
 

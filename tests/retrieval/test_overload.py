@@ -16,8 +16,8 @@ from corecube.database import let_go
 from corecube.errors import OverloadedError
 from corecube.pool import connections_at_work, fit, most_connections, room_for_one
 from retrieval import runtime
-from retrieval.admission import Admission, Surroundings
-from retrieval.evidence.ladder import PoolConfig, Purpose, Refusal
+from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission_ladder import PoolConfig, Purpose, Refusal
 from retrieval.services import SearchRequest, search
 from tests.race import until
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.pipeline import Legs, Pipeline
+from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.errors import PipelineError, StageError, UnknownModeError
 from retrieval.graph.asked import AskedNames
-from retrieval.pipeline import Legs, Pipeline
-from retrieval.state import Drop, DropReason, Note
 from tests.retrieval.conftest import hit
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.query import cut, read_query
+from retrieval.engine.query import cut, read_query
 
 #: Texts in which syntax is likely.
 _PIECES = st.sampled_from(

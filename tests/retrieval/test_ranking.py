@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.config import BlendConfig
+from retrieval.engine.config import BlendConfig
+from retrieval.engine.types import ScoreType
 from retrieval.ranking import Weights, break_ties, freshness, idf, on_unit_scale, query_weights
 from retrieval.ranking import blend as blend_with
-from retrieval.types import ScoreType
 from tests.retrieval.conftest import chunk_id, hit
 
 

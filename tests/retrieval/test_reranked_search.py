@@ -7,9 +7,9 @@ import pytest
 from retrieval import runtime
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
+from retrieval.engine.types import ScoreType
 from retrieval.models import SearchRecord
 from retrieval.services import SearchRequest, search
-from retrieval.types import ScoreType
 
 pytestmark = pytest.mark.django_db
 QUERY = "how do we roll back staging?"
@@ -101,7 +101,7 @@ def silence(server):
 @pytest.fixture
 def hurried(monkeypatch):
     """Leave a reranker 0.7 seconds of each search."""
-    from retrieval.config import RerankConfig
+    from retrieval.engine.config import RerankConfig
     from retrieval.stages import rerank
 
     whole = rerank.Rerank._scores

@@ -5,8 +5,8 @@ from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
 from retrieval import route_examples, runtime
+from retrieval.engine.ttl_cache import KeptBriefly
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.kept_briefly import KeptBriefly
 from retrieval.models import RouteExample
 from retrieval.runtime import DatabaseThreads, InlineExecutor, OwnThreads, RerankThreads
 

@@ -241,8 +241,8 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(world, django_assert
 
 def test_a_document_deleted_between_the_legs_and_the_reading_is_left_out(world):
     from retrieval import runtime
+    from retrieval.engine.types import QueryTerms
     from retrieval.index import store
-    from retrieval.types import QueryTerms
 
     outcome = find(world, "bob", "rollback staging")
     with database.cursor() as cursor:

@@ -6,12 +6,12 @@ import pytest
 
 from corecube.access import Principal, ScopeRequest
 from corecube.models import User
+from retrieval.engine.state import Drop, DropReason, Note, Span
+from retrieval.engine.types import ChunkId
 from retrieval.models import EmbeddingIndex, SearchRecord
 from retrieval.services import SearchRequest, search
-from retrieval.state import Drop, DropReason, Note, Span
 from retrieval.stored_trace import hits_of, ranking_of, spans_of
 from retrieval.tracing import span_json
-from retrieval.types import ChunkId
 
 QUESTION = "how to roll back staging"
 

@@ -8,10 +8,10 @@ import pytest
 
 from retrieval import runtime
 from retrieval.consolidated_config import ConsolidatedConfig
-from retrieval.deadline import Deadline
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import without_breaker
+from retrieval.engine.deadline import Deadline
 from retrieval.errors import OverridesError, RerankError
 from retrieval.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
 from retrieval.evidence.rerank_guard import RerankGuards

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.scope import TrustLevel
+from retrieval.engine.types import ScoreType
 from retrieval.ranking import Weights
 from retrieval.signals import (
     SIGNALS,
@@ -23,7 +24,6 @@ from retrieval.signals import (
     with_written,
 )
 from retrieval.stages.rerank import reranked
-from retrieval.types import ScoreType
 from tests.retrieval.conftest import NOW, hit
 
 WEIGHTS = {"similarity": 0.4, "recency": 0.05, "salience": 0.2, "confidence": 0.2, "graph": 0.15}

@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from retrieval.slots import Slots
+from retrieval.engine.slots import Slots
 from tests.race import until
 
 

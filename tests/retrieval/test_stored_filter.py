@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from corecube.access import Principal
 from corecube.errors import InvalidRequestError
-from retrieval.metadata_conditions import OPERATORS, Condition, Conditions
+from retrieval.engine.metadata_conditions import OPERATORS, Condition, Conditions
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.stored_filter import AskedFilter, filter_json, filter_of, read_filter
+from retrieval.engine.types import MemoryType
 from retrieval.models import SearchRecord
 from retrieval.services import SearchRequest, search
-from retrieval.state import RequestFilter
-from retrieval.stored_filter import AskedFilter, filter_json, filter_of, read_filter
-from retrieval.types import MemoryType
 
 _MOMENTS = st.none() | st.integers(0, 4_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
 _WORDS = st.text(alphabet='aÄ,{}" ', max_size=4)

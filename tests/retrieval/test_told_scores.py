@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from retrieval.engine.state import Span
+from retrieval.engine.types import ChunkId, Hit, Lift, Passage, ScoreType
 from retrieval.graph.relevance import fused_scores
-from retrieval.state import Span
 from retrieval.told_scores import as_told
-from retrieval.types import ChunkId, Hit, Lift, Passage, ScoreType
 from tests.retrieval.conftest import hit
 
 EXACT = (13.42, 13.11, 12.64)

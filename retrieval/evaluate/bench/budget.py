@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from retrieval.engine.state import Span
 from retrieval.evaluate.latency import Percentiles, percentiles
-from retrieval.state import Span
 
 
 @dataclass(frozen=True, slots=True)

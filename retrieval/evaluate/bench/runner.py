@@ -16,6 +16,8 @@ from corecube import garbage
 from corecube.access import Principal
 from corecube.scope import AccessScope
 from retrieval import runtime, warm_up
+from retrieval.engine.state import Span
+from retrieval.engine.types import ChunkId, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluate.bench.budget import BudgetRow, against_budget
 from retrieval.evaluate.bench.corpus import (
@@ -38,8 +40,6 @@ from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms, tim
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome, search
-from retrieval.state import Span
-from retrieval.types import ChunkId, Vector
 
 #: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
 #: copies it from the files.

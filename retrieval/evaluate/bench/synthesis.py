@@ -19,8 +19,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.engine.types import Vector
 from retrieval.evaluate.bench.plan import CONNECTIONS, chunks_in
-from retrieval.types import Vector
 
 #: As many as the default model's vectors have.
 DIM: Final = 384

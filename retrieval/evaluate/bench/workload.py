@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from corecube.access import ScopeRequest
 from retrieval.embedders import choices
 from retrieval.encoders.protocol import Batching, Encoder
+from retrieval.engine.types import Vector
 from retrieval.errors import ModelMissingError
 from retrieval.evaluate.bench.corpus import MODEL, document_key, slug
 from retrieval.evaluate.bench.plan import Plan, chunks_in, connections_in
 from retrieval.evaluate.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, mixing, noise, plain_words, unit
 from retrieval.models import Chunk, Embedding
 from retrieval.services import SearchRequest
-from retrieval.types import Vector
 
 _QUERY_WORDS: Final = (2, 6)
 _NAMED_SHARE: Final = 0.5

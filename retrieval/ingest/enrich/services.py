@@ -13,6 +13,7 @@ from django.conf import settings
 from corecube.errors import ConfigError, CoreCubeError
 from corecube.models import Connection
 from retrieval import runtime
+from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
 from retrieval.index.embedding_index import kept_indexes
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
@@ -27,7 +28,6 @@ from retrieval.ingest.enrich.wants import Wants, asked_for, writable
 from retrieval.ingest.enrich.writers import Answered, Writers, writers
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.text.context_line import in_context
-from retrieval.types import Vector
 
 logger = logging.getLogger(__name__)
 

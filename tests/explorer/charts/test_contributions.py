@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.charts.contributions import contributions
-from retrieval.types import ScoreType
+from retrieval.engine.types import ScoreType
 
 
 def by_name(chart):

@@ -3,7 +3,7 @@
 import pytest
 
 from explorer.charts.waterfall import timed_stages, waterfall
-from retrieval.state import Note, Span
+from retrieval.engine.state import Note, Span
 from retrieval.tracing import trace_json
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from explorer.panels.answerability import answerability_panel, signal_label
 from retrieval.answerability.model import WITH_SENTENCES, shipped
-from retrieval.types import Answerability, Verdict
+from retrieval.engine.types import Answerability, Verdict
 
 JUDGED = Answerability(
     verdict=Verdict.PARTIAL,

@@ -1,7 +1,7 @@
 """Badges."""
 
 from explorer.panels.badges import badges, badges_of_spans
-from retrieval.state import Note, Span
+from retrieval.engine.state import Note, Span
 
 
 def test_a_relaxed_query_is_told(finished):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorer.panels.bars import BarPart, percent, score_bar, stacked
-from retrieval.types import ScoreType
+from retrieval.engine.types import ScoreType
 
 
 def test_parts_follow_each_other_on_one_scale():

@@ -4,7 +4,7 @@ import pytest
 
 from explorer.panels.context import context_panel
 from explorer.panels.drops import MOST_ROWS, labels_of
-from retrieval.state import Drop, DropReason
+from retrieval.engine.state import Drop, DropReason
 
 
 def test_the_passages_are_shown_with_their_share_of_the_budget(finished):

@@ -6,8 +6,8 @@ import pytest
 
 from explorer.panels.conversation import exchange_panel, problem_text
 from retrieval.conversations.reading import Exchange, Reference, Standing
+from retrieval.engine.types import ChunkId
 from retrieval.models import Message
-from retrieval.types import ChunkId
 
 ANSWER = uuid.UUID(int=5)
 CONVERSATION = uuid.UUID(int=6)

@@ -3,8 +3,8 @@
 import uuid
 
 from explorer.panels.drops import MOST_ROWS, drop_list, labels_of, readable
-from retrieval.state import Drop, DropReason
-from retrieval.types import ChunkId
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import ChunkId
 
 KEPT, GONE, SECRET = (ChunkId(uuid.UUID(int=number), 2) for number in (1, 2, 3))
 LABELS = {KEPT: "Runbook — Wiki", GONE: "Old runbook — Wiki"}

@@ -6,9 +6,9 @@ import pytest
 
 from explorer.panels.drops import labels_of
 from explorer.panels.funnel import funnel, milliseconds, settings_of
-from retrieval.config import CorecubeConfig
 from retrieval.consolidated_config import ConsolidatedConfig
-from retrieval.state import Note, Span
+from retrieval.engine.config import CorecubeConfig
+from retrieval.engine.state import Note, Span
 
 
 @pytest.fixture

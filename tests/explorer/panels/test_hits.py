@@ -7,7 +7,7 @@ import pytest
 
 from corecube.scope import FreshnessBasis
 from explorer.panels.hits import age, hit_rows
-from retrieval.generate.words import stemmer
+from retrieval.engine.words import stemmer
 
 
 @pytest.fixture

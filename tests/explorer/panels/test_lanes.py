@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from explorer.panels.lanes import MOST_CARDS, Facts, Source, drop_words, hue_of, lane_sources, lanes_panel, shown_hits
-from retrieval.state import Drop, DropReason
-from retrieval.types import Hit, ScoreType, TermMatch
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, ScoreType, TermMatch
 from tests.explorer.conftest import FIRST, RUNBOOKS, SCOPE, SECOND, THIRD, WIKI, chunk_id
 
 

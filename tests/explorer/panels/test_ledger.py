@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from explorer.panels.ledger import LedgerSource, TermRow, ledger, leg_rank
-from retrieval.state import Drop, DropReason
-from retrieval.types import ScoreType
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import ScoreType
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from explorer.panels.hits import hit_rows
 from explorer.panels.ledger import LedgerSource, ledger
 from explorer.panels.verdict_evidence import evidence_beats_next
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.engine.types import ScoreType
 from retrieval.evidence.rerank_plan import Provider
 from retrieval.evidence.section_state import SectionState
-from retrieval.types import ScoreType
 from tests.retrieval.stages.sectioned import ask
 
 CROSS, FALLBACK, NOBODY = Provider

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from explorer.panels.load import ingest_words, is_memory_tight, load_panel, load_tone, load_words
-from retrieval.admission import Admission
 from retrieval.encoders.admission import IngestLoad, Memory
-from retrieval.evidence.ladder import Refusal, Rung
+from retrieval.engine.admission import Admission
+from retrieval.engine.admission_ladder import Refusal, Rung
 
 GIB = 2**30
 CALM = replace(Admission().load(), active=12, held=3)

@@ -3,7 +3,7 @@ from decimal import Decimal
 import pytest
 
 from explorer.panels.preset_cost import GROUPS, ModelUse, cost_words, model_words, seconds_by_group
-from retrieval.state import Span
+from retrieval.engine.state import Span
 
 
 def test_groups_sum_to_the_whole_and_count_what_ran_inside_once():

@@ -5,8 +5,8 @@ import pytest
 from corecube.models import User
 from explorer.forms import TunablesForm
 from explorer.panels.presets import change_rows, field_sections, preset_row, version_rows
-from retrieval.config import CorecubeConfig
 from retrieval.configuration import Configuration
+from retrieval.engine.config import CorecubeConfig
 from retrieval.models import PresetVersion
 from retrieval.presets import PRESETS
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from explorer.panels.verdict import beats_next
-from retrieval.types import ScoreType
+from retrieval.engine.types import ScoreType
 
 
 def verdict(hit, following, finished, tolerance=0.01):

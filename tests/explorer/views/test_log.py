@@ -6,12 +6,12 @@ from django.utils import timezone
 
 from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, Connection
+from retrieval.engine.metadata_conditions import Condition, Conditions
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import MemoryType
 from retrieval.ingest.sync import sync_connection
-from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Document, PresetVersion, ReadModel, SearchRecord
 from retrieval.services import SearchRequest, search
-from retrieval.state import RequestFilter
-from retrieval.types import MemoryType
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from django.template.loader import render_to_string
 from corecube.scope import AccessScope
 from explorer.panels.drops import labels_of
 from explorer.panels.funnel import funnel
-from retrieval.state import Drop, DropReason, Span
-from retrieval.types import ChunkId
+from retrieval.engine.state import Drop, DropReason, Span
+from retrieval.engine.types import ChunkId
 
 ASKED = {"q": "rollback", "tab": "scope"}
 

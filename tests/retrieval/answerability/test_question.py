@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.answerability.question import denial, denials, entities, numbers
-from retrieval.generate.words import stemmer
+from retrieval.engine.words import stemmer
 
 STEM = stemmer("english")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.answerability.signals import Evidence, best_sentences, read_signals, sentence_cosine
-from retrieval.types import QueryTerms, Term
+from retrieval.engine.types import QueryTerms, Term
 
 
 def signals(evidence):
@@ -141,7 +141,7 @@ WORDS = st.sampled_from(["Rollo", "swore", "in", "911", "Charles.", "Paris", "no
     order=st.randoms(use_true_random=False),
 )
 def test_shares_stay_within_bounds_and_most_do_not_depend_on_the_passages_order(texts, idfs, order):
-    from retrieval.types import Passage
+    from retrieval.engine.types import Passage
     from tests.retrieval.conftest import hit
 
     lexemes = ("rollo", "911", "charl")

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from retrieval.api.shape import explanation
+from retrieval.engine.state import Drop, DropReason, Span
+from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk, SearchRecord
-from retrieval.state import Drop, DropReason, Span
-from retrieval.types import ChunkId
 
 PATH = "/api/v1/search"
 

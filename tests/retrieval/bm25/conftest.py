@@ -10,7 +10,7 @@ from retrieval.bm25.question import Composer, Question
 from retrieval.bm25.reader import Reader
 from retrieval.bm25.texts import ChunkTexts
 from retrieval.bm25.writer import Writer
-from retrieval.query import clauses_of, read_query
+from retrieval.engine.query import clauses_of, read_query
 
 ABOUT = About(schema.SCHEMA_VERSION, "english", "here")
 WEIGHTS = {schema.BODY: 1.0, schema.TITLE: 0.5, schema.HEADING: 0.25, schema.PLAIN: 1.0, schema.EXACT: 0.75}

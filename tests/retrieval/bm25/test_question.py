@@ -9,8 +9,8 @@ import pytest
 
 from retrieval.bm25 import schema
 from retrieval.bm25.question import Composer
-from retrieval.state import RequestFilter
-from retrieval.types import MemoryType
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import MemoryType
 from tests.retrieval.bm25.conftest import WEIGHTS, chunk
 
 K1, B = 1.2, 0.75

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from retrieval.contextpack.packing import counted, items, packed
 from retrieval.contextpack.types import Neighbour, Relation
-from retrieval.types import PRIMARY, ChunkId
+from retrieval.engine.types import PRIMARY, ChunkId
 from tests.passages import made
 
 PRIORITY = [PRIMARY, Relation.PARENT, Relation.SIBLING, Relation.CROSS_PAGE]

@@ -7,8 +7,8 @@ import pytest
 
 from retrieval.encoders.cross_encoder import CrossEncoder, load_cross_encoder
 from retrieval.encoders.tokens import PairTokenizer
+from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, ModelMissingError, RerankError, RerankTimeoutError
-from retrieval.types import ScoreType
 
 #: Columns 0 and 2 of alpha are 2 and 0, of beta 0 and 3, of the closing mark 0 and 0: column 2 less column 0.
 TEXTS = {"alpha": -2, "beta": 3, "": 0, "beta alpha beta": 4, "alpha alpha": -4, "beta beta beta": 9}

@@ -9,8 +9,8 @@ import pytest
 from corecube.errors import ConfigError
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
+from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
-from retrieval.types import ScoreType
 
 TEXTS = ["the first secret text", "the second secret text"]
 ROWS = [{"index": 1, "score": 0.9}, {"index": 0, "score": 0.2}]

@@ -5,8 +5,8 @@ import pytest
 
 from retrieval.encoders.late_interaction import LateInteraction, max_sim
 from retrieval.encoders.reranker import TimeBox, UnavailableReranker, checked_scores
+from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, RerankError, RerankTimeoutError
-from retrieval.types import ScoreType
 
 
 class Clock:

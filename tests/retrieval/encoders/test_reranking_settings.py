@@ -10,7 +10,7 @@ from django.core.checks import run_checks
 from retrieval import runtime
 from retrieval.encoders.rerank_services import SERVICE_KINDS
 from retrieval.encoders.reranker import UnavailableReranker
-from retrieval.types import ScoreType
+from retrieval.engine.types import ScoreType
 
 
 def configure(settings, **fields):

@@ -2,9 +2,9 @@
 
 import pytest
 
+from retrieval.engine.state import Span
 from retrieval.evaluate.bench.budget import BUDGETS, TOTAL_MS, against_budget
 from retrieval.presets import preset_named
-from retrieval.state import Span
 
 
 def rows(*traces, totals=(0.0,)):

@@ -6,6 +6,7 @@ from django.core.management import CommandError, call_command
 
 from corecube.errors import NotPermittedError
 from corecube.models import Connection
+from retrieval.engine.types import ScoreType
 from retrieval.errors import SearchTimeoutError
 from retrieval.evaluate import runner, side_by_side
 from retrieval.evaluate.corpus import document_names
@@ -14,7 +15,6 @@ from retrieval.evaluate.raw_files import ingested_folder, known_items
 from retrieval.evaluate.runner import measured
 from retrieval.generate.relevance import kept_relevance
 from retrieval.presets import PRESETS
-from retrieval.types import ScoreType
 from tests.fake_llm import FakeLLM
 from tests.retrieval.conftest import hit
 from tests.retrieval.generate.test_relevance import judging, stored

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from retrieval.types import ScoreType
+from retrieval.engine.types import ScoreType
 from tests.retrieval.conftest import hit
 
 TYPES = ("excel", "costar", "pdf", "docx")

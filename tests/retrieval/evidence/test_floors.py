@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.engine.state import DropReason
 from retrieval.evidence.floors import above_quality_floor, above_score_floor
-from retrieval.state import DropReason
 from tests.retrieval.evidence.conftest import numbers, typed
 
 

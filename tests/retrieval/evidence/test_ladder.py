@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.encoders.admission import FEWEST_CALLS, INGEST_SLOTS, calls_under
-from retrieval.evidence.ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal
+from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal
 
 CONFIG = LadderConfig()
 LADDER = Ladder(PoolConfig(), CONFIG)

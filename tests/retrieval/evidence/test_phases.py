@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.pipeline import Legs
+from retrieval.engine.state import Note, Query, SearchState
 from retrieval.errors import PipelineError, SearchTimeoutError, StageError, UnknownModeError
 from retrieval.evidence.phases import Phase, PhasedPipeline, run_again
-from retrieval.pipeline import Legs
 from retrieval.stages.variants import with_variants
-from retrieval.state import Note, Query, SearchState
 from tests.retrieval.conftest import NOW, Clock, connection, hit, scope
 
 

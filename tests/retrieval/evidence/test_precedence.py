@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
+from retrieval.engine.types import ScoreType
 from retrieval.evidence.config import PrecedenceConfig
 from retrieval.evidence.precedence import boosts, by_precedence
 from retrieval.ranking import on_unit_scale
-from retrieval.types import ScoreType
 from tests.retrieval.evidence.conftest import TYPES, numbers, type_of, typed
 
 CONFIG = PrecedenceConfig()

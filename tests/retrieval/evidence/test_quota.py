@@ -3,9 +3,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.engine.state import DropReason
 from retrieval.evidence.config import QuotaConfig
 from retrieval.evidence.quota import cut_with_quota
-from retrieval.state import DropReason
 from tests.retrieval.evidence.conftest import numbers, pools, type_of, typed
 
 CONFIG = QuotaConfig()

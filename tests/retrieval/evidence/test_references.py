@@ -2,10 +2,10 @@
 
 import pytest
 
-from retrieval.deadline import SOFT_SHARE
+from retrieval.engine.admission_ladder import LadderConfig, PoolConfig
+from retrieval.engine.deadline import SOFT_SHARE
 from retrieval.evidence import config as configs
 from retrieval.evidence.depth import adaptive_top_k, over_fetched
-from retrieval.evidence.ladder import LadderConfig, PoolConfig
 from retrieval.evidence.section_reading import SHIPPED, shipped
 
 MEMO = shipped("property_memo")

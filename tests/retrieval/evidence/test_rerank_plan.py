@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.evidence.config import RerankPlanConfig
 from retrieval.evidence.rerank_plan import (
@@ -13,7 +14,6 @@ from retrieval.evidence.rerank_plan import (
     plan_rerank,
     reranked,
 )
-from retrieval.types import ScoreType
 from tests.retrieval.evidence.conftest import numbers, typed
 
 CONFIG = RerankPlanConfig()

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
+from retrieval.engine.types import ScoreType
 from retrieval.evidence.config import SemanticBm25Config
 from retrieval.evidence.semantic_bm25 import semantic_bm25
-from retrieval.types import ScoreType
 from tests.retrieval.evidence.conftest import numbers, typed
 
 CONFIG = SemanticBm25Config()

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
 from retrieval.evidence.timing import early_end
 from tests.retrieval.conftest import Clock
 

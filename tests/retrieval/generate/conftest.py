@@ -2,7 +2,7 @@
 
 import pytest
 
-from retrieval.types import QueryTerms, Term
+from retrieval.engine.types import QueryTerms, Term
 from tests.passages import made
 
 

@@ -13,8 +13,10 @@ from django.db import OperationalError, connection
 from corecube.access import Principal
 from corecube.errors import UnavailableError
 from corecube.models import User
-from retrieval.config import CorecubeConfig
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.config import CorecubeConfig
+from retrieval.engine.token_counter import TokenCounter
+from retrieval.engine.types import Answerability, QueryTerms, Verdict
 from retrieval.generate.answering import Answering, answer_events, answered, note, prepare
 from retrieval.generate.events import Cited, Done, Failed, Text
 from retrieval.generate.prompt import REFUSAL
@@ -23,8 +25,6 @@ from retrieval.models import SearchRecord
 from retrieval.presets import Preset
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.testing import HashEncoder, ScriptedProvider
-from retrieval.token_counter import TokenCounter
-from retrieval.types import Answerability, QueryTerms, Verdict
 from tests.passages import made
 
 QUEUE = made(1, "Draining the queue takes four minutes. A stuck worker raises Q-4711.", "Queues")

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
+from retrieval.engine.words import stemmer
 from retrieval.generate.extractive import ExtractiveProvider, extract_answer
 from retrieval.generate.threads import AnswerThreads
 from retrieval.generate.types import Task
-from retrieval.generate.words import stemmer
 from retrieval.testing import HashEncoder
 
 STEM = stemmer("english")
@@ -230,7 +230,7 @@ def test_any_text_gives_an_answer_whose_citations_are_passages(text, title):
     import uuid
     from datetime import UTC, datetime
 
-    from retrieval.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term
+    from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term
 
     now = datetime(2026, 6, 1, tzinfo=UTC)
     facts = ChunkFacts(1, title, "", "text", (), f"a zebra {text}", 10, "", None, None, now, None)

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from retrieval.engine.types import QueryTerms, Term
+from retrieval.engine.words import stemmer
 from retrieval.generate.citations import find_citations
 from retrieval.generate.claims import Claim
 from retrieval.generate.extractive import extract_answer
 from retrieval.generate.faithfulness import ENOUGH_COSINE, Checker, unsupported
 from retrieval.generate.types import Task
-from retrieval.generate.words import stemmer
-from retrieval.types import QueryTerms, Term
 from tests.passages import made
 
 STEM = stemmer("english")

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.engine.types import QueryTerms
 from retrieval.generate.neutral import neutral, plain
 from retrieval.generate.prompt import REFUSAL, PromptTooLongError, fitted, messages
 from retrieval.generate.types import Task, Turn, Window
-from retrieval.types import QueryTerms
 from tests.passages import made
 
 FENCE = "00112233445566ff"

@@ -8,10 +8,10 @@ import pytest
 from corecube.access import ScopeRequest
 from retrieval.contextpack.retrieving import retrieve
 from retrieval.contextpack_config import ContextPackConfig, RelevanceConfig
+from retrieval.engine.types import ScoreType
 from retrieval.generate.relevance import kept_relevance
 from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, SearchRecord, Usage
 from retrieval.services import SearchRequest, search
-from retrieval.types import ScoreType
 from tests.fake_llm import FakeLLM, Fault
 from tests.obedient_model import fence_of, read
 

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from retrieval.generate.words import TermFinder, stemmer
-from retrieval.types import Term
+from retrieval.engine.types import Term
+from retrieval.engine.words import TermFinder, stemmer
 
 
 def finder(*lexemes, config="english"):

@@ -4,12 +4,12 @@ from uuid import UUID
 
 import pytest
 
+from retrieval.engine.types import ChunkId, Hit, ScoreType, Term
 from retrieval.graph.expansion import Entry, Expansion, lifted, seeds_of, sentence_match
 from retrieval.graph.links import LINK, SHARED_NAME, Edge
 from retrieval.graph.question import NamedDocument
 from retrieval.graph.relevance import fused_scores
 from retrieval.helix_config import GraphConfig
-from retrieval.types import ChunkId, Hit, ScoreType, Term
 
 A, B, C, D = (ChunkId(UUID(int=number), 0) for number in (1, 2, 3, 4))
 #: z at which the relation counts three quarters.

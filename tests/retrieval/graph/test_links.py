@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 
+from retrieval.engine.types import ChunkId
 from retrieval.graph.links import Holder, SeedText, name_links, shared_name_links
 from retrieval.graph.mentions import mentions_of
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
-from retrieval.types import ChunkId
 
 SEED, GUY, HUGH, OTHER = (UUID(int=number) for number in (1, 2, 3, 4))
 

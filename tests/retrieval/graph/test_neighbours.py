@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
+from retrieval.engine.types import ChunkId, Hit, ScoreType
 from retrieval.graph.expansion import Expansion, lifted
 from retrieval.graph.neighbours import neighbours_of
 from retrieval.helix_config import GraphConfig
-from retrieval.types import ChunkId, Hit, ScoreType
 
 DOCUMENT = UUID(int=1)
 CONFIG = GraphConfig(top_seeds=2, next_share=0.3, section_share=0.1)

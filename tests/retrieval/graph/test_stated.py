@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
+from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
 from retrieval.graph.spans import number_of
 from retrieval.graph.stated import Meeting, Stated, StatedKind, stated_by_links, stated_by_triples, stated_links
-from retrieval.types import ChunkId
 
 A, B, C = (UUID(int=number) for number in (1, 2, 3))
 CHUNK = ChunkId(A, 0)

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection as database
 from django.utils import timezone
 
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import Term
 from retrieval.index.headings import headings_for
 from retrieval.models import Document
-from retrieval.state import RequestFilter
-from retrieval.types import Term
 
 DEBT, RENT = Term("debt", 5, 2.0), Term("rent", 9, 1.0)
 

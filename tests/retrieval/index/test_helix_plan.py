@@ -11,11 +11,11 @@ from django.utils import timezone
 from pgvector import HalfVector
 
 from retrieval import runtime
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import MemoryType
 from retrieval.index import store
 from retrieval.models import Document
 from retrieval.services import SearchRequest, search
-from retrieval.state import RequestFilter
-from retrieval.types import MemoryType
 from tests.retrieval.index.conftest import rebuilding
 from tests.retrieval.index.test_plans import indexes, plan_of
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from corecube.access import scope_for
 from corecube.models import Connection
 from retrieval import runtime
-from retrieval.config import DenseConfig, FulltextConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import DenseConfig, FulltextConfig
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
-from retrieval.query import read_query
 from retrieval.stages import Analyze, Complete, Dense, Embed, Fulltext
-from retrieval.state import SearchState
 
 _WORDS = ("rollback", "queue", "march", "staging", "passphrase")
 _TEXTS = st.lists(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=5)

@@ -9,10 +9,10 @@ from django.db import connection as database
 from pgvector import HalfVector
 
 from corecube.prepared import Prepared
+from retrieval.engine.state import RequestFilter
 from retrieval.index import statements, store
 from retrieval.index.filters import filtered
 from retrieval.index.scans import dense_statement
-from retrieval.state import RequestFilter
 from tests.retrieval.index.conftest import rebuild
 
 _WEIGHTS = [0.1, 0.5, 0.7, 1.0]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from django.db import connection as database
 
+from retrieval.engine.types import ChunkId, Term
 from retrieval.index import probe, store
 from retrieval.index.lexemes import any_of
 from retrieval.index.probe import Probed
 from retrieval.index.store import TextSearch
 from retrieval.models import Document, Embedding
-from retrieval.types import ChunkId, Term
 
 SEARCH = TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
 TERMS = (Term("rollback", 3, 0.5), Term("stage", 1, 2.0), Term("nowher", 0, 3.0))

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.engine.types import Term
 from retrieval.index import store
 from retrieval.index.lexemes import any_of
 from retrieval.index.reach import Reach, cheapest_reach
-from retrieval.types import Term
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@ import pytest
 from django.db import connection as database
 
 from corecube.errors import DatabaseUnavailableError, InvalidRequestError
+from retrieval.engine.metadata_conditions import Condition, Conditions
+from retrieval.engine.query import read_query
+from retrieval.engine.state import RequestFilter
+from retrieval.engine.types import ChunkId, Term
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.index.kept import kept_by
@@ -10,12 +14,8 @@ from retrieval.index.lexemes import any_of, quoted
 from retrieval.index.reach import Reach
 from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
-from retrieval.metadata_conditions import Condition, Conditions
 from retrieval.models import Chunk, Document, Embedding
-from retrieval.query import read_query
 from retrieval.ranking import idf
-from retrieval.state import RequestFilter
-from retrieval.types import ChunkId, Term
 
 SEARCH = TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
 ENGLISH = ["english"]

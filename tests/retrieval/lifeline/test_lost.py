@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from retrieval.engine.types import ScoreType
 from retrieval.lifeline.types import StepState
 from retrieval.models import Chunk, TermFrequency
-from retrieval.types import ScoreType
 from tests.retrieval.lifeline.conftest import put
 
 _REMEDY = re.compile(r"An? (\w+\.\w+) of at (?:least|most) ([\d,.]*\d)")

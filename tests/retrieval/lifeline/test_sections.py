@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from retrieval.engine.state import RequestFilter
 from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk
 from retrieval.lifeline.types import StepState
 from retrieval.models import Chunk
-from retrieval.state import RequestFilter
 from tests.retrieval.lifeline.conftest import put
 
 REPORT = shipped("report")

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from retrieval.config import CorecubeConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import CorecubeConfig
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.pipeline import Legs, Pipeline
+from retrieval.engine.state import Drop, DropReason, Note
+from retrieval.engine.types import ChunkId, Passage
 from retrieval.lifeline.types import DocumentProbe, Evidence, StepState, Way
 from retrieval.lifeline.walk import Journey, step_names, steps, ways
-from retrieval.pipeline import Legs, Pipeline
 from retrieval.runtime import InlineExecutor
-from retrieval.state import Drop, DropReason, Note
-from retrieval.types import ChunkId, Passage
 from tests.retrieval.conftest import hit
 
 NOTHING = Evidence(DocumentProbe({}, 0, 0, None, None))

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from retrieval.engine.types import MemoryType
 from retrieval.router.routes import ROUTES, SKIP_ROUTES, Likeness, Router, shipped_examples, version_of, with_more
-from retrieval.types import MemoryType
 
 
 def unit(*values):

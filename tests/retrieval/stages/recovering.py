@@ -8,12 +8,12 @@ from corecube.access import scope_for
 from retrieval import runtime
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk, SectionState
-from retrieval.query import read_query
 from retrieval.stages import Analyze, Embed
-from retrieval.state import RequestFilter, SearchState
 
 REPORT = shipped("report")
 #: It requires nothing and takes chunks that lie far away.

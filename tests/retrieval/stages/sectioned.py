@@ -3,10 +3,10 @@
 import time
 from dataclasses import replace
 
+from retrieval.engine.types import ScoreType
 from retrieval.evidence.section_set import SectionSet, SourceType
 from retrieval.evidence.section_state import SectionAsk, SectionState
 from retrieval.evidence.sections import Section
-from retrieval.types import ScoreType
 
 #: The most believed first.
 PRECEDENCE = ("user", "excel", "costar", "pdf")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from retrieval import runtime
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.engine.types import ScoreType
 from retrieval.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
 from retrieval.evidence.rerank_plan import Provider
 from retrieval.ranking import on_unit_scale
 from retrieval.stages import BalanceSources, PreferSources, Protect
-from retrieval.types import ScoreType
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import PRECEDENCE, sectioned
 from tests.retrieval.stages.test_rerank_section import state_of

@@ -7,12 +7,12 @@ import pytest
 
 from retrieval.answerability.logistic import LogisticModel
 from retrieval.answerability.model import AnswerabilityModel, shipped
-from retrieval.config import AnswerabilityConfig
+from retrieval.engine.config import AnswerabilityConfig
+from retrieval.engine.state import Note, Span
+from retrieval.engine.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
 from retrieval.errors import EncoderError
 from retrieval.stages import JudgeAnswerability
-from retrieval.state import Note, Span
 from retrieval.testing import HashEncoder
-from retrieval.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
 from tests.retrieval.conftest import connection, hit, scope
 
 OWN = LogisticModel(9.0, {}, {}, {})

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.config import BlendConfig
+from retrieval.engine.config import BlendConfig
 from retrieval.stages import Blend
 from tests.retrieval.conftest import chunk_id, hit
 

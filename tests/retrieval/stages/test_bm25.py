@@ -8,16 +8,16 @@ import pytest
 from corecube.access import scope_for
 from retrieval import runtime
 from retrieval.bm25.follower import rebuild
-from retrieval.config import CorecubeConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import CorecubeConfig
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import DropReason, RequestFilter, SearchState
 from retrieval.helix_config import Bm25Config
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
-from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
 from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
-from retrieval.state import DropReason, RequestFilter, SearchState
 from retrieval.told_scores import as_told
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

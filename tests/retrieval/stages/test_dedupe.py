@@ -1,9 +1,9 @@
 from dataclasses import replace
 
 from corecube.scope import TrustLevel
-from retrieval.config import DedupeConfig
+from retrieval.engine.config import DedupeConfig
+from retrieval.engine.state import DropReason
 from retrieval.stages import Dedupe
-from retrieval.state import DropReason
 from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 

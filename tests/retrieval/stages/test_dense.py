@@ -7,12 +7,12 @@ from django.db import connection as database
 
 from corecube.access import scope_for
 from retrieval import runtime
-from retrieval.config import DenseConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import DenseConfig
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.models import Document
-from retrieval.query import read_query
 from retrieval.stages import Analyze, Dense, Embed
-from retrieval.state import RequestFilter, SearchState
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from retrieval.engine.types import ScoreType
 from retrieval.helix_config import DiversifyConfig
 from retrieval.stages.diversify import Diversify
-from retrieval.types import ScoreType
 from tests.retrieval.conftest import hit
 
 EAST, NORTH, NOWHERE = [2.0, 0.0, 0.0], [0.0, 3.0, 0.0], []

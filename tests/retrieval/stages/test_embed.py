@@ -7,7 +7,7 @@ import pytest
 
 from corecube.access import Principal
 from retrieval import runtime
-from retrieval.query import read_query
+from retrieval.engine.query import read_query
 from retrieval.services import SearchRequest, search
 from retrieval.stages import Embed
 from retrieval.testing import HashEncoder

@@ -8,17 +8,17 @@ import pytest
 from corecube.access import scope_for
 from corecube.errors import DatabaseUnavailableError
 from retrieval import runtime
-from retrieval.config import DenseConfig, FulltextConfig, FusionConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import DenseConfig, FulltextConfig, FusionConfig
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index import graph
 from retrieval.ingest.sync import sync_connection
-from retrieval.query import read_query
 from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse, ReadNames, Route
 from retrieval.stages.complete import ReadAhead
 from retrieval.stages.question_ahead import QuestionAhead
-from retrieval.state import SearchState
 
 _PAGES = {
     "guy.md": "# Guy of Tuscany\n\nGuy was a count. His brother was Lambert of Spoleto, who came from Provence.\n",

@@ -1,9 +1,9 @@
 from dataclasses import replace
 
-from retrieval.config import FloorConfig
+from retrieval.engine.config import FloorConfig
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ScoreType
 from retrieval.stages import Floor
-from retrieval.state import DropReason
-from retrieval.types import ScoreType
 from tests.retrieval.conftest import chunk_id, hit
 
 

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
-from retrieval.config import FulltextConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.config import FulltextConfig
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import RequestFilter, SearchState
+from retrieval.engine.types import QueryTerms, Term
 from retrieval.index.lexemes import rarest
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
-from retrieval.query import read_query
 from retrieval.stages import Analyze, Fulltext
-from retrieval.state import RequestFilter, SearchState
-from retrieval.types import QueryTerms, Term
 
 
 @pytest.fixture

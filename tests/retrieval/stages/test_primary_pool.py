@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from retrieval.config import FusionConfig
 from retrieval.consolidated_config import RetryConfig
+from retrieval.engine.config import FusionConfig
+from retrieval.engine.state import DropReason, RequestFilter
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.config import DensityConfig, GradeConfig, PrimaryConfig, QuotaConfig
 from retrieval.evidence.grades import Grade
@@ -13,7 +14,6 @@ from retrieval.evidence.nearness import NOISE, CosineScale
 from retrieval.evidence.recovery import RECOVERED, is_beyond_filter
 from retrieval.evidence.section_state import UNDECIDED
 from retrieval.stages import CutWithQuota, FuseWeighted, RetryChunks, SectionFloors
-from retrieval.state import DropReason, RequestFilter
 from tests.retrieval.conftest import hit
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import sectioned

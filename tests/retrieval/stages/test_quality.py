@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.config import QualityConfig
+from retrieval.engine.config import QualityConfig
+from retrieval.engine.state import DropReason
 from retrieval.stages import Quality
-from retrieval.state import DropReason
 from tests.retrieval.conftest import chunk_id, hit
 
 

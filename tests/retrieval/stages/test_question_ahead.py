@@ -8,17 +8,17 @@ import pytest
 from corecube.access import scope_for
 from corecube.errors import DatabaseUnavailableError
 from retrieval import runtime
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
 from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index.reading import read
 from retrieval.memory.items import Item, remember
-from retrieval.query import read_query
 from retrieval.stages import Analyze, ReadNames, Route
 from retrieval.stages.question_ahead import QuestionAhead
-from retrieval.state import SearchState
 from retrieval.testing import HashEncoder
-from retrieval.types import QueryTerms
 
 
 class SlowAnalyze(Analyze):

@@ -9,16 +9,16 @@ from django.db import connection
 from corecube.access import scope_for
 from corecube.errors import ConfigError
 from retrieval import runtime
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import SearchState
 from retrieval.graph.asked import AskedNames
 from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
-from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
 from retrieval.stages import Analyze, ReadNames, Route
 from retrieval.stages.question_ahead import QuestionAhead
-from retrieval.state import SearchState
 from retrieval.testing import HashEncoder
 
 _QUESTION = "When did Guy of Tuscany leave?"

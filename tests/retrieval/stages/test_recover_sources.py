@@ -6,15 +6,15 @@ import pytest
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
 from retrieval import runtime
-from retrieval.admission import Admission, Surroundings
+from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission_ladder import Refusal
+from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.config import SourceRecoveryConfig
-from retrieval.evidence.ladder import Refusal
 from retrieval.evidence.recovery import Diagnoses, is_recovered
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
 from retrieval.stages import CheckAccess, Complete
-from retrieval.state import RequestFilter
 from tests.retrieval.stages.recovering import REPORT, ask_for, stage_named, state_of
 
 FIGURES = REPORT.section("facts_and_figures")
@@ -42,8 +42,8 @@ def write(connection, root, name, text):
 
 def with_pool(state, *titles):
     """Return the state with the chunks of the documents with these titles as its pool, read and checked."""
+    from retrieval.engine.types import ChunkId, Hit, ScoreType
     from retrieval.models import Chunk
-    from retrieval.types import ChunkId, Hit, ScoreType
 
     rows = Chunk.objects.filter(document__title__in=titles).values_list("document_id", "ordinal")
     state = replace(state, hits=tuple(Hit(ChunkId(*row), 0.5, ScoreType.RRF) for row in rows))
@@ -181,7 +181,7 @@ def test_a_probe_that_is_not_begun_in_time_fails_and_is_told(world):
     """Every place of recovery is held by somebody else."""
     write(world.runbooks, world.root, "crowns.csv", TABLE)
     admission, held, leave = Admission(), threading.Barrier(13), threading.Event()
-    from retrieval.evidence.ladder import Purpose
+    from retrieval.engine.admission_ladder import Purpose
 
     def hold():
         with admission.query(Purpose.RECOVERY, budget_seconds=10):

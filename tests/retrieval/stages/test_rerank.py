@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.config import RerankConfig
+from retrieval.engine.config import RerankConfig
+from retrieval.engine.state import DropReason, Query
+from retrieval.engine.types import ChunkFacts, ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.stages import Rerank
 from retrieval.stages.rerank import reranked
-from retrieval.state import DropReason, Query
-from retrieval.types import ChunkFacts, ScoreType
 from tests.retrieval.conftest import chunk_id, hit
 
 

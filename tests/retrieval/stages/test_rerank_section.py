@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.deadline import Deadline
 from retrieval.encoders.breaker import BreakerState
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.state import Query
+from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.evidence.rerank_plan import Provider, RerankSkip
 from retrieval.runtime import InlineExecutor
 from retrieval.stages.rerank_section import CrossEncoding, RerankSection
-from retrieval.state import Query
-from retrieval.types import ScoreType
 from tests.retrieval.conftest import Clock, chunk_id, hit
 from tests.retrieval.stages.sectioned import CrossEncoder, failing, sectioned, sleeping, taking
 
@@ -338,7 +338,7 @@ def test_every_hit_is_scored_by_one_of_the_two_or_by_none(count, batch, broken, 
 
 
 def state_of():
-    from retrieval.state import SearchState
+    from retrieval.engine.state import SearchState
     from tests.retrieval.conftest import NOW, connection, scope
 
     return SearchState(

@@ -6,8 +6,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from retrieval.deadline import Deadline
 from retrieval.encoders.breaker import BreakerState
+from retrieval.engine.deadline import Deadline
 from retrieval.errors import RerankError
 from retrieval.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
 from retrieval.evidence.rerank_guard import RerankGuards

@@ -8,12 +8,12 @@ from django.utils import timezone
 
 from corecube.access import scope_for
 from retrieval.consolidated_config import StructureConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.section_state import SectionState
-from retrieval.query import read_query
 from retrieval.stages import Analyze, RouteStructure, route_structure
-from retrieval.state import RequestFilter, SearchState
 from tests.retrieval.stages.sectioned import ask
 
 STAGE = RouteStructure(StructureConfig())

@@ -8,17 +8,17 @@ from django.utils import timezone
 
 from corecube.access import scope_for
 from retrieval.consolidated_config import ConsolidatedConfig
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.evidence.config import DepthConfig
 from retrieval.evidence.depth import Health
 from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionState
 from retrieval.models import Chunk, Document, SearchRecord
-from retrieval.query import read_query
 from retrieval.services import SearchRequest, search
 from retrieval.stages import SetUpSection
 from retrieval.stages.set_up_section import narrowed_by, question_ask
-from retrieval.state import RequestFilter, SearchState
 from tests.retrieval.evidence.test_references import TOP_K
 from tests.retrieval.stages.sectioned import ask
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from corecube.scope import TrustLevel
-from retrieval.config import TieConfig
+from retrieval.engine.config import TieConfig
 from retrieval.stages import BreakTies
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from retrieval.engine.state import DropReason
 from retrieval.errors import RerankError
 from retrieval.evidence.config import BreakerConfig, DensityConfig, GradeConfig, RerankPlanConfig
 from retrieval.evidence.density import TightenHint, TightenSkip
@@ -9,7 +10,6 @@ from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.section_state import UNDECIDED
 from retrieval.stages import SectionFloors, TightenPool
-from retrieval.state import DropReason
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import sectioned
 

@@ -7,11 +7,11 @@ import pytest
 from django.utils import timezone
 
 from corecube.access import scope_for
-from retrieval.deadline import Deadline
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.query import read_query
+from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.models import Document
-from retrieval.query import read_query
 from retrieval.stages import ValidateScope
-from retrieval.state import RequestFilter, SearchState
 from retrieval.testing import HashEncoder
 
 

@@ -15,8 +15,8 @@ from time import perf_counter
 from typing import Final
 
 from corecube.errors import OverloadedError
-from retrieval.evidence.ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
-from retrieval.slots import Slots
+from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
+from retrieval.engine.slots import Slots
 
 #: Searches whose time tells how long the next ones will wait, and how many of them tell anything.
 _REMEMBERED: Final = 32

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from corecube.scope import AccessScope
-from retrieval.deadline import Deadline
-from retrieval.types import Answerability, ChunkId, MemoryType, Passage, QueryTerms, Ranking, Vector
+from retrieval.engine.deadline import Deadline
+from retrieval.engine.types import Answerability, ChunkId, MemoryType, Passage, QueryTerms, Ranking, Vector
 
 if TYPE_CHECKING:
     from retrieval.contextpack.types import Neighbour, Relevance

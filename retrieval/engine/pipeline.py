@@ -8,9 +8,9 @@ from time import perf_counter
 from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.state import Note, SearchState, Span
+from retrieval.engine.types import Ranking
 from retrieval.errors import PipelineError, StageError, UnknownModeError
-from retrieval.state import Note, SearchState, Span
-from retrieval.types import Ranking
 
 logger = logging.getLogger(__name__)
 

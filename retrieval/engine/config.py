@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
-from retrieval.tunables import Tunables, tunable
-from retrieval.types import ScoreType
+from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.types import ScoreType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

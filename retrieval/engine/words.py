@@ -9,7 +9,7 @@ from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-from retrieval.types import Term
+from retrieval.engine.types import Term
 
 _WORD: Final = re.compile(r"[^\W_]+")
 #: "gan-0x66", or the "-4107" that PostgreSQL makes of RIME-4107: the name of one thing, which no likeness replaces.

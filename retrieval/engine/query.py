@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.state import Query
+from retrieval.engine.state import Query
 
 #: Shares of the limit that a cut may give up to end at a word.
 _CUT_AT_MOST: Final = 5

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from corecube.errors import ConfigError
-from retrieval.tunables import Tunables, tunable
+from retrieval.engine.tunables import Tunables, tunable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
