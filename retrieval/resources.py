@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from retrieval.answerability.model import AnswerabilityModel
 from retrieval.bm25.reader import Reader as Bm25Reader
 from retrieval.contextpack.judge import RelevanceJudge
 from retrieval.encoders import Encoder
@@ -21,6 +20,7 @@ from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.store import VectorIndex
 from retrieval.model_calls import ModelCalls
+from retrieval.ranking.answerability.model import AnswerabilityModel
 from retrieval.router.routes import Router
 from retrieval.stages.recovery_tiers import AskedIndex
 from retrieval.stages.sparse import SparseModel

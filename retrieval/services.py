@@ -36,10 +36,10 @@ from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
 from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
+from retrieval.ranking.score_rounding import as_told
 from retrieval.resources import Resources
 from retrieval.stages.variants import with_variants
 from retrieval.text.sanitise import storable
-from retrieval.told_scores import as_told
 from retrieval.tracing import trace_json
 
 logger = logging.getLogger(__name__)

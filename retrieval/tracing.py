@@ -4,7 +4,7 @@ from typing import Any
 
 from retrieval.engine.state import SearchState, Span
 from retrieval.engine.types import Answerability, Hit
-from retrieval.measures import MEASURED_DEPTH
+from retrieval.ranking.measures import MEASURED_DEPTH
 
 
 def trace_json(state: SearchState, *, keep_words: bool) -> dict[str, Any]:

@@ -10,8 +10,6 @@ from uuid import UUID
 import pytest
 
 from explorer import answers, snippets
-from retrieval.answerability import question as asked
-from retrieval.diversity import Words
 from retrieval.engine import query
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
 from retrieval.engine.words import TermFinder
@@ -23,6 +21,8 @@ from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName, named_in, without
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
+from retrieval.ranking.answerability import question as asked
+from retrieval.ranking.diversity import Words
 from retrieval.router import projects, windows
 from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from explorer.charts.chart import Chart, plain
-from retrieval.comparison import Direction, Move
 from retrieval.engine.types import ChunkId
+from retrieval.ranking.comparison import Direction, Move
 
 #: In the order that they are drawn: what moved stands over what did not.
 _GROUPS: Final = (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.panels.bars import percent
-from retrieval.answerability.verdict import Reason
 from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.types import Answerability, Verdict
+from retrieval.ranking.answerability.verdict import Reason
 from retrieval.services import SearchOutcome
 
 VERDICTS: Final[Mapping[Verdict, str]] = {

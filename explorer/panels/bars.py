@@ -6,7 +6,7 @@ from typing import Final
 
 from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.engine.types import Hit, ScoreType
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
 
 _RERANKED: Final = frozenset({ScoreType.LOGIT, ScoreType.RELEVANCE})
 #: Parts and legs that have the colour of another signal, of the same kind.

@@ -14,9 +14,9 @@ from explorer.panels.lane_cards import LanesPanel
 from explorer.panels.lanes import Facts, Source, lanes_panel
 from explorer.panels.presets import ChangeRow, change_rows
 from explorer.sides import Run, Side
-from retrieval.comparison import Comparison, Direction, compare
 from retrieval.engine.types import ChunkId
 from retrieval.presets import Preset
+from retrieval.ranking.comparison import Comparison, Direction, compare
 
 LEFT: Final = "a"
 RIGHT: Final = "b"

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from explorer import wording
 from retrieval.judging import GRADES, Graded, PassageId
-from retrieval.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
+from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
 
 
 @dataclass(frozen=True, slots=True)

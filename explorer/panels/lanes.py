@@ -12,9 +12,9 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.panels.lane_cards import Card, Cell, Gap, Lane, LaneColumn, LanesPanel, Line, Overlap, Place, TableRow
 from explorer.snippets import StemIn, highlight, snippet
-from retrieval.comparison import Direction, Move, compare
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking
+from retrieval.ranking.comparison import Direction, Move, compare
 from retrieval.services import SearchOutcome
 
 #: Cards that a lane shows.

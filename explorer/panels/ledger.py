@@ -17,8 +17,8 @@ from retrieval.engine.config import CorecubeConfig, PresetConfig
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
-from retrieval.fusion import reciprocal_rank_fusion
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
+from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.services import SearchOutcome
 
 _REPLACED: Final = "counted in the blend only"

@@ -13,7 +13,7 @@ from retrieval.evidence.protection import PROTECTED
 from retrieval.evidence.recovery import is_recovered
 from retrieval.evidence.rerank_plan import Provider
 from retrieval.evidence.section_state import SectionAsk
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
 from retrieval.services import SearchOutcome
 
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"

@@ -9,8 +9,8 @@ from explorer.panels.ledger_lifts import lift_facts
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from retrieval.engine.types import Hit, MemoryType
 from retrieval.helix_config import HelixConfig
+from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
 from retrieval.services import SearchOutcome
-from retrieval.signals import SIGNALS, WRITTEN, last_read, last_touched
 
 _REPLACED: Final = "counted in the order that was reranked only"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"

@@ -21,8 +21,8 @@ from explorer.panels.preset_cost import GroupTime, ModelUse, group_times, model_
 from explorer.panels.presets import version_label
 from explorer.side_by_side import Attempt
 from explorer.snippets import StemIn
-from retrieval.comparison import Overlap, alone, overlap_at, places_of
 from retrieval.engine.types import ChunkId, Hit
+from retrieval.ranking.comparison import Overlap, alone, overlap_at, places_of
 from retrieval.services import SearchOutcome
 
 #: The depth that overlaps are counted to.

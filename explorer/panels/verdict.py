@@ -6,8 +6,8 @@ from typing import Final
 from corecube.scope import AccessScope, TrustLevel
 from explorer import wording
 from retrieval.engine.types import Hit, ScoreType
-from retrieval.ranking import on_unit_scale
-from retrieval.signals import SEAT
+from retrieval.ranking.blend import on_unit_scale
+from retrieval.ranking.signals import SEAT
 
 #: Differences smaller than this print as 0.000 and are not worth a word.
 _VISIBLE: Final = 0.0005

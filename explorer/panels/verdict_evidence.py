@@ -6,7 +6,7 @@ from retrieval.evidence.fairness import MERIT
 from retrieval.evidence.precedence import PRECEDENCE
 from retrieval.evidence.rerank_plan import Provider
 from retrieval.evidence.section_state import SectionAsk
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
 
 
 def evidence_beats_next(hit: Hit, following: Hit | None, *, rank: int, ask: SectionAsk) -> str:

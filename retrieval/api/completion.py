@@ -10,7 +10,7 @@ from retrieval.engine.types import Passage
 from retrieval.generate.answering import DOUBTFUL, Answering
 from retrieval.generate.events import Done
 from retrieval.generate.types import Citation, TokenUsage
-from retrieval.packing import by_number
+from retrieval.ranking.packing import by_number
 from retrieval.services import SearchOutcome
 
 Json = dict[str, Any]

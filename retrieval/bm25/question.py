@@ -22,7 +22,7 @@ from retrieval.bm25.spelling import humps, spellings
 from retrieval.bm25.writer import microseconds
 from retrieval.engine.query import Clause
 from retrieval.engine.state import RequestFilter
-from retrieval.ranking import idf
+from retrieval.ranking.blend import idf
 
 _FIELDS: Final = (schema.BODY, schema.TITLE, schema.HEADING, schema.QUESTIONS)
 

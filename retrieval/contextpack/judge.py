@@ -9,7 +9,7 @@ from retrieval.contextpack.types import Relevance
 from retrieval.contextpack_config import RelevanceConfig
 from retrieval.engine.config import BlendConfig
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
 
 #: The signals of a hit that a language model judged, and of one that has another score on the same scale.
 RUBRIC: Final = "rubric"

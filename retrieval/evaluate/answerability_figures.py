@@ -7,8 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from retrieval.answerability.logistic import Sample, Signals
-from retrieval.answerability.model import AnswerabilityModel, fitted_from_nothing
 from retrieval.evaluate.calibration import (
     Bin,
     Floats,
@@ -19,6 +17,8 @@ from retrieval.evaluate.calibration import (
     folds,
     reliability,
 )
+from retrieval.ranking.answerability.logistic import Sample, Signals
+from retrieval.ranking.answerability.model import AnswerabilityModel, fitted_from_nothing
 
 
 class Condition(StrEnum):

@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from retrieval.answerability.model import fitted_from_nothing, shipped
 from retrieval.evaluate.answerability import Survey, survey
 from retrieval.evaluate.answerability_figures import (
     RIDGE,
@@ -19,6 +18,7 @@ from retrieval.evaluate.answerability_figures import (
 )
 from retrieval.evaluate.datasets import load_dataset
 from retrieval.evaluate.scattered import remove
+from retrieval.ranking.answerability.model import fitted_from_nothing, shipped
 
 Json = dict[str, Any]
 

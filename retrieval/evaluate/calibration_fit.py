@@ -10,11 +10,11 @@ import numpy as np
 
 from corecube.access import Principal, user_named
 from corecube.errors import InvalidRequestError
-from retrieval.answerability.logistic import Sample
-from retrieval.answerability.model import AnswerabilityModel, fitted, shipped
 from retrieval.evaluate.calibration import Floats, auroc, calibration_error, folds, reliability
 from retrieval.evaluate.calibration_questions import JudgedQuestion
 from retrieval.models import SearchRecord
+from retrieval.ranking.answerability.logistic import Sample
+from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, shipped
 from retrieval.services import SearchRequest, search
 
 #: Questions of each kind without which nothing is fitted.

@@ -7,8 +7,8 @@ from uuid import UUID
 from corecube.access import Principal
 from retrieval.engine.types import Verdict
 from retrieval.judging import grades_of, ranked_passages
-from retrieval.measures import Measures, mean, measure
 from retrieval.models import Case, SearchRecord
+from retrieval.ranking.measures import Measures, mean, measure
 from retrieval.resources import Resources
 from retrieval.services import SearchOutcome, SearchRequest, search
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from retrieval.engine.types import Hit, Ranking
-from retrieval.fusion import best_first, reciprocal_rank_fusion
+from retrieval.ranking.fusion import best_first, reciprocal_rank_fusion
 
 #: What a ranking's name ends with where a leg searched for another way to put the question.
 _VARIANT: Final = re.compile(r"_\d+$")

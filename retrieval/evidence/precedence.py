@@ -6,7 +6,7 @@ from typing import Final
 
 from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.config import PrecedenceConfig
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
 
 #: The signal that holds a hit's boost.
 PRECEDENCE: Final = "precedence"

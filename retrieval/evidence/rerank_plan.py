@@ -8,7 +8,7 @@ from threading import Lock
 
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.evidence.config import RerankPlanConfig
-from retrieval.fusion import best_first, min_max
+from retrieval.ranking.fusion import best_first, min_max
 
 
 class Provider(StrEnum):

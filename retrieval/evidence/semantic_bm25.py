@@ -8,7 +8,7 @@ from corecube.errors import ConfigError
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.evidence.config import SemanticBm25Config
 from retrieval.evidence.rerank_plan import Provider
-from retrieval.fusion import best_first
+from retrieval.ranking.fusion import best_first
 
 _SEMANTIC: Final = "cosine"
 #: What stands for BM25 where a pool has it, the first one that it has: full text is read of every hit.

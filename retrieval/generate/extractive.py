@@ -24,7 +24,7 @@ from retrieval.generate.selection import (
 )
 from retrieval.generate.threads import AnswerThreads
 from retrieval.generate.types import Answer, Notice, Piece, Task
-from retrieval.packing import by_number
+from retrieval.ranking.packing import by_number
 
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
 _MOST_NEAR_MISSES: Final = 3

@@ -15,7 +15,7 @@ from retrieval.engine.types import Passage
 from retrieval.generate.citations import without_markers
 from retrieval.generate.neutral import neutral, plain
 from retrieval.generate.types import Message, Task, Turn, Window
-from retrieval.packing import by_number
+from retrieval.ranking.packing import by_number
 
 #: How an answer begins that says that the sources do not answer the question.
 REFUSAL: Final = "The sources in your scope do not say."

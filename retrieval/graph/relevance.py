@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from retrieval.engine.types import ChunkId, Ranking
-from retrieval.fusion import leg_of
+from retrieval.ranking.fusion import leg_of
 
 #: What the vectors' ranking counts beside the words'.
 _DENSE_SHARE: Final = 0.6

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from retrieval.engine.types import QueryTerms, Term
-from retrieval.ranking import idf
+from retrieval.ranking.blend import idf
 
 _OR: Final = " OR "
 

@@ -20,8 +20,8 @@ from retrieval.memory.items import KIND, PROJECT
 from retrieval.memory.place import memory_in
 from retrieval.memory.turns import pack_in_turns
 from retrieval.models import Document, SearchRecord
-from retrieval.packing import outside_in
 from retrieval.presets import PRESETS
+from retrieval.ranking.packing import outside_in
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.stages.assemble import header
 

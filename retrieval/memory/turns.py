@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from retrieval.engine.types import Hit, Passage, Ranking
-from retrieval.packing import pack
+from retrieval.ranking.packing import pack
 
 
 def pack_in_turns(

@@ -8,7 +8,7 @@ from corecube.scope import AccessScope
 from retrieval.engine.config import AssembleConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.types import Hit
-from retrieval.packing import pack, passage_header
+from retrieval.ranking.packing import pack, passage_header
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.config import BlendConfig
 from retrieval.engine.state import Note, SearchState
-from retrieval.ranking import Weights, blend, query_weights
+from retrieval.ranking.blend import Weights, blend, query_weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class Bm25:
     Plain words are alternatives. A phrase in quotes must be there, what a minus stands before must not, and of words
     joined by OR one must. Where plain words stand beside a phrase, chunks without it come after those that hold it.
     A chunk's score rests on what is in scope, but for the fields' average lengths, which are the whole index's: it is
-    exact here, for the ranking, and told as `retrieval.told_scores` says.
+    exact here, for the ranking, and told as `retrieval.ranking.score_rounding` says.
     """
 
     config: Bm25Config

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.diversity import drop_duplicates
 from retrieval.engine.config import DedupeConfig
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
+from retrieval.ranking.diversity import drop_duplicates
 
 
 @dataclass(frozen=True, slots=True)

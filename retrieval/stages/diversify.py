@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
-from retrieval.fusion import min_max
 from retrieval.helix_config import DiversifyConfig
-from retrieval.mmr import marginal_order
-from retrieval.signals import SEAT
+from retrieval.ranking.fusion import min_max
+from retrieval.ranking.mmr import marginal_order
+from retrieval.ranking.signals import SEAT
 
 #: What vectors are stored as.
 _HALF: Final = np.dtype(">f2")

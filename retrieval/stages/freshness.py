@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from corecube.scope import ConnectionFacts, FreshnessBasis
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import ChunkFacts
-from retrieval.ranking import freshness
+from retrieval.ranking.blend import freshness
 
 _DAY: Final = timedelta(days=1)
 

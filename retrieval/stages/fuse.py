@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
-from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.ranking.fusion import reciprocal_rank_fusion
 
 
 @dataclass(frozen=True, slots=True)

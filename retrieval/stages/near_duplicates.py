@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.state import SearchState
 from retrieval.helix_config import NearDuplicatesConfig
-from retrieval.near_duplicates import drop_near_duplicates
+from retrieval.ranking.near_duplicates import drop_near_duplicates
 
 
 @dataclass(frozen=True, slots=True)

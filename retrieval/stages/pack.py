@@ -7,7 +7,7 @@ from typing import ClassVar
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.helix_config import PackConfig
-from retrieval.packing import outside_in, pack
+from retrieval.ranking.packing import outside_in, pack
 from retrieval.stages.assemble import beyond_wanted, header
 
 

@@ -14,9 +14,9 @@ from retrieval.evidence.nearness import NOISE
 from retrieval.evidence.phases import run_again
 from retrieval.evidence.recovery import marked_beyond
 from retrieval.evidence.section_state import SectionState
-from retrieval.fusion import reciprocal_rank_fusion
 from retrieval.index import recovery
 from retrieval.index.store import VectorIndex
+from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.complete import Complete
 from retrieval.stages.dense import Dense

@@ -10,8 +10,8 @@ from retrieval.engine.config import RerankConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.fusion import min_max
-from retrieval.signals import seated_first
+from retrieval.ranking.fusion import min_max
+from retrieval.ranking.signals import seated_first
 from retrieval.text.context_line import in_context
 
 logger = logging.getLogger(__name__)

@@ -7,11 +7,11 @@ from typing import ClassVar, Final
 
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
-from retrieval.fusion import leg_of
 from retrieval.helix_config import SignalsConfig
 from retrieval.memory_types import memory_type_of, prevailing
-from retrieval.ranking import query_weights
-from retrieval.signals import (
+from retrieval.ranking.blend import query_weights
+from retrieval.ranking.fusion import leg_of
+from retrieval.ranking.signals import (
     SIGNALS,
     WRITTEN,
     confidence,

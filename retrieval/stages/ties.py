@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.config import TieConfig
 from retrieval.engine.state import SearchState
-from retrieval.ranking import break_ties
+from retrieval.ranking.blend import break_ties
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.errors import PipelineError
-from retrieval.fusion import variant_leg
-from retrieval.signals import VARIANTS
+from retrieval.ranking.fusion import variant_leg
+from retrieval.ranking.signals import VARIANTS
 from retrieval.stages.embed import Embed
 
 #: What is read anew of another text before legs can search for it.

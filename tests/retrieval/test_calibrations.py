@@ -9,9 +9,9 @@ from django.db import IntegrityError, connection, transaction
 
 from corecube.models import AuditEvent
 from retrieval import calibrations, runtime
-from retrieval.answerability.logistic import LogisticModel
-from retrieval.answerability.model import AnswerabilityModel
 from retrieval.models import Calibration, SearchRecord
+from retrieval.ranking.answerability.logistic import LogisticModel
+from retrieval.ranking.answerability.model import AnswerabilityModel
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
 

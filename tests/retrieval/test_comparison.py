@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.comparison import (
+from retrieval.ranking.comparison import (
     Direction,
     Move,
     Overlap,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.diversity import Words, drop_duplicates, resemblance
 from retrieval.engine.state import DropReason
+from retrieval.ranking.diversity import Words, drop_duplicates, resemblance
 from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id
 from tests.retrieval.conftest import hit as bare_hit

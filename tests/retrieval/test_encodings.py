@@ -25,8 +25,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
 from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
+from retrieval.ranking.signals import SIGNALS
 from retrieval.services import SearchRequest, search
-from retrieval.signals import SIGNALS
 from retrieval.stored_interaction import StoredInteraction
 from tests.word_models import write_late_model, write_sparse_model
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.types import Hit, ScoreType
-from retrieval.fusion import leg_of, min_max, reciprocal_rank_fusion, variant_leg
+from retrieval.ranking.fusion import leg_of, min_max, reciprocal_rank_fusion, variant_leg
 from tests.retrieval.conftest import chunk_id
 
 

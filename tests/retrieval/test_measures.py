@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import RR, Judged, R, nDCG
 
-from retrieval.measures import Measures, judged, mean, measure, ndcg, recall, reciprocal_rank
+from retrieval.ranking.measures import Measures, judged, mean, measure, ndcg, recall, reciprocal_rank
 
 GRADES = {"a": 3, "b": 2, "c": 0, "d": 1, "e": 2}
 

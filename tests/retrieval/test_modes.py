@@ -68,7 +68,7 @@ def test_a_preset_tells_the_legs_that_it_has(preset):
 def test_a_confidence_that_was_calibrated_for_both_legs_is_not_used_for_one(find, monkeypatch):
     from dataclasses import replace
 
-    from retrieval.answerability.model import shipped
+    from retrieval.ranking.answerability.model import shipped
 
     own = replace(shipped(), is_calibrated=True)
     monkeypatch.setattr(runtime, "active_models", lambda _: {"corecube": own})

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
-from retrieval.near_duplicates import drop_near_duplicates
+from retrieval.ranking.near_duplicates import drop_near_duplicates
 from retrieval.text.minhash import minhash, similarity
 from tests.retrieval.conftest import hit
 

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
-from retrieval.packing import by_number, outside_in, pack, passage_header
+from retrieval.ranking.packing import by_number, outside_in, pack, passage_header
 from tests.retrieval.conftest import chunk_id, hit
 
 

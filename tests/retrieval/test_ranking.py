@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from retrieval.engine.config import BlendConfig
 from retrieval.engine.types import ScoreType
-from retrieval.ranking import Weights, break_ties, freshness, idf, on_unit_scale, query_weights
-from retrieval.ranking import blend as blend_with
+from retrieval.ranking.blend import Weights, break_ties, freshness, idf, on_unit_scale, query_weights
+from retrieval.ranking.blend import blend as blend_with
 from tests.retrieval.conftest import chunk_id, hit
 
 

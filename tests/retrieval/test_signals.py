@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from corecube.scope import TrustLevel
 from retrieval.engine.types import ScoreType
-from retrieval.ranking import Weights
-from retrieval.signals import (
+from retrieval.ranking.blend import Weights
+from retrieval.ranking.signals import (
     SIGNALS,
     confidence,
     in_two_digits,

@@ -8,7 +8,7 @@ import pytest
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, Lift, Passage, ScoreType
 from retrieval.graph.relevance import fused_scores
-from retrieval.told_scores import as_told
+from retrieval.ranking.score_rounding import as_told
 from tests.retrieval.conftest import hit
 
 EXACT = (13.42, 13.11, 12.64)

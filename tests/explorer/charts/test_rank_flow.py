@@ -1,5 +1,5 @@
 from explorer.charts.rank_flow import rank_flow
-from retrieval.comparison import compare
+from retrieval.ranking.comparison import compare
 from tests.explorer.conftest import chunk_id
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from explorer.panels.answerability import answerability_panel, signal_label
-from retrieval.answerability.model import WITH_SENTENCES, shipped
 from retrieval.engine.types import Answerability, Verdict
+from retrieval.ranking.answerability.model import WITH_SENTENCES, shipped
 
 JUDGED = Answerability(
     verdict=Verdict.PARTIAL,

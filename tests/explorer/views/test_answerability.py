@@ -3,7 +3,7 @@
 import pytest
 
 from retrieval import calibrations
-from retrieval.answerability.model import shipped
+from retrieval.ranking.answerability.model import shipped
 from retrieval.testing import HashEncoder
 
 

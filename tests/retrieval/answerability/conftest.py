@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from retrieval.answerability.signals import Evidence
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term, TermMatch
+from retrieval.ranking.answerability.signals import Evidence
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 #: The question of most tests. Idf 4 + 3 + 2 + 1 = 10; "rollo" stands nowhere in scope.

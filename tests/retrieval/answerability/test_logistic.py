@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from retrieval.answerability.logistic import LogisticModel, Sample, fit, logistic, uninformed
+from retrieval.ranking.answerability.logistic import LogisticModel, Sample, fit, logistic, uninformed
 
 MODEL = LogisticModel(-0.5, {"a": 2.0, "b": -1.0}, {"a": 0.4, "b": 10.0}, {"a": 0.2, "b": 5.0})
 

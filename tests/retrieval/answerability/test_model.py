@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from retrieval.answerability.logistic import LogisticModel, Sample
-from retrieval.answerability.model import (
+from retrieval.ranking.answerability.logistic import LogisticModel, Sample
+from retrieval.ranking.answerability.model import (
     WITH_SENTENCES,
     WITHOUT_SENTENCES,
     AnswerabilityModel,

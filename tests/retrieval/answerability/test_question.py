@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answerability.question import denial, denials, entities, numbers
 from retrieval.engine.words import stemmer
+from retrieval.ranking.answerability.question import denial, denials, entities, numbers
 
 STEM = stemmer("english")
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answerability.signals import Evidence, best_sentences, read_signals, sentence_cosine
 from retrieval.engine.types import QueryTerms, Term
+from retrieval.ranking.answerability.signals import Evidence, best_sentences, read_signals, sentence_cosine
 
 
 def signals(evidence):

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from retrieval.evidence.config import PrimaryConfig
 from retrieval.evidence.fusion import leg_weights, weighted_rank_fusion
-from retrieval.fusion import reciprocal_rank_fusion
+from retrieval.ranking.fusion import reciprocal_rank_fusion
 from tests.retrieval.evidence.conftest import numbers, typed
 
 RANKINGS = st.dictionaries(

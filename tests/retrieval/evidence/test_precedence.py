@@ -6,7 +6,7 @@ from corecube.errors import ConfigError
 from retrieval.engine.types import ScoreType
 from retrieval.evidence.config import PrecedenceConfig
 from retrieval.evidence.precedence import boosts, by_precedence
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
 from tests.retrieval.evidence.conftest import TYPES, numbers, type_of, typed
 
 CONFIG = PrecedenceConfig()

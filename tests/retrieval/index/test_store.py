@@ -15,7 +15,7 @@ from retrieval.index.reach import Reach
 from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
 from retrieval.models import Chunk, Document, Embedding
-from retrieval.ranking import idf
+from retrieval.ranking.blend import idf
 
 SEARCH = TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
 ENGLISH = ["english"]

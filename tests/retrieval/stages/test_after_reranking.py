@@ -12,7 +12,7 @@ from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.types import ScoreType
 from retrieval.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
 from retrieval.evidence.rerank_plan import Provider
-from retrieval.ranking import on_unit_scale
+from retrieval.ranking.blend import on_unit_scale
 from retrieval.stages import BalanceSources, PreferSources, Protect
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import PRECEDENCE, sectioned

@@ -15,10 +15,10 @@ from retrieval.engine.state import DropReason, RequestFilter, SearchState
 from retrieval.helix_config import Bm25Config
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
+from retrieval.ranking.score_rounding import as_told
+from retrieval.ranking.signals import in_two_digits
 from retrieval.services import SearchRequest, search
-from retrieval.signals import in_two_digits
 from retrieval.stages import Analyze, Bm25, Complete
-from retrieval.told_scores import as_told
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from corecube.scope import TrustLevel
 from retrieval.engine.types import ChunkFacts, Hit, Ranking, ScoreType
-from retrieval.fusion import best_first, min_max
-from retrieval.ranking import Weights
+from retrieval.ranking.blend import Weights
+from retrieval.ranking.fusion import best_first, min_max
 
 #: In the order of the reference's formula, and of every ledger.
 SIGNALS: Final = ("similarity", "recency", "salience", "confidence", "graph")

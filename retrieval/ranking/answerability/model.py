@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Self
 
-from retrieval.answerability.logistic import LogisticModel, Sample, Signals, fit, uninformed
+from retrieval.ranking.answerability.logistic import LogisticModel, Sample, Signals, fit, uninformed
 
 #: Signals that take the encoder's time.
 SENTENCE_COSINE: Final = "sentence_cosine"
@@ -72,7 +72,7 @@ class AnswerabilityModel:
 @cache
 def shipped() -> AnswerabilityModel:
     """Return the model that comes with CoreCube; `shipped.json` says what it was fitted on."""
-    text = (files("retrieval.answerability") / "shipped.json").read_text(encoding="utf-8")
+    text = (files("retrieval.ranking.answerability") / "shipped.json").read_text(encoding="utf-8")
     return AnswerabilityModel.from_json(json.loads(text), is_calibrated=False)
 
 

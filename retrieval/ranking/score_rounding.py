@@ -11,8 +11,8 @@ from typing import Final, overload
 
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit, Ranking, ScoreType
-from retrieval.fusion import leg_of
-from retrieval.signals import in_two_digits
+from retrieval.ranking.fusion import leg_of
+from retrieval.ranking.signals import in_two_digits
 
 _BM25: Final = ScoreType.BM25.value
 #: Parts of a score, and signals, into which a BM25 score goes.

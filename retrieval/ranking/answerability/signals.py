@@ -12,10 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.answerability.model import RERANK, SENTENCE_COSINE
-from retrieval.answerability.question import Entity, denial, denials, entities, numbers
 from retrieval.engine.types import Passage, QueryTerms, Ranking, ScoreType, Vector
 from retrieval.engine.words import TermFinder, stemmer
+from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
+from retrieval.ranking.answerability.question import Entity, denial, denials, entities, numbers
 from retrieval.text.units import split_units
 
 #: Passages whose sentences are read: those that cover most of the question.

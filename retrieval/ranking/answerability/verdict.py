@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from retrieval.answerability.logistic import Signals
-from retrieval.answerability.model import AnswerabilityModel
 from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.types import Answerability, Term, Verdict
+from retrieval.ranking.answerability.logistic import Signals
+from retrieval.ranking.answerability.model import AnswerabilityModel
 
 #: Share of the question's weight that unknown terms must have to be the reason.
 _MUCH_UNKNOWN: Final = 0.2

@@ -7,7 +7,7 @@ from typing import Final
 
 from retrieval.engine.config import BlendConfig
 from retrieval.engine.types import Hit, Ranking, ScoreType
-from retrieval.fusion import best_first, min_max
+from retrieval.ranking.fusion import best_first, min_max
 
 #: Hits whose mean cosine the best one is compared with.
 _STANDOUT_DEPTH: Final = 10

@@ -1,0 +1,1 @@
+"""Formulas that put hits in order, choose among them and measure the result. Pure."""
