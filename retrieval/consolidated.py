@@ -3,10 +3,10 @@
 from typing import Final
 
 from retrieval.consolidated_config import ConsolidatedConfig
+from retrieval.encoders.cosine_scale import CosineScale
 from retrieval.encoders.reranker import without_breaker
 from retrieval.encoders.timed_reranker import timed
 from retrieval.engine.pipeline import Legs, Stage
-from retrieval.evidence.nearness import CosineScale
 from retrieval.evidence.phases import Phase, PhasedPipeline
 from retrieval.resources import Resources
 from retrieval.stages import (

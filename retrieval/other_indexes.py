@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from corecube.errors import CoreCubeError
-from retrieval import embedders
-from retrieval.encoders import Encoder
+from retrieval.encoders import Encoder, embedders
+from retrieval.encoders.cosine_scale import CosineScales
+from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.engine.state import SearchState
-from retrieval.evidence.nearness import CosineScales
 from retrieval.index.embedding_index import same_model
 from retrieval.index.recovery import other_rows
 from retrieval.index.store import VectorIndex
-from retrieval.model_calls import ModelCalls, model_key
 from retrieval.models import EmbeddingIndex
 from retrieval.stages.recovery_tiers import AskedIndex
 

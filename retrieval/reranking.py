@@ -9,10 +9,10 @@ from django.conf import settings
 
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import CrossEncoder, load_cross_encoder
+from retrieval.encoders.encodings import token_encoder
 from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
-from retrieval.encodings import token_encoder
 from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.stored_interaction import StoredInteraction

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from retrieval.bm25.reader import Reader as Bm25Reader
 from retrieval.contextpack.judge import RelevanceJudge
 from retrieval.encoders import Encoder
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
+from retrieval.encoders.model_calls import ModelCalls
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
@@ -16,10 +18,8 @@ from retrieval.encoders.timed_sentences import TimedSentences
 from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState
 from retrieval.engine.token_counter import CountTokens, TokenCounter
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.store import VectorIndex
-from retrieval.model_calls import ModelCalls
 from retrieval.ranking.answerability.model import AnswerabilityModel
 from retrieval.router.routes import Router
 from retrieval.stages.recovery_tiers import AskedIndex

@@ -14,26 +14,25 @@ from django.db import connection
 from corecube.database import let_go
 from corecube.machine import cores
 from corecube.pool import connections_at_work, most_connections
-from retrieval import embedders
 from retrieval.bm25.folder import Folder
 from retrieval.bm25.reader import Reader
 from retrieval.calibrations import active_models
-from retrieval.encoders import Encoder
+from retrieval.encoders import Encoder, embedders
 from retrieval.encoders.admission import INGEST_SLOTS
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale, CosineScales
+from retrieval.encoders.encodings import key_of, sparse_encoder
 from retrieval.encoders.kept_vectors import KeptVectors
+from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
-from retrieval.encodings import key_of, sparse_encoder
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.errors import EncoderError, ModelMissingError, RerankError
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale, CosineScales
 from retrieval.evidence.rerank_calls import MOST_AT_ONCE
 from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.store import VectorIndex
-from retrieval.model_calls import ModelCalls, model_key
 from retrieval.models import EmbeddingIndex
 from retrieval.other_indexes import OtherIndexes
 from retrieval.reranking import configured_reranker

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.encoders.protocol import Batching
+from retrieval.encoders.tokenizer import WordCounter
 from retrieval.generate.prompt import REFUSAL
 from retrieval.generate.types import Cut, Piece, Task, TokenUsage, Window
-from retrieval.tokenizer import WordCounter
 
 _TOKENS: Final = WordCounter()
 

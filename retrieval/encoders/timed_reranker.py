@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from corecube.scope import AccessScope
+from retrieval.encoders.model_calls import RERANKER, ModelCalls, model_key
 from retrieval.encoders.reranker import BreakingReranker, HitReranker, Reranker
 from retrieval.engine.types import Ranking, ScoreType
-from retrieval.model_calls import RERANKER, ModelCalls, model_key
 
 #: A reranker that keeps its time by itself says more of what went wrong, so it goes first.
 _GRACE_SECONDS: Final = 0.05

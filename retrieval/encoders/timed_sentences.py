@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.engine.types import Vector
-from retrieval.model_calls import ModelCalls, model_key
 
 #: Twelve sentences take a tenth of a second; a busy machine takes longer.
 _SECONDS: Final = 5.0

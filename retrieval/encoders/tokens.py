@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from retrieval.encoders.tokenizer import load_tokenizer
 from retrieval.engine.token_counter import CountTokens
-from retrieval.tokenizer import load_tokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Final
 
 from corecube.errors import CoreCubeError
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.config import CascadeConfig
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 
 EXHAUSTED: Final = "fallback_exhausted"
 OUT_OF_TIME: Final = "out_of_time"

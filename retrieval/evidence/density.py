@@ -13,12 +13,12 @@ from types import MappingProxyType
 from typing import Final
 
 from retrieval.encoders.breaker import BreakerState
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.state import Drop
 from retrieval.engine.types import Hit, Ranking
 from retrieval.evidence.config import DensityConfig
 from retrieval.evidence.floors import above_score_floor
 from retrieval.evidence.grades import Grade
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 
 _NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
 

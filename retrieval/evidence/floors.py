@@ -1,8 +1,8 @@
 """The floors that chunks must clear before they are reranked."""
 
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 
 
 def above_score_floor(

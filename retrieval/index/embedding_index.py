@@ -12,8 +12,8 @@ from django.db.models import Max
 from django.utils import timezone
 
 from corecube.errors import ConfigError
-from retrieval.embedders import choices
 from retrieval.encoders import Encoder
+from retrieval.encoders.embedders import choices
 from retrieval.encoders.protocol import PassageEncoder
 from retrieval.errors import IndexStateError
 from retrieval.index.compiled import CompiledQuery, instance_of

@@ -25,7 +25,7 @@ class SparseLook:
 
     vector: SparseVector
     scope: AccessScope
-    #: `retrieval.encodings.key_of` the model that made the vector.
+    #: `retrieval.encoders.encodings.key_of` the model that made the vector.
     model_key: int
     depth: int
     timeout_seconds: float

@@ -7,8 +7,8 @@ from django.db import transaction
 
 from corecube import audit
 from corecube.models import User
-from retrieval.embedders import choices
 from retrieval.encoders.choice import Choice
+from retrieval.encoders.embedders import choices
 from retrieval.errors import IndexStateError
 from retrieval.index import embedding_index
 from retrieval.index.scans import ScanChoice

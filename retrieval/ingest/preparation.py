@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from retrieval.encoders.tokenizer import counter_of
 from retrieval.errors import IngestError
 from retrieval.graph.addresses import Place
 from retrieval.graph.document import ChunkGraph, ChunkWords, DocumentWords, graph_of
@@ -18,7 +19,6 @@ from retrieval.text.quality import ChunkQuality, quality_of
 from retrieval.text.sanitise import storable
 from retrieval.text.simhash import simhash
 from retrieval.text.traits import ChunkTraits, traits_of
-from retrieval.tokenizer import counter_of
 
 _NOWHERE = Place(0, "", "")
 

@@ -16,7 +16,7 @@ class SparseEmbedding(models.Model):
     document_id = models.UUIDField()
     ordinal = models.IntegerField()
     connection_id = models.BigIntegerField()
-    #: Tells the model and its weights apart (`retrieval.encodings.key_of`).
+    #: Tells the model and its weights apart (`retrieval.encoders.encodings.key_of`).
     model_key = models.BigIntegerField()
     vector = SparseVectorField()
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 from retrieval.encoders import Encoder
+from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.query_cache import CachedVector, QueryCache
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import EncoderError, EncoderTimeoutError
-from retrieval.model_calls import ModelCalls, model_key
 
 
 class Ahead(Protocol):

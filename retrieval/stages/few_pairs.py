@@ -3,12 +3,12 @@
 from typing import Final
 
 from corecube.errors import ConfigError
+from retrieval.encoders.model_calls import ModelCalls
 from retrieval.encoders.remote_reranker import RemoteReranker
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
 from retrieval.encoders.timed_reranker import timed
 from retrieval.engine.config import RerankConfig
 from retrieval.helix_config import FewPairsConfig
-from retrieval.model_calls import ModelCalls
 from retrieval.stages.rerank import Rerank
 
 #: More take a processor seconds: 100 pairs through a large cross-encoder took 88 s and more.

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
+from retrieval.encoders.model_calls import ModelCalls
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Vector
@@ -16,7 +17,6 @@ from retrieval.graph.question import NamedDocument, named_in, question_keys, wit
 from retrieval.graph.spans import key_of
 from retrieval.helix_config import GraphConfig
 from retrieval.index import graph
-from retrieval.model_calls import ModelCalls
 from retrieval.stages.embed import query_vector
 
 

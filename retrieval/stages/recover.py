@@ -6,6 +6,7 @@ from random import random
 from time import sleep
 from typing import ClassVar, Final
 
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
@@ -13,7 +14,6 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.evidence.cascade import EXHAUSTED, Cascade, CascadeWorld, QualityGate, Recovered, Tier
 from retrieval.evidence.config import CascadeConfig
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_state import SectionState
 from retrieval.stages.recovery_tiers import RecoveryTiers, filter_of, told_beyond

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from retrieval.encoders.cosine_scale import NOISE
 from retrieval.engine.config import DenseConfig, FulltextConfig
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import Hit, Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.cascade import Tier
-from retrieval.evidence.nearness import NOISE
 from retrieval.evidence.phases import run_again
 from retrieval.evidence.recovery import marked_beyond
 from retrieval.evidence.section_state import SectionState

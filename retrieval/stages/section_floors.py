@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.evidence.config import DensityConfig, GradeConfig
 from retrieval.evidence.density import tighten_hint
 from retrieval.evidence.floors import above_quality_floor, above_score_floor
 from retrieval.evidence.grades import grade_of, relaxed_floor
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.section_state import UNDECIDED, SectionState
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import ClassVar
 
+from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.sparse import SparseVector
 from retrieval.encoders.sparse_encoder import SparseEncoder
 from retrieval.engine.state import Note, SearchState
@@ -11,7 +12,6 @@ from retrieval.engine.types import Ranking
 from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
 from retrieval.helix_config import SparseConfig
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
-from retrieval.model_calls import ModelCalls, model_key
 
 
 @dataclass(frozen=True, slots=True)

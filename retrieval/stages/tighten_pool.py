@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.state import Note, SearchState
 from retrieval.evidence.density import tighten
-from retrieval.evidence.nearness import AS_IT_IS, CosineScale
 from retrieval.evidence.rerank_figures import RerankFigures
 from retrieval.evidence.rerank_guard import RerankGuard
 from retrieval.evidence.sections import Section

@@ -13,7 +13,7 @@ from corecube.access import scope_for
 from explorer.panels.ledger import LedgerSource, ledger
 from retrieval import runtime
 from retrieval.bm25.follower import rebuild
-from retrieval.encodings import key_of, sparse_encoder, token_encoder
+from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankTimeoutError, UnknownModeError
 from retrieval.index.encodings import Encodings, drop_encodings

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from retrieval.encoders.model_calls import MAX_LATE, MAX_OVERDUE, RERANKER, ModelCalls, model_key
 from retrieval.encoders.timed_reranker import TimedHitReranker, timed
 from retrieval.encoders.timed_sentences import TimedSentences
 from retrieval.errors import (
@@ -14,7 +15,6 @@ from retrieval.errors import (
     RerankError,
     RerankTimeoutError,
 )
-from retrieval.model_calls import MAX_LATE, MAX_OVERDUE, RERANKER, ModelCalls, model_key
 from retrieval.testing import HashEncoder
 from tests.retrieval.stages.sectioned import CrossEncoder
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.access import ScopeRequest
-from retrieval.embedders import choices
+from retrieval.encoders.embedders import choices
 from retrieval.encoders.protocol import Batching, Encoder
 from retrieval.engine.types import Vector
 from retrieval.errors import ModelMissingError

@@ -8,7 +8,7 @@ from tqdm import tqdm
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.models import Connection
-from retrieval.encodings import key_of, sparse_encoder, token_encoder
+from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.index.encodings import Encodings, count_encodings, drop_encodings
 from retrieval.ingest.encodings import fill_encodings
 from retrieval.models import Chunk

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from retrieval.consolidated_config import RetryConfig
+from retrieval.encoders.cosine_scale import NOISE, CosineScale
 from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import DropReason, RequestFilter
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.config import DensityConfig, GradeConfig, PrimaryConfig, QuotaConfig
 from retrieval.evidence.grades import Grade
-from retrieval.evidence.nearness import NOISE, CosineScale
 from retrieval.evidence.recovery import RECOVERED, is_beyond_filter
 from retrieval.evidence.section_state import UNDECIDED
 from retrieval.stages import CutWithQuota, FuseWeighted, RetryChunks, SectionFloors

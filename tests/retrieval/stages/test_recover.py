@@ -84,7 +84,7 @@ def other_model(monkeypatch, world):
         def load():
             return model
 
-    monkeypatch.setattr("retrieval.embedders.of_index", lambda _: Choice)
+    monkeypatch.setattr("retrieval.encoders.embedders.of_index", lambda _: Choice)
     return model
 
 
