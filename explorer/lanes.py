@@ -8,7 +8,7 @@ from explorer.panels.lanes import Facts, drop_words, lane_sources, lanes_panel, 
 from explorer.snippets import StemIn
 from retrieval.engine.config import FulltextConfig
 from retrieval.engine.types import ChunkId, Hit, QueryTerms
-from retrieval.facts import read_facts
+from retrieval.index.facts import read_facts
 from retrieval.services import SearchOutcome
 
 

@@ -6,7 +6,7 @@ from django.core.checks import CheckMessage, Warning, register  # noqa: A004 -- 
 
 from retrieval.encoders.manifest import read_cross_encoder_manifest
 from retrieval.errors import EncoderError
-from retrieval.reranking import model_directory
+from retrieval.index.reranking import model_directory
 
 
 @register()

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 from corecube.bounded import BoundedCheck
 from corecube.health import require_database
 from retrieval import runtime
-from retrieval.bm25.status import bm25_status
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import Reranker
 from retrieval.generate.environment import stored_models
 from retrieval.generate.reachability import ModelState, status_of, status_words
+from retrieval.index.bm25.status import bm25_status
 
 logger = logging.getLogger(__name__)
 

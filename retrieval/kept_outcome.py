@@ -10,7 +10,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Answerability, Verdict
-from retrieval.facts import read_facts
+from retrieval.index.facts import read_facts
 from retrieval.models import SearchRecord
 from retrieval.presets import preset_named
 from retrieval.services import SearchOutcome

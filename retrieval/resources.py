@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
-from retrieval.bm25.reader import Reader as Bm25Reader
 from retrieval.contextpack.judge import RelevanceJudge
 from retrieval.encoders import Encoder
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
@@ -19,6 +18,7 @@ from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState
 from retrieval.engine.token_counter import CountTokens, TokenCounter
 from retrieval.evidence.rerank_guard import RerankGuards
+from retrieval.index.bm25.reader import Reader as Bm25Reader
 from retrieval.index.store import VectorIndex
 from retrieval.ranking.answerability.model import AnswerabilityModel
 from retrieval.router.routes import Router

@@ -14,8 +14,6 @@ from django.db import connection
 from corecube.database import let_go
 from corecube.machine import cores
 from corecube.pool import connections_at_work, most_connections
-from retrieval.bm25.folder import Folder
-from retrieval.bm25.reader import Reader
 from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder, embedders
 from retrieval.encoders.admission import INGEST_SLOTS
@@ -31,11 +29,13 @@ from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.errors import EncoderError, ModelMissingError, RerankError
 from retrieval.evidence.rerank_calls import MOST_AT_ONCE
 from retrieval.evidence.rerank_guard import RerankGuards
+from retrieval.index.bm25.folder import Folder
+from retrieval.index.bm25.reader import Reader
 from retrieval.index.embedding_index import active_row, same_model
+from retrieval.index.reranking import configured_reranker
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 from retrieval.other_indexes import OtherIndexes
-from retrieval.reranking import configured_reranker
 from retrieval.resources import Resources
 from retrieval.route_examples import Routers, added_examples
 from retrieval.stages.sparse import SparseModel

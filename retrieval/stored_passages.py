@@ -5,7 +5,7 @@ from typing import Any
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import Passage
-from retrieval.facts import read_facts
+from retrieval.index.facts import read_facts
 from retrieval.stages.assemble import header
 from retrieval.stored_trace import chunk_id_of, packed_hits
 

@@ -12,9 +12,9 @@ from kombu.exceptions import OperationalError as QueueError
 
 from corecube.commands import database_trouble
 from retrieval import enrich_tasks, index_tasks, queued_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
-from retrieval.bm25.follower import keep_up
 from retrieval.conversations.shelf import forget_old_conversations
 from retrieval.generate.reachability import check_due
+from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
 from retrieval.ingest.cancelling import finish_all_cancelled
 from retrieval.ingest.crew import has_something_to_do, work_through

@@ -8,14 +8,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 APPS = ("corecube", "retrieval", "explorer")
 PURE = (
-    "retrieval.bm25.folder",
-    "retrieval.bm25.question",
-    "retrieval.bm25.reader",
-    "retrieval.bm25.schema",
-    "retrieval.bm25.spelling",
-    "retrieval.bm25.stop_words",
-    "retrieval.bm25.texts",
-    "retrieval.bm25.writer",
+    "retrieval.index.bm25.folder",
+    "retrieval.index.bm25.question",
+    "retrieval.index.bm25.reader",
+    "retrieval.index.bm25.schema",
+    "retrieval.index.bm25.spelling",
+    "retrieval.index.bm25.stop_words",
+    "retrieval.index.bm25.texts",
+    "retrieval.index.bm25.writer",
     "corecube.oidc.claims",
     "corecube.oidc.tokens",
     "corecube.scope",

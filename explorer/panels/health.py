@@ -8,8 +8,8 @@ from typing import Final
 from corecube.env import Reading
 from explorer import wording
 from explorer.panels.load import ingest_words, is_memory_tight, is_pool_cut, load_tone, load_words
-from retrieval.bm25.status import Bm25Status
 from retrieval.health import Part, State
+from retrieval.index.bm25.status import Bm25Status
 from retrieval.ingest.workers import lost
 from retrieval.installation import Disk, Installation
 from retrieval.models import Worker

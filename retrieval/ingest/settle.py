@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from corecube.models import Connection
-from retrieval.bm25.follower import keep_up
+from retrieval.index.bm25.follower import keep_up
 from retrieval.index.common_mentions import count_common, count_common_when_due, note_changes
 from retrieval.index.graph_writer import fill_graph
 from retrieval.index.salience import fill_salience

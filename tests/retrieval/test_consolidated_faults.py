@@ -17,12 +17,12 @@ from corecube.access import ScopeRequest
 from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity
 from retrieval import runtime
-from retrieval.bm25.follower import rebuild
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
 from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk
+from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import SearchRecord
 from retrieval.services import SearchRequest, search

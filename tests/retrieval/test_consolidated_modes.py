@@ -6,7 +6,6 @@ import pytest
 from django.db import transaction
 
 from retrieval import runtime
-from retrieval.bm25.follower import rebuild
 from retrieval.consolidated import build_consolidated
 from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.pipeline import Legs
@@ -16,6 +15,7 @@ from retrieval.errors import UnknownModeError
 from retrieval.evidence.recovery import is_beyond_filter
 from retrieval.evidence.section_reading import shipped
 from retrieval.evidence.section_state import SectionAsk
+from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.services import SearchRequest, search

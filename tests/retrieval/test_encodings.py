@@ -12,12 +12,13 @@ from pgvector import SparseVector
 from corecube.access import scope_for
 from explorer.panels.ledger import LedgerSource, ledger
 from retrieval import runtime
-from retrieval.bm25.follower import rebuild
 from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankTimeoutError, UnknownModeError
+from retrieval.index.bm25.follower import rebuild
 from retrieval.index.encodings import Encodings, drop_encodings
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
+from retrieval.index.stored_interaction import StoredInteraction
 from retrieval.index.tokens import token_vectors_of
 from retrieval.index.writer import refresh_statistics
 from retrieval.ingest.encodings import fill_encodings
@@ -27,7 +28,6 @@ from retrieval.preset_versions import promote, save_draft
 from retrieval.presets import preset_named
 from retrieval.ranking.signals import SIGNALS
 from retrieval.services import SearchRequest, search
-from retrieval.stored_interaction import StoredInteraction
 from tests.word_models import write_late_model, write_sparse_model
 
 WORDS = ("revert", "rollback", "queue", "draining", "zanzibar", "staging")

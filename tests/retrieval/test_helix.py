@@ -9,13 +9,13 @@ import pytest
 
 from corecube.access import scope_for
 from retrieval import runtime
-from retrieval.bm25.follower import rebuild
 from retrieval.encoders.late_encoder import load_late_encoder
 from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.helix_config import FewPairsConfig, HelixConfig
+from retrieval.index.bm25.follower import rebuild
 from retrieval.models import Document, SearchRecord
 from retrieval.presets import PRESETS
 from retrieval.route_examples import trained_router

@@ -13,12 +13,12 @@ from pgvector import HalfVector
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from retrieval import runtime, warm_up
-from retrieval.bm25.follower import rebuild
 from retrieval.encoders import load_encoder
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import MemoryType, ScoreType
 from retrieval.errors import EncoderError, OverridesError
 from retrieval.helix_config import FewPairsConfig, HelixConfig
+from retrieval.index.bm25.follower import rebuild
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, PresetVersion

@@ -18,10 +18,10 @@ from pgvector.psycopg import register_vector
 from corecube.access import Principal
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
-from retrieval.bm25.follower import follow
 from retrieval.evaluate.bench.links import copy_mentions, copy_names
 from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in, require_space
 from retrieval.evaluate.bench.synthesis import DIM, SyntheticDocument, synthesis
+from retrieval.index.bm25.follower import follow
 from retrieval.index.embedding_index import searched
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex

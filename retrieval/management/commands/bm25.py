@@ -10,8 +10,8 @@ from tqdm import tqdm
 
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
-from retrieval.bm25 import follower
-from retrieval.bm25.status import bm25_status
+from retrieval.index.bm25 import follower
+from retrieval.index.bm25.status import bm25_status
 
 _MIB = 2**20
 

@@ -9,10 +9,10 @@ from django.utils import timezone
 from corecube.env import Origin, Reading
 from corecube.health import DatabaseFacts
 from explorer.panels.health import health_rows, overall, setting_rows, size
-from retrieval.bm25.status import Bm25Status
 from retrieval.encoders.admission import IngestLoad, Memory
 from retrieval.engine.admission import Admission
 from retrieval.health import Part, State
+from retrieval.index.bm25.status import Bm25Status
 from retrieval.index.outbox import Lag
 from retrieval.installation import Disk, Installation
 from retrieval.models import EmbeddingIndex, Worker

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from retrieval import runtime
-from retrieval.bm25.follower import rebuild
+from retrieval.index.bm25.follower import rebuild
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, SearchRecord

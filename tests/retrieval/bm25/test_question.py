@@ -7,10 +7,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from retrieval.bm25 import schema
-from retrieval.bm25.question import Composer
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
+from retrieval.index.bm25 import schema
+from retrieval.index.bm25.question import Composer
 from tests.retrieval.bm25.conftest import WEIGHTS, chunk
 
 K1, B = 1.2, 0.75

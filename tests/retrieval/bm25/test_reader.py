@@ -2,9 +2,9 @@
 
 import pytest
 
-from retrieval.bm25.folder import Folder
-from retrieval.bm25.reader import Reader
 from retrieval.errors import Bm25UnavailableError
+from retrieval.index.bm25.folder import Folder
+from retrieval.index.bm25.reader import Reader
 from tests.retrieval.bm25.conftest import ABOUT, chunk
 
 

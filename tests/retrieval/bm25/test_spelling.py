@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.bm25.spelling import LONGEST, humps, spellings
+from retrieval.index.bm25.spelling import LONGEST, humps, spellings
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 
 from corecube.access import scope_for
 from retrieval import runtime
-from retrieval.bm25.follower import rebuild
 from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import DropReason, RequestFilter, SearchState
 from retrieval.helix_config import Bm25Config
+from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
 from retrieval.ranking.score_rounding import as_told

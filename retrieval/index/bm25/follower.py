@@ -15,13 +15,13 @@ from uuid import UUID
 from django.conf import settings
 
 from corecube.models import Connection
-from retrieval.bm25 import schema
-from retrieval.bm25.folder import About, Folder
-from retrieval.bm25.reader import Reader, readable
-from retrieval.bm25.texts import ChunkTexts
-from retrieval.bm25.writer import Writer
 from retrieval.errors import Bm25UnavailableError
 from retrieval.index import outbox
+from retrieval.index.bm25 import schema
+from retrieval.index.bm25.folder import About, Folder
+from retrieval.index.bm25.reader import Reader, readable
+from retrieval.index.bm25.texts import ChunkTexts
+from retrieval.index.bm25.writer import Writer
 
 logger = logging.getLogger(__name__)
 

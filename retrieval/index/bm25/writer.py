@@ -10,9 +10,9 @@ from uuid import UUID
 
 from tantivy import Document, Index, IndexWriter
 
-from retrieval.bm25 import schema
-from retrieval.bm25.spelling import humps, spellings
-from retrieval.bm25.texts import ChunkTexts
+from retrieval.index.bm25 import schema
+from retrieval.index.bm25.spelling import humps, spellings
+from retrieval.index.bm25.texts import ChunkTexts
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _HALF: Final = 2**64

@@ -15,7 +15,7 @@ from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
 from retrieval.engine.types import ScoreType
 from retrieval.errors import EncoderError, ModelMissingError
-from retrieval.stored_interaction import StoredInteraction
+from retrieval.index.stored_interaction import StoredInteraction
 
 _LATE_INTERACTION: Final = "late-interaction"
 _STORED_INTERACTION: Final = "stored-late-interaction"

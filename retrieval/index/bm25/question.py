@@ -16,12 +16,12 @@ from typing import Final
 
 from tantivy import FieldType, Occur, Query
 
-from retrieval.bm25 import schema
-from retrieval.bm25.reader import View
-from retrieval.bm25.spelling import humps, spellings
-from retrieval.bm25.writer import microseconds
 from retrieval.engine.query import Clause
 from retrieval.engine.state import RequestFilter
+from retrieval.index.bm25 import schema
+from retrieval.index.bm25.reader import View
+from retrieval.index.bm25.spelling import humps, spellings
+from retrieval.index.bm25.writer import microseconds
 from retrieval.ranking.blend import idf
 
 _FIELDS: Final = (schema.BODY, schema.TITLE, schema.HEADING, schema.QUESTIONS)

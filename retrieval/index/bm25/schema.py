@@ -2,7 +2,7 @@
 
 A text in the installation's language is stemmed, and the whole of it, title and headings included, stands in `body`;
 `title` and `heading` hold these once more, so that a match there counts more. A text in another language stands as it
-is in `plain`. `exact` has the names of both as they are written (`retrieval.bm25.spelling`).
+is in `plain`. `exact` has the names of both as they are written (`retrieval.index.bm25.spelling`).
 """
 
 from functools import cache
@@ -10,8 +10,8 @@ from typing import Final
 
 from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from retrieval.bm25.spelling import LONGEST
-from retrieval.bm25.stop_words import ENGLISH
+from retrieval.index.bm25.spelling import LONGEST
+from retrieval.index.bm25.stop_words import ENGLISH
 
 #: Raised by one whenever the same chunks would make another index: then it is built again.
 SCHEMA_VERSION: Final = 2

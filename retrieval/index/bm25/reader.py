@@ -11,10 +11,10 @@ from uuid import UUID
 
 from tantivy import DocAddress, Index, Query, Searcher
 
-from retrieval.bm25 import schema
-from retrieval.bm25.folder import About, Folder
 from retrieval.engine.types import ChunkId
 from retrieval.errors import Bm25UnavailableError
+from retrieval.index.bm25 import schema
+from retrieval.index.bm25.folder import About, Folder
 
 _HALF: Final = 2**64
 #: What a file looks like when it is another one: (inode, time of the last change, size).

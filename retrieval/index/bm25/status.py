@@ -5,10 +5,10 @@ from typing import Final
 
 from django.conf import settings
 
-from retrieval.bm25.follower import folder, wanted_about
-from retrieval.bm25.reader import Reader
 from retrieval.errors import Bm25UnavailableError
 from retrieval.index import outbox
+from retrieval.index.bm25.follower import folder, wanted_about
+from retrieval.index.bm25.reader import Reader
 
 #: Seconds behind from which somebody should look.
 LATE_SECONDS: Final = 300.0
