@@ -9,8 +9,8 @@ from django.utils.text import slugify
 
 from corecube.models import Compartment, User
 from explorer.edit_form import EditForm
-from retrieval.generate.token_counters import tokenizers
 from retrieval.language_models import LOCKED, fallback_choices, key_length, problems_of
+from retrieval.llm.token_counters import tokenizers
 from retrieval.models import LanguageModel
 
 _GROUPS: Final = (

@@ -16,9 +16,9 @@ from corecube.health import require_database
 from retrieval import runtime
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import Reranker
-from retrieval.generate.environment import stored_models
-from retrieval.generate.reachability import ModelState, status_of, status_words
 from retrieval.index.bm25.status import bm25_status
+from retrieval.llm.environment import stored_models
+from retrieval.llm.reachability import ModelState, status_of, status_words
 
 logger = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ from corecube.errors import ConfigError, ConflictError, InvalidRequestError, Not
 from corecube.metadata_addresses import REFUSAL, names_refused
 from corecube.models import Compartment, User
 from corecube.secrets import Purpose, seal
-from retrieval.generate.clients import KEY, key_of
-from retrieval.generate.environment import is_named
-from retrieval.generate.reachability import forget_status
-from retrieval.generate.token_counters import tokenizer_problem
+from retrieval.llm.clients import KEY, key_of
+from retrieval.llm.environment import is_named
+from retrieval.llm.reachability import forget_status
+from retrieval.llm.token_counters import tokenizer_problem
 from retrieval.models import LanguageModel, RoutingRule
 
 #: Slugs that stand for something else: in the console's addresses, or for who only quotes.

@@ -13,13 +13,13 @@ from kombu.exceptions import OperationalError as QueueError
 from corecube.commands import database_trouble
 from retrieval import enrich_tasks, index_tasks, queued_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
 from retrieval.conversations.shelf import forget_old_conversations
-from retrieval.generate.reachability import check_due
 from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
 from retrieval.ingest.cancelling import finish_all_cancelled
 from retrieval.ingest.crew import has_something_to_do, work_through
 from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
 from retrieval.ingest.workers import give_sign, take_leave
+from retrieval.llm.reachability import check_due
 from retrieval.retention import forget_old_searches
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from retrieval.encoders.protocol import Batching
 from retrieval.encoders.tokenizer import WordCounter
-from retrieval.generate.prompt import REFUSAL
-from retrieval.generate.types import Cut, Piece, Task, TokenUsage, Window
+from retrieval.llm.prompt import REFUSAL
+from retrieval.llm.types import Cut, Piece, Task, TokenUsage, Window
 
 _TOKENS: Final = WordCounter()
 

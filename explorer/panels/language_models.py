@@ -8,9 +8,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from explorer import wording
-from retrieval.generate.reachability import ModelState, ModelStatus, status_of
-from retrieval.generate.trial import Trial
 from retrieval.language_models import key_length
+from retrieval.llm.reachability import ModelState, ModelStatus, status_of
+from retrieval.llm.trial import Trial
 from retrieval.models import LanguageModel, RoutingRule
 
 _LABELS: Final = {

@@ -22,7 +22,7 @@ from retrieval.conversations.asking import stop
 from retrieval.conversations.writing import LOOK_SECONDS, Writing, begin, claimed, written
 from retrieval.engine.types import Passage
 from retrieval.generate.events import AnswerEvent, Cited, Done, Failed, Text
-from retrieval.generate.types import Notice
+from retrieval.llm.types import Notice
 from retrieval.models import Message
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from corecube.access import Principal
 from retrieval.api.chat_schemas import MessageIn
 from retrieval.generate.model_rewrite import follow_up
 from retrieval.generate.rewrite import Said
-from retrieval.generate.types import Turn
+from retrieval.llm.types import Turn
 from retrieval.services import SearchRequest
 from retrieval.text.sanitise import storable
 

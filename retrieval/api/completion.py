@@ -9,7 +9,7 @@ from retrieval.api.shape import Absolute, answerability, document_path, search_o
 from retrieval.engine.types import Passage
 from retrieval.generate.answering import DOUBTFUL, Answering
 from retrieval.generate.events import Done
-from retrieval.generate.types import Citation, TokenUsage
+from retrieval.llm.types import Citation, TokenUsage
 from retrieval.ranking.packing import by_number
 from retrieval.services import SearchOutcome
 

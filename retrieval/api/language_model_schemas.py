@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.request_body import RequestBody
-from retrieval.generate.reachability import ModelState, status_of
-from retrieval.generate.trial import Trial
 from retrieval.language_models import key_length
+from retrieval.llm.reachability import ModelState, status_of
+from retrieval.llm.trial import Trial
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.usage import Line, Sums
 

@@ -27,10 +27,10 @@ from retrieval.api.language_model_schemas import (
 )
 from retrieval.api.managed import may_manage_presets
 from retrieval.api.schemas import REFUSALS, ErrorOut
-from retrieval.generate.clients import service_of
-from retrieval.generate.environment import default_of, stored_models
-from retrieval.generate.reachability import try_saved
-from retrieval.generate.trial import try_model
+from retrieval.llm.clients import service_of
+from retrieval.llm.environment import default_of, stored_models
+from retrieval.llm.reachability import try_saved
+from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.text.sanitise import storable
 

@@ -11,7 +11,7 @@ from corecube.errors import CoreCubeError
 from retrieval.api.completion import Chat, Json, annotation, chunk, ending, finish_reason, usage_chunk
 from retrieval.generate.answering import answer_events, note_later
 from retrieval.generate.events import AnswerEvent, Cited, Done, Failed, Text
-from retrieval.generate.silences import with_silences
+from retrieval.llm.heartbeats import with_silences
 
 logger = logging.getLogger(__name__)
 

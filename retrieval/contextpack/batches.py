@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from retrieval.generate.types import Window
+from retrieval.llm.types import Window
 
 #: What one result takes of an answer, in tokens: its fields, and 25 words of evidence.
 _RESULT_TOKENS: Final = 80

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from retrieval.contextpack.verdicts import ANSWER_SCHEMA
 from retrieval.engine.types import Hit
-from retrieval.generate.neutral import neutral, plain
-from retrieval.generate.prompt import new_fence
-from retrieval.generate.types import Message
+from retrieval.llm.neutral import neutral, plain
+from retrieval.llm.prompt import new_fence
+from retrieval.llm.types import Message
 
 _FENCE_LENGTH: Final = 16
 #: Characters of a title with its headings that are shown.

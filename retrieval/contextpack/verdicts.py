@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from retrieval.contextpack.types import Relevance
-from retrieval.generate.neutral import plain
+from retrieval.llm.neutral import plain
 from retrieval.text.json_text import unfenced
 
 _LONGEST_EVIDENCE: Final = 300

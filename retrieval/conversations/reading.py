@@ -14,7 +14,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkId
 from retrieval.generate.rewrite import Said
-from retrieval.generate.types import Turn
+from retrieval.llm.types import Turn
 from retrieval.models import Chunk, Conversation, Document, Message
 
 #: No answer takes longer; whoever wrote it is gone.

@@ -22,8 +22,8 @@ from retrieval.generate.citations import find_citations
 from retrieval.generate.events import AnswerEvent, Done, Failed, Text
 from retrieval.generate.model_rewrite import follow_up
 from retrieval.generate.rewrite import Rewriting
-from retrieval.generate.silences import with_silences
-from retrieval.generate.types import Notice
+from retrieval.llm.heartbeats import with_silences
+from retrieval.llm.types import Notice
 from retrieval.models import Message, SearchRecord
 from retrieval.services import SearchRequest, search
 

@@ -19,10 +19,10 @@ from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Verdict
 from retrieval.generate.events import AnswerEvent, Done, Failed
-from retrieval.generate.model_provider import ModelProvider
 from retrieval.generate.providers import route_for
-from retrieval.generate.types import Notice, Provider, Route, Task, Turn
 from retrieval.generate.writing import NoAnswerError, Writing
+from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.types import Notice, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
 from retrieval.resources import Resources
 from retrieval.services import SearchOutcome

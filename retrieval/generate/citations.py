@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from retrieval.generate.draft import Draft
-from retrieval.generate.types import Citation
+from retrieval.llm.types import Citation
 from retrieval.text.markers import MARKER, Scanner, Token
 
 _ESCAPABLE: Final = re.compile(rf"(?<!\\)(?P<before>\\*+)(?P<marker>{MARKER.pattern})")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Final
 
-from retrieval.generate.types import Citation
+from retrieval.llm.types import Citation
 from retrieval.text.markers import Scanner
 from retrieval.text.units import goes_on
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from retrieval.generate.types import Citation
+from retrieval.llm.types import Citation
 from retrieval.text.markers import BEGUN, Scanner, Token
 
 #: Characters before a marker that could make another one once it is gone.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from corecube.errors import CoreCubeError
-from retrieval.generate.types import Citation, Cut, Notice, TokenUsage
+from retrieval.llm.types import Citation, Cut, Notice, TokenUsage
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from retrieval.engine.types import Passage
 from retrieval.engine.words import TermFinder
 from retrieval.errors import EncoderError
 from retrieval.generate.citations import escape_markers, find_citations
-from retrieval.generate.prompt import REFUSAL
 from retrieval.generate.quotes import quotes_of, render
 from retrieval.generate.selection import (
     Candidate,
@@ -23,7 +22,8 @@ from retrieval.generate.selection import (
     with_similarity,
 )
 from retrieval.generate.threads import AnswerThreads
-from retrieval.generate.types import Answer, Notice, Piece, Task
+from retrieval.llm.prompt import REFUSAL
+from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.packing import by_number
 
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"

@@ -14,7 +14,7 @@ from retrieval.engine.types import Passage
 from retrieval.generate.claims import Claim, claims
 from retrieval.generate.events import Unsupported
 from retrieval.generate.figures import names_of, numbers_of, words_of
-from retrieval.generate.types import Citation, EncodeTexts
+from retrieval.llm.types import Citation, EncodeTexts
 from retrieval.text.language import COMMON_WORDS
 from retrieval.text.units import split_units
 

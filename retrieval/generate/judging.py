@@ -28,9 +28,9 @@ from retrieval.errors import (
     JudgingError,
     JudgingTimeoutError,
 )
-from retrieval.generate.model_provider import ModelProvider, Spend
-from retrieval.generate.types import TokenUsage
-from retrieval.generate.written import written
+from retrieval.llm.model_provider import ModelProvider, Spend
+from retrieval.llm.types import TokenUsage
+from retrieval.llm.written import written
 
 logger = logging.getLogger(__name__)
 

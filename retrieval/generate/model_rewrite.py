@@ -11,13 +11,13 @@ from corecube.access import Principal
 from corecube.database import let_go
 from corecube.errors import CoreCubeError
 from retrieval.generate.citations import without_markers
-from retrieval.generate.model_provider import ModelProvider
-from retrieval.generate.neutral import neutral, plain
-from retrieval.generate.prompt import new_fence
 from retrieval.generate.providers import route_for
 from retrieval.generate.rewrite import Rewriting, Said, stand_alone
-from retrieval.generate.types import Message, Turn
-from retrieval.generate.written import written
+from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.neutral import neutral, plain
+from retrieval.llm.prompt import new_fence
+from retrieval.llm.types import Message, Turn
+from retrieval.llm.written import written
 
 logger = logging.getLogger(__name__)
 

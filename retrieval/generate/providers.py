@@ -13,9 +13,9 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.engine.words import stemmer
 from retrieval.generate.extractive import ExtractiveProvider
-from retrieval.generate.routes import route
 from retrieval.generate.threads import AnswerThreads, EndingThreads
-from retrieval.generate.types import Route
+from retrieval.llm.routes import route
+from retrieval.llm.types import Route
 
 
 def route_for(

@@ -19,9 +19,9 @@ from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
 from retrieval.generate.judging import Judging
-from retrieval.generate.model_provider import ModelProvider
 from retrieval.generate.providers import extractive_provider
-from retrieval.generate.routes import route_over
+from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.routes import route_over
 from retrieval.models import Usage
 from retrieval.runtime import admission
 

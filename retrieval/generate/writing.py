@@ -19,9 +19,9 @@ from retrieval.errors import EncoderError
 from retrieval.generate.draft import Draft
 from retrieval.generate.events import AnswerEvent, Cited, Done, Text, Unsupported
 from retrieval.generate.faithfulness import Checker, unsupported
-from retrieval.generate.prompt import Fitted, fitted
 from retrieval.generate.providers import answer_threads, ending_threads
-from retrieval.generate.types import Citation, Cut, Notice, Provider, Task, TokenUsage
+from retrieval.llm.prompt import Fitted, fitted
+from retrieval.llm.types import Citation, Cut, Notice, Provider, Task, TokenUsage
 
 logger = logging.getLogger(__name__)
 

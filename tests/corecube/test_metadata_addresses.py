@@ -23,9 +23,9 @@ from corecube.metadata_addresses import is_refused, names_refused
 from corecube.oidc.fetch import get_json, post_form
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.encoders.sources import HubFile, hub_answers
-from retrieval.generate.service import ModelService
-from retrieval.generate.trial import try_model
 from retrieval.language_models import InvalidModelError, require_right
+from retrieval.llm.service import ModelService
+from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel
 
 ROOT = Path(__file__).parents[2]
@@ -135,9 +135,9 @@ CLIENTS = {
     "corecube/oidc/provider.py": lambda: post_form("http://cloud.test/", {}, trusted_host="cloud.test"),
     "retrieval/encoders/bounded_http.py": _service,
     "retrieval/encoders/sources.py": _hub,
-    "retrieval/generate/transport.py": _language_model,
-    "retrieval/generate/language_model.py": _language_model,
-    "retrieval/generate/faults.py": _language_model,
+    "retrieval/llm/transport.py": _language_model,
+    "retrieval/llm/language_model.py": _language_model,
+    "retrieval/llm/faults.py": _language_model,
 }
 _LIBRARIES = {
     "botocore",

@@ -15,7 +15,7 @@ from corecube.models import User
 from explorer.answers import Citable, Doubt, answer_html, answer_panel, marked_html
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.answering import Answering
-from retrieval.generate.types import Route
+from retrieval.llm.types import Route
 from retrieval.testing import HashEncoder, ScriptedProvider
 
 INJECTIONS = tomllib.loads((Path(__file__).parent.parent / "retrieval/generate/injections.toml").read_text())[

@@ -16,7 +16,7 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.words import stemmer
 from retrieval.generate.extractive import extract_answer
 from retrieval.generate.rewrite import Rewriting, Said, stand_alone
-from retrieval.generate.types import Task
+from retrieval.llm.types import Task
 from retrieval.models import Document
 from retrieval.samples import Company, add_samples
 from retrieval.services import SearchOutcome, SearchRequest, search

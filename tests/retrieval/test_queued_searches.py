@@ -14,8 +14,8 @@ from retrieval import runtime
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.stored_filter import AskedFilter, filter_of
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError, OverridesError
-from retrieval.generate.expansion import variants_in
 from retrieval.helix_config import HelixConfig
+from retrieval.llm.expansion import variants_in
 from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
 from retrieval.presets import PRESETS
 from retrieval.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from corecube.models import ApiKey, AuditEvent
 from corecube.secrets import Purpose, seal, unseal
-from retrieval.generate.clients import KEY
+from retrieval.llm.clients import KEY
 from retrieval.models import LanguageModel, RoutingRule, Usage
 from tests.fake_llm import FakeLLM, Fault
 

@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.api.chat_history import history_of
 from retrieval.api.chat_schemas import MessageIn
-from retrieval.generate.types import Turn
+from retrieval.llm.types import Turn
 from retrieval.models import LanguageModel, SearchRecord
 from tests.fake_llm import FakeLLM
 

@@ -6,7 +6,7 @@ import pytest
 
 from corecube.models import ApiKey
 from corecube.secrets import Purpose, unseal
-from retrieval.generate.clients import KEY
+from retrieval.llm.clients import KEY
 from retrieval.models import LanguageModel, RoutingRule, Usage
 from tests.fake_llm import FakeLLM, Fault
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.contextpack.batches import batches
-from retrieval.generate.types import Window
+from retrieval.llm.types import Window
 
 
 def test_the_answers_length_parts_them_evenly():

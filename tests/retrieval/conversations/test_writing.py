@@ -9,7 +9,7 @@ from retrieval.conversations.asking import ask, retry, start, stop
 from retrieval.conversations.writing import begin, claimed, finished, keep, written
 from retrieval.errors import AnswerUnavailableError
 from retrieval.generate.events import Text
-from retrieval.generate.types import Piece, Route
+from retrieval.llm.types import Piece, Route
 from retrieval.models import Message, SearchRecord
 
 

@@ -19,8 +19,8 @@ from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Answerability, QueryTerms, Verdict
 from retrieval.generate.answering import Answering, answer_events, answered, note, prepare
 from retrieval.generate.events import Cited, Done, Failed, Text
-from retrieval.generate.prompt import REFUSAL
-from retrieval.generate.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
+from retrieval.llm.prompt import REFUSAL
+from retrieval.llm.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
 from retrieval.models import SearchRecord
 from retrieval.presets import Preset
 from retrieval.services import SearchOutcome, SearchRequest, search

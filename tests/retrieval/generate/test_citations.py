@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.generate.citations import escape_markers, find_citations, normalised, without_markers
-from retrieval.generate.types import Citation
+from retrieval.llm.types import Citation
 
 answers = st.text(alphabet="ab [1290]()`~\\\n>é😀", max_size=60)
 quoted = st.text(alphabet="ab [129],-\\\n【】\uff3b\uff3d", max_size=60)

@@ -12,7 +12,7 @@ from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.engine.words import stemmer
 from retrieval.generate.extractive import ExtractiveProvider, extract_answer
 from retrieval.generate.threads import AnswerThreads
-from retrieval.generate.types import Task
+from retrieval.llm.types import Task
 from retrieval.testing import HashEncoder
 
 STEM = stemmer("english")

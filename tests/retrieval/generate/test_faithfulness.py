@@ -11,7 +11,7 @@ from retrieval.generate.citations import find_citations
 from retrieval.generate.claims import Claim
 from retrieval.generate.extractive import extract_answer
 from retrieval.generate.faithfulness import ENOUGH_COSINE, Checker, unsupported
-from retrieval.generate.types import Task
+from retrieval.llm.types import Task
 from tests.passages import made
 
 STEM = stemmer("english")

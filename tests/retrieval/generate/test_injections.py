@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import QueryTerms
 from retrieval.generate.citations import find_citations
-from retrieval.generate.language_model import ModelClient
-from retrieval.generate.prompt import messages, new_fence
-from retrieval.generate.service import ModelService
-from retrieval.generate.types import Task, Turn
+from retrieval.llm.language_model import ModelClient
+from retrieval.llm.prompt import messages, new_fence
+from retrieval.llm.service import ModelService
+from retrieval.llm.types import Task, Turn
 from retrieval.text.markers import MARKER
 from tests import obedient_model
 from tests.fake_llm import FakeLLM

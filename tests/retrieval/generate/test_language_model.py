@@ -18,8 +18,8 @@ from retrieval.errors import (
     AnswerTimeoutError,
     AnswerUnavailableError,
 )
-from retrieval.generate.language_model import ModelClient
-from retrieval.generate.service import Api, Dialect, ModelService
+from retrieval.llm.language_model import ModelClient
+from retrieval.llm.service import Api, Dialect, ModelService
 from tests.fake_llm import FakeLLM, Fault
 
 MESSAGES = [{"role": "system", "content": "Cite."}, {"role": "user", "content": "zanzibar passphrase"}]

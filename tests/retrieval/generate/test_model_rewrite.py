@@ -6,7 +6,7 @@ import pytest
 
 from retrieval.generate.model_rewrite import follow_up
 from retrieval.generate.rewrite import Said
-from retrieval.generate.types import Turn
+from retrieval.llm.types import Turn
 from retrieval.models import LanguageModel, RoutingRule, Usage
 from tests.fake_llm import FakeLLM, Fault
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.types import QueryTerms
-from retrieval.generate.neutral import neutral, plain
-from retrieval.generate.prompt import REFUSAL, PromptTooLongError, fitted, messages
-from retrieval.generate.types import Task, Turn, Window
+from retrieval.llm.neutral import neutral, plain
+from retrieval.llm.prompt import REFUSAL, PromptTooLongError, fitted, messages
+from retrieval.llm.types import Task, Turn, Window
 from tests.passages import made
 
 FENCE = "00112233445566ff"

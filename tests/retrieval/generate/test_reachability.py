@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from corecube.secrets import Purpose, seal
 from retrieval.errors import AnswerRateLimitedError, AnswerUnavailableError
-from retrieval.generate import clients
-from retrieval.generate.environment import stored_models
-from retrieval.generate.reachability import ModelState, check_due, note, status_of, status_words, try_saved
 from retrieval.health import _language_models
+from retrieval.llm import clients
+from retrieval.llm.environment import stored_models
+from retrieval.llm.reachability import ModelState, check_due, note, status_of, status_words, try_saved
 from retrieval.models import LanguageModel
 from tests.fake_llm import FakeLLM, Fault
 

@@ -11,9 +11,9 @@ from corecube.access import ScopeRequest
 from corecube.models import ApiKey
 from corecube.secrets import Purpose, seal
 from retrieval.generate.answering import answered, prepare
-from retrieval.generate.clients import KEY, client_of
 from retrieval.generate.providers import route_for
-from retrieval.generate.types import Turn
+from retrieval.llm.clients import KEY, client_of
+from retrieval.llm.types import Turn
 from retrieval.memory.items import Item, remember
 from retrieval.models import LanguageModel, Memory, RoutingRule, Usage
 from retrieval.services import SearchRequest, search

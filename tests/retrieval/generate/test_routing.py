@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from corecube.errors import NotPermittedError
 from retrieval.engine.types import Passage, QueryTerms
-from retrieval.generate.model_provider import ModelProvider
-from retrieval.generate.routing import Bindings, Candidate, Plan, Reason, plan
-from retrieval.generate.types import Piece, Task, TokenUsage, Turn, Window
+from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.routing import Bindings, Candidate, Plan, Reason, plan
+from retrieval.llm.types import Piece, Task, TokenUsage, Turn, Window
 from tests.retrieval.conftest import hit
 
 CLOUD, LOCAL, SPARE = 1, 2, 3

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
-from retrieval.generate.silences import with_silences
+from retrieval.llm.heartbeats import with_silences
 
 
 class Source:

@@ -9,7 +9,7 @@ from corecube.errors import DatabaseUnavailableError
 from retrieval import runtime
 from retrieval.contextpack.retrieving import retrieve, retrieved
 from retrieval.contextpack_config import ContextConfig, ContextPackConfig
-from retrieval.generate.token_counters import counter_of
+from retrieval.llm.token_counters import counter_of
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.services import SearchRequest
 from tests.fake_llm import FakeLLM

@@ -26,11 +26,11 @@ from retrieval.errors import (
     AnswerRejectedError,
     AnswerUnavailableError,
 )
-from retrieval.generate.clients import service_of, usable_client
-from retrieval.generate.environment import stored_models
-from retrieval.generate.model_provider import Hear
-from retrieval.generate.service import ModelService
-from retrieval.generate.trial import Trial, probe, try_model
+from retrieval.llm.clients import service_of, usable_client
+from retrieval.llm.environment import stored_models
+from retrieval.llm.model_provider import Hear
+from retrieval.llm.service import ModelService
+from retrieval.llm.trial import Trial, probe, try_model
 from retrieval.models import LanguageModel
 
 logger = logging.getLogger(__name__)

@@ -20,11 +20,11 @@ from retrieval.errors import (
     AnswerRejectedError,
     AnswerUnavailableError,
 )
-from retrieval.generate.background import BackgroundLoop
-from retrieval.generate.faults import answer_error
-from retrieval.generate.service import Api, Dialect, ModelService
-from retrieval.generate.transport import Patience, http_client, patience, timeouts
-from retrieval.generate.types import Cut, Message, Piece, TokenUsage
+from retrieval.llm.background import BackgroundLoop
+from retrieval.llm.faults import answer_error
+from retrieval.llm.service import Api, Dialect, ModelService
+from retrieval.llm.transport import Patience, http_client, patience, timeouts
+from retrieval.llm.types import Cut, Message, Piece, TokenUsage
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from corecube.errors import ConfigError
 from corecube.secrets import Purpose, unseal
-from retrieval.generate.language_model import ModelClient
-from retrieval.generate.service import Api, ModelService
+from retrieval.llm.language_model import ModelClient
+from retrieval.llm.service import Api, ModelService
 from retrieval.models import LanguageModel
 
 logger = logging.getLogger(__name__)

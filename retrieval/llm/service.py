@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from retrieval.generate.types import Message
+from retrieval.llm.types import Message
 
 
 class Api(StrEnum):

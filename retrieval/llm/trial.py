@@ -9,9 +9,9 @@ from typing import Final
 from asgiref.sync import async_to_sync
 
 from retrieval.errors import AnswerError
-from retrieval.generate.language_model import ModelClient
-from retrieval.generate.service import ModelService
-from retrieval.generate.types import TokenUsage
+from retrieval.llm.language_model import ModelClient
+from retrieval.llm.service import ModelService
+from retrieval.llm.types import TokenUsage
 
 _ASKED: Final = ({"role": "user", "content": "Answer with the one word: ready"},)
 _MOST_MODELS: Final = 200

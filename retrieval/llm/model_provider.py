@@ -10,10 +10,10 @@ from typing import ClassVar
 from corecube.errors import NotPermittedError
 from retrieval.engine.token_counter import CountTokens
 from retrieval.errors import AnswerError
-from retrieval.generate import prompt
-from retrieval.generate.language_model import ModelClient
-from retrieval.generate.routing import Bindings, Id
-from retrieval.generate.types import Cut, Message, Piece, Task, TokenUsage, Turn, Window
+from retrieval.llm import prompt
+from retrieval.llm.language_model import ModelClient
+from retrieval.llm.routing import Bindings, Id
+from retrieval.llm.types import Cut, Message, Piece, Task, TokenUsage, Turn, Window
 
 #: Notes what an answer took, and in how many seconds.
 Spend = Callable[[TokenUsage, float], Awaitable[None]]

@@ -13,8 +13,8 @@ from corecube.errors import InvalidRequestError
 from retrieval.engine.token_counter import CountTokens
 from retrieval.engine.types import Passage
 from retrieval.generate.citations import without_markers
-from retrieval.generate.neutral import neutral, plain
-from retrieval.generate.types import Message, Task, Turn, Window
+from retrieval.llm.neutral import neutral, plain
+from retrieval.llm.types import Message, Task, Turn, Window
 from retrieval.ranking.packing import by_number
 
 #: How an answer begins that says that the sources do not answer the question.

@@ -10,8 +10,8 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, transaction
 
 from corecube.database import let_go
-from retrieval.generate.model_provider import Spend
-from retrieval.generate.types import TokenUsage
+from retrieval.llm.model_provider import Spend
+from retrieval.llm.types import TokenUsage
 from retrieval.models import LanguageModel, Usage
 
 logger = logging.getLogger(__name__)

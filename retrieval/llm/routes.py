@@ -11,14 +11,14 @@ from corecube.access import Principal
 from corecube.models import Connection, Grant, User
 from retrieval import runtime
 from retrieval.engine.types import Passage
-from retrieval.generate.clients import forget_others, usable_client
-from retrieval.generate.environment import default_of, stored_models
-from retrieval.generate.model_provider import ModelProvider
-from retrieval.generate.reachability import hearer
-from retrieval.generate.routing import Bindings, Candidate, Plan, Reason, plan
-from retrieval.generate.spending import Account
-from retrieval.generate.token_counters import counter_of
-from retrieval.generate.types import Notice, Provider, Route, Window
+from retrieval.llm.clients import forget_others, usable_client
+from retrieval.llm.environment import default_of, stored_models
+from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.reachability import hearer
+from retrieval.llm.routing import Bindings, Candidate, Plan, Reason, plan
+from retrieval.llm.spending import Account
+from retrieval.llm.token_counters import counter_of
+from retrieval.llm.types import Notice, Provider, Route, Window
 from retrieval.models import LanguageModel, RoutingRule
 
 _WORDS: Final[Mapping[Reason, str]] = {

@@ -6,8 +6,8 @@ from contextlib import aclosing
 from time import perf_counter
 from typing import Any
 
-from retrieval.generate.model_provider import ModelProvider
-from retrieval.generate.types import Message, TokenUsage
+from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.types import Message, TokenUsage
 
 
 async def written(

@@ -14,12 +14,12 @@ from corecube.access import Principal
 from corecube.database import let_go
 from corecube.scope import AccessScope
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError
-from retrieval.generate.model_provider import ModelProvider
-from retrieval.generate.neutral import plain
 from retrieval.generate.providers import extractive_provider
-from retrieval.generate.routes import route_over
-from retrieval.generate.types import Message
-from retrieval.generate.written import written
+from retrieval.llm.model_provider import ModelProvider
+from retrieval.llm.neutral import plain
+from retrieval.llm.routes import route_over
+from retrieval.llm.types import Message
+from retrieval.llm.written import written
 from retrieval.text.json_text import object_in
 
 _SECONDS: Final = 45.0

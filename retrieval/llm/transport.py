@@ -11,7 +11,7 @@ import httpx2
 
 from retrieval.encoders.bounded_http import retry_after
 from retrieval.errors import AnswerGarbageError
-from retrieval.generate.service import ModelService
+from retrieval.llm.service import ModelService
 
 _CONNECT_SECONDS: Final = 5.0
 _MOST_CONNECTIONS: Final = 200
