@@ -15,7 +15,7 @@ from corecube.models import Compartment, Connection, User
 from corecube.models.access import MOST_REQUESTS_PER_MINUTE
 from corecube.models.levels import SENSITIVITY_CHOICES
 from explorer.edit_form import EditForm
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 _INPUT: Final = {"class": "input"}
 #: Days that a key can be given, and what they are called.

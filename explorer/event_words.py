@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from retrieval.encoders.breaker import BreakerState
-from retrieval.evidence.cascade import Tier
-from retrieval.evidence.density import TightenSkip
-from retrieval.evidence.recovery import Diagnosis
-from retrieval.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.cascade import Tier
+from retrieval.presets.consolidated.evidence.density import TightenSkip
+from retrieval.presets.consolidated.evidence.recovery import Diagnosis
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
 
 TIERS: Final[Mapping[str, str]] = {
     Tier.DOCUMENTS: "Without the request's documents",

@@ -13,7 +13,7 @@ from django.utils.timezone import is_aware
 
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.text.sanitise import storable
 
 #: Milliseconds from which a search is slow, unless the address says otherwise.

@@ -5,8 +5,8 @@ from typing import Final
 from django.conf import settings
 
 from retrieval.engine.pipeline import HYBRID
-from retrieval.helix_config import HelixConfig
-from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.presets.helix.config import HelixConfig
 
 #: Legs that search by words.
 _BY_WORDS: Final = frozenset({"fulltext", "bm25", "sparse"})

@@ -21,7 +21,7 @@ from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import filter_of
 from retrieval.index.outbox import pruned_up_to
 from retrieval.models import EmbeddingIndex, OutboxEntry, SearchRecord
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.services import SearchRequest
 from retrieval.stored_trace import spans_of
 

@@ -7,8 +7,8 @@ from django import forms
 
 from corecube.errors import ConfigError
 from explorer.forms import number_field
-from retrieval.evidence.section_set import SectionSet
-from retrieval.evidence.sections import NUMBERS, TYPE_LISTS, Section
+from retrieval.presets.consolidated.evidence.section_set import SectionSet
+from retrieval.presets.consolidated.evidence.sections import NUMBERS, TYPE_LISTS, Section
 from retrieval.text.hints import HINTS
 
 _INPUT: Final = {"class": "input"}

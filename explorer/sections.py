@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.errors import UnknownSectionError
-from retrieval.evidence.section_state import SectionAsk
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.section_sets import section_named, section_set_named, section_sets
 
 

@@ -20,10 +20,10 @@ from retrieval.engine.config import PresetConfig
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import AskedFilter
 from retrieval.engine.types import QueryTerms, Ranking
-from retrieval.evidence.recovery import Diagnoses
-from retrieval.evidence.section_state import SectionAsk
 from retrieval.models import SearchRecord
-from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.presets.consolidated.evidence.recovery import Diagnoses
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.services import SearchRequest, search
 from retrieval.stored_trace import hits_of, spans_of
 

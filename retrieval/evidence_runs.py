@@ -17,14 +17,14 @@ from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedErro
 from retrieval.compartment_narrowing import within_compartments
 from retrieval.configuration import configuration_of
 from retrieval.engine.state import RequestFilter
-from retrieval.evidence.budget import Budget
-from retrieval.evidence.cells import Cell, Presence, cells_of, looked_for
-from retrieval.evidence.recovery import Diagnoses
-from retrieval.evidence.section_set import SectionSet
-from retrieval.evidence.section_state import SectionAsk
-from retrieval.evidence.sections import Section
 from retrieval.models import SearchRecord
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.consolidated.evidence.budget import Budget
+from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
+from retrieval.presets.consolidated.evidence.recovery import Diagnoses
+from retrieval.presets.consolidated.evidence.section_set import SectionSet
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.section_sets import section_named, section_set_named
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.text.sanitise import storable

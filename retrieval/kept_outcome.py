@@ -12,7 +12,7 @@ from retrieval.engine.state import SearchState
 from retrieval.engine.types import Answerability, Verdict
 from retrieval.index.facts import read_facts
 from retrieval.models import SearchRecord
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
 from retrieval.services import SearchOutcome
 from retrieval.stored_passages import stored_passages
 from retrieval.stored_trace import hits_of, spans_of

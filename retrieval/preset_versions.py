@@ -15,7 +15,7 @@ from corecube.models import User
 from retrieval.configuration import SHIPPED
 from retrieval.errors import UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
-from retrieval.presets import Preset
+from retrieval.presets.catalog import Preset
 from retrieval.text.sanitise import storable
 
 _DRAFT = PresetVersion.Status.DRAFT

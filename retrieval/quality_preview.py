@@ -10,7 +10,7 @@ from django.db.models import QuerySet, Sum
 from corecube.models import Connection
 from retrieval.configuration import configuration_of
 from retrieval.models import Chunk, TermFrequency
-from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 
 _SHOWN_CHARACTERS: Final = 80
 

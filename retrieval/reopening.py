@@ -10,7 +10,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.models import SearchRecord
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
 from retrieval.ranking.packing import by_number
 from retrieval.services import SearchOutcome, checked_query
 from retrieval.stages.analyze import Analyze

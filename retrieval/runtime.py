@@ -27,18 +27,18 @@ from retrieval.encoders.reranker import Reranker
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.errors import EncoderError, ModelMissingError, RerankError
-from retrieval.evidence.rerank_calls import MOST_AT_ONCE
-from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.index.bm25.folder import Folder
 from retrieval.index.bm25.reader import Reader
 from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.reranking import configured_reranker
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
-from retrieval.other_indexes import OtherIndexes
-from retrieval.resources import Resources
-from retrieval.route_examples import Routers, added_examples
-from retrieval.stages.sparse import SparseModel
+from retrieval.presets.consolidated.evidence.rerank_calls import MOST_AT_ONCE
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.other_indexes import OtherIndexes
+from retrieval.presets.helix.route_examples import Routers, added_examples
+from retrieval.presets.helix.stages.sparse import SparseModel
+from retrieval.stages.resources import Resources
 
 _routers: Final = Routers()
 #: What this process knows of rerankers that failed or were slow.

@@ -18,7 +18,6 @@ from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.scope import AccessScope
 from retrieval import runtime
 from retrieval.configuration import Configuration, configuration_of
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.metadata_conditions import Conditions
@@ -28,16 +27,17 @@ from retrieval.engine.state import Note, RequestFilter, SearchState, Span
 from retrieval.engine.stored_filter import AskedFilter, filter_json
 from retrieval.engine.types import Passage, Ranking
 from retrieval.errors import EmptyQueryError, QueryTooLongError, SearchTimeoutError
-from retrieval.evidence.rerank_guard import RerankGuards
-from retrieval.evidence.section_state import SectionAsk, SectionState
 from retrieval.generate.relevance import ModelJudge, answerer_counter
 from retrieval.index.kept import kept_by
 from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
-from retrieval.presets import DEFAULT_PRESET, Preset, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, Preset, preset_named
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.ranking.score_rounding import as_told
-from retrieval.resources import Resources
+from retrieval.stages.resources import Resources
 from retrieval.stages.variants import with_variants
 from retrieval.text.sanitise import storable
 from retrieval.tracing import trace_json

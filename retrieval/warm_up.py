@@ -28,8 +28,8 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.index.warming import walk, warm_relations
 from retrieval.models import Document
-from retrieval.presets import PRESETS, Preset
-from retrieval.resources import Resources
+from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from retrieval.management.commands.tunables import tunables_table
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.stages import __all__ as stage_names
 
 ROOT = Path(__file__).parent.parent

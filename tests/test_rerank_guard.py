@@ -9,7 +9,7 @@ from retrieval.configuration import configuration_of
 from retrieval.errors import OverridesError, TunablesError
 from retrieval.models import PresetVersion
 from retrieval.preset_versions import promote, save_draft
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
 from retrieval.services import SearchRequest, search
 
 HELIX = preset_named("helix")

@@ -21,9 +21,9 @@ from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName, named_in, without
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
+from retrieval.presets.helix.router import projects, windows
 from retrieval.ranking.answerability import question as asked
 from retrieval.ranking.diversity import Words
-from retrieval.router import projects, windows
 from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument

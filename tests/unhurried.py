@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from retrieval.models import PresetVersion
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 #: The longest deadline that a preset can have.
 LONGEST_MS = 600_000

@@ -10,10 +10,10 @@ from typing import Final
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.event_words import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKIPS, TIERS, TIGHTEN_SKIPS
-from retrieval.contextpack.packing import PACK_COUNTED
-from retrieval.evidence.cascade import EXHAUSTED, OUT_OF_TIME, TIER_RESULT
-from retrieval.evidence.recovery import SOURCE_RESULT
-from retrieval.stages.judge_relevance import RELEVANCE_SPENT
+from retrieval.presets.consolidated.evidence.cascade import EXHAUSTED, OUT_OF_TIME, TIER_RESULT
+from retrieval.presets.consolidated.evidence.recovery import SOURCE_RESULT
+from retrieval.presets.contextpack.packing import PACK_COUNTED
+from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 
 Event = Mapping[str, object]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from explorer.event_words import PROVIDER_WORDS
 from retrieval.engine.types import Hit
-from retrieval.evidence.precedence import PRECEDENCE
-from retrieval.evidence.protection import PROTECTED
-from retrieval.evidence.recovery import is_beyond_filter, is_recovered
+from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
+from retrieval.presets.consolidated.evidence.protection import PROTECTED
+from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 
 
 @dataclass(frozen=True, slots=True)

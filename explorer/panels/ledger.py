@@ -10,13 +10,13 @@ from explorer.panels import ledger_evidence
 from explorer.panels.ledger_relevance import relevance_row
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from explorer.panels.ledger_signals import signal_rows
-from retrieval.consolidated_config import ConsolidatedConfig
-from retrieval.contextpack.judge import MAPPED, RUBRIC
-from retrieval.contextpack_config import ContextPackConfig
 from retrieval.engine.config import CorecubeConfig, PresetConfig
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
-from retrieval.evidence.fusion import ranking_weights, weighted_rank_fusion
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
+from retrieval.presets.contextpack.config import ContextPackConfig
+from retrieval.presets.contextpack.judge import MAPPED, RUBRIC
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.services import SearchOutcome

@@ -5,14 +5,14 @@ from typing import Final
 
 from explorer import wording
 from explorer.panels.ledger_rows import LedgerRow, TermRow
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.types import Hit, ScoreType
-from retrieval.evidence.fairness import MERIT
-from retrieval.evidence.precedence import PRECEDENCE
-from retrieval.evidence.protection import PROTECTED
-from retrieval.evidence.recovery import is_recovered
-from retrieval.evidence.rerank_plan import Provider
-from retrieval.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.fairness import MERIT
+from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
+from retrieval.presets.consolidated.evidence.protection import PROTECTED
+from retrieval.presets.consolidated.evidence.recovery import is_recovered
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.services import SearchOutcome
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from explorer import wording
 from explorer.panels.ledger_rows import LedgerRow
-from retrieval.contextpack.judge import MAPPED, RUBRIC
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
+from retrieval.presets.contextpack.judge import MAPPED, RUBRIC
 
 
 def relevance_row(hit: Hit, state: SearchState) -> LedgerRow:

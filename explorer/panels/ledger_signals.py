@@ -8,7 +8,7 @@ from explorer import wording
 from explorer.panels.ledger_lifts import lift_facts
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from retrieval.engine.types import Hit, MemoryType
-from retrieval.helix_config import HelixConfig
+from retrieval.presets.helix.config import HelixConfig
 from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
 from retrieval.services import SearchOutcome
 

@@ -13,7 +13,7 @@ from retrieval.configuration import SHIPPED, Configuration, fitted
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.tunables import Change, TunableFacts, diff
 from retrieval.models import PresetVersion
-from retrieval.presets import Preset, preset_named
+from retrieval.presets.catalog import Preset, preset_named
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}
 

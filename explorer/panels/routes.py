@@ -7,10 +7,10 @@ from explorer.panels.bars import percent
 from retrieval import runtime
 from retrieval.configuration import configuration_of
 from retrieval.errors import EncoderError, ModelMissingError
-from retrieval.helix_config import HelixConfig
 from retrieval.models import RouteExample
-from retrieval.presets import preset_named
-from retrieval.router.routes import ROUTES, SEARCH_ROUTE, SKIP_ROUTES, shipped_examples
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.router.routes import ROUTES, SEARCH_ROUTE, SKIP_ROUTES, shipped_examples
 
 _SHIPPED_SHOWN: Final = 3
 _PURPOSES: Final = {

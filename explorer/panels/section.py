@@ -6,8 +6,8 @@ from typing import Final
 
 from explorer import wording
 from explorer.sections import SectionGroup, section_groups
-from retrieval.evidence.depth import Health
-from retrieval.evidence.section_state import SectionState
+from retrieval.presets.consolidated.evidence.depth import Health
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.services import SearchOutcome
 
 _HEALTH: Final[Mapping[Health, str]] = {

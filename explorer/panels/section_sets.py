@@ -7,8 +7,8 @@ from django.forms import BoundField
 
 from explorer.panels.presets import FieldRow, figure
 from explorer.section_forms import SectionForm, SectionSetForm
-from retrieval.evidence.section_set import SectionSet
-from retrieval.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.section_set import SectionSet
+from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.section_sets import is_edited, is_shipped
 
 

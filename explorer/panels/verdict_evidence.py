@@ -2,10 +2,10 @@
 
 from explorer.panels.verdict import by_score
 from retrieval.engine.types import Hit
-from retrieval.evidence.fairness import MERIT
-from retrieval.evidence.precedence import PRECEDENCE
-from retrieval.evidence.rerank_plan import Provider
-from retrieval.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.evidence.fairness import MERIT
+from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.ranking.blend import on_unit_scale
 
 

@@ -26,7 +26,7 @@ from retrieval.conversations.reading import exchange_of, reopened
 from retrieval.conversations.shelf import answer_of, conversation_of
 from retrieval.conversations.writing import begin, claimed, finished
 from retrieval.models import Conversation, Message
-from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 
 logger = logging.getLogger(__name__)
 

@@ -30,7 +30,7 @@ from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fra
 from retrieval.engine.stored_filter import filter_of, read_filter
 from retrieval.engine.types import ChunkId, Hit
 from retrieval.models import PresetVersion, SearchRecord
-from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from explorer.sections import section_label
 from explorer.views.judge import case_context
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
 from retrieval.models import SearchRecord
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 _SINCE_LABELS: Final = {"hour": "Last hour", "day": "Last 24 hours", "week": "Last 7 days", "month": "Last 30 days"}
 

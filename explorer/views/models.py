@@ -35,7 +35,7 @@ from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
 from retrieval.ingest import indexes as services
 from retrieval.ingest.heartbeat import alive_since
 from retrieval.models import EmbeddingIndex
-from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 
 _NEXT: Final = "next"
 

@@ -25,7 +25,7 @@ from retrieval import preset_versions
 from retrieval.configuration import SHIPPED, configuration_of
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
-from retrieval.presets import PRESETS, Preset
+from retrieval.presets.catalog import PRESETS, Preset
 
 _LIVE = PresetVersion.Status.LIVE
 _DRAFT = PresetVersion.Status.DRAFT

@@ -16,7 +16,7 @@ from explorer.panels.question_sets import case_rows, result_panel, set_rows
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.evaluate.question_set import measure_cases
 from retrieval.models import Case, QuestionSet
-from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.qrels import MOST_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
 from retrieval.question_sets import delete_case, delete_set, mark_case, save_case, set_named
 

@@ -11,7 +11,7 @@ from corecube.http import HtmxHttpRequest
 from explorer.panels.routes import route_panels, tried_panel
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval.models import RouteExample
-from retrieval.route_examples import MOST_CHARACTERS, add_example, delete_example
+from retrieval.presets.helix.route_examples import MOST_CHARACTERS, add_example, delete_example
 from retrieval.text.sanitise import storable
 
 

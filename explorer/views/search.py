@@ -41,7 +41,7 @@ from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import AskedFilter, read_filter
 from retrieval.generate.answering import prepare
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
-from retrieval.presets import DEFAULT_PRESET, PRESETS
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.queued_searches import PRESET
 from retrieval.services import SearchOutcome, SearchRequest
 

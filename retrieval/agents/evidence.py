@@ -10,9 +10,9 @@ from retrieval.agents.snippets import result_out
 from retrieval.api.evidence import gather_counted
 from retrieval.api.request_body import RequestBody
 from retrieval.api.shape import Absolute
-from retrieval.evidence.cells import Presence
 from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, SectionEvidence
 from retrieval.models import SearchRecord
+from retrieval.presets.consolidated.evidence.cells import Presence
 from retrieval.section_sets import DEFAULT_SECTION_SET
 
 _NAME: Final = 60

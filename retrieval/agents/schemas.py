@@ -3,7 +3,7 @@
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.request_body import RequestBody
-from retrieval.presets import DEFAULT_PRESET
+from retrieval.presets.catalog import DEFAULT_PRESET
 
 
 class SearchToolIn(RequestBody):

@@ -9,7 +9,7 @@ from retrieval.api.errors import MissingMessageError, ModelNotFoundError, Unsupp
 from retrieval.api.search import scope_request
 from retrieval.engine.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.services import SearchRequest, checked_query
 
 

@@ -9,9 +9,9 @@ from retrieval.api import context_pack_schemas as out
 from retrieval.api import schemas, shape
 from retrieval.api.dify_schemas import conditions_of
 from retrieval.api.search import scope_request
-from retrieval.contextpack.pack import PackTrace, SelectedChunk
-from retrieval.contextpack.retrieving import Retrieved, retrieved
 from retrieval.models import SearchRecord
+from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk
+from retrieval.presets.contextpack.retrieving import Retrieved, retrieved
 from retrieval.services import SearchRequest
 
 router = Router(tags=["search"])

@@ -4,12 +4,12 @@ from retrieval.api import evidence_schemas as schemas
 from retrieval.api import shape
 from retrieval.api.preset_schemas import TunableOut
 from retrieval.engine.types import Hit
-from retrieval.evidence.cells import Cell
-from retrieval.evidence.recovery import is_beyond_filter, is_recovered
-from retrieval.evidence.rerank_plan import Provider
-from retrieval.evidence.section_set import SectionSet
-from retrieval.evidence.sections import Section
 from retrieval.evidence_runs import Evidence, SectionEvidence
+from retrieval.presets.consolidated.evidence.cells import Cell
+from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.section_set import SectionSet
+from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.section_sets import fingerprint, is_edited, is_shipped
 from retrieval.services import SearchOutcome
 

@@ -17,7 +17,7 @@ from corecube.models import ApiKey, Compartment, Connection, User
 from corecube.scope import Sensitivity
 from retrieval.api import schemas
 from retrieval.api.key_schemas import IssuedKeyOut, KeyIn, KeyOut, KeysOut
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.text.sanitise import storable
 
 router = Router(tags=["keys"])

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.api.preset_schemas import TopK
 from retrieval.engine.pipeline import HYBRID
-from retrieval.presets import DEFAULT_PRESET
+from retrieval.presets.catalog import DEFAULT_PRESET
 
 
 class LifelineIn(BaseModel):

@@ -10,7 +10,7 @@ from corecube.connections import stored_secrets
 from corecube.connectors.kinds import KINDS
 from corecube.errors import NotPermittedError, UnknownConnectionError
 from corecube.models import Connection
-from retrieval.presets import Preset, preset_named
+from retrieval.presets.catalog import Preset, preset_named
 from retrieval.text.sanitise import storable
 
 _NARROWED: Final = "A key that is narrowed, or that acts for somebody else, may not"

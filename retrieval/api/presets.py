@@ -10,7 +10,7 @@ from retrieval.api import preset_schemas, schemas
 from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.configuration import configuration_of, fitted
 from retrieval.models import PresetVersion
-from retrieval.presets import PRESETS, Preset
+from retrieval.presets.catalog import PRESETS, Preset
 
 router = Router(tags=["presets"])
 

@@ -11,7 +11,7 @@ from retrieval.api.preset_schemas import Mode, Overrides, Tier, TopK
 from retrieval.api.request_body import RequestBody
 from retrieval.ingest.reasons import PERMANENT, advice
 from retrieval.models import SyncItem, SyncProblem
-from retrieval.presets import DEFAULT_PRESET
+from retrieval.presets.catalog import DEFAULT_PRESET
 
 
 class ScopeIn(RequestBody):

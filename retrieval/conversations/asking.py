@@ -8,7 +8,7 @@ from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.models import User
 from retrieval.engine.query import cut
 from retrieval.models import Conversation, Message
-from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.services import checked_query
 
 _LONGEST_TITLE: Final = 80

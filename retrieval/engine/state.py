@@ -12,9 +12,9 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.types import Answerability, ChunkId, MemoryType, Passage, QueryTerms, Ranking, Vector
 
 if TYPE_CHECKING:
-    from retrieval.contextpack.types import Neighbour, Relevance
-    from retrieval.evidence.section_state import SectionState
-    from retrieval.graph.asked import AskedNames
+    from retrieval.presets.consolidated.evidence.section_state import SectionState
+    from retrieval.presets.contextpack.types import Neighbour, Relevance
+    from retrieval.presets.helix.asked import AskedNames
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from retrieval.evaluate.stress import Stress, misspelled, with_false_links
 from retrieval.evaluate.unjudged import without_judge
 from retrieval.generate.relevance import kept_relevance
 from retrieval.models import SearchRecord, Sync
-from retrieval.resources import Resources
 from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.stages.resources import Resources
 
 #: Hits asked for, so that measures cut at 100 see all they need.
 DEPTH: Final = 100

@@ -13,7 +13,7 @@ from retrieval.evaluate.datasets import Dataset, load_dataset
 from retrieval.evaluate.raw_files import ingested_folder, known_items
 from retrieval.evaluate.runner import Evaluation, JudgedCollection, measured
 from retrieval.models import Sync
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 #: Hits a question, as a reader gets them.
 _DEPTH: Final = 10

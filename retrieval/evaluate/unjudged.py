@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from retrieval.contextpack.judge import Judged
-from retrieval.contextpack_config import RelevanceConfig
 from retrieval.engine.types import Ranking
 from retrieval.errors import NoJudgeError
-from retrieval.resources import Resources
+from retrieval.presets.contextpack.config import RelevanceConfig
+from retrieval.presets.contextpack.judge import Judged
+from retrieval.stages.resources import Resources
 
 
 def without_judge(tools: Resources) -> Resources:

@@ -24,8 +24,8 @@ from retrieval.generate.writing import NoAnswerError, Writing
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import Notice, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
-from retrieval.resources import Resources
 from retrieval.services import SearchOutcome
+from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 

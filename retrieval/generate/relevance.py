@@ -12,17 +12,17 @@ from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
 from corecube.database import let_go
-from retrieval.contextpack.judge import Judged
-from retrieval.contextpack.kept import KeptRelevance
-from retrieval.contextpack_config import RelevanceConfig
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
-from retrieval.generate.judging import Judging
 from retrieval.generate.providers import extractive_provider
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.routes import route_over
 from retrieval.models import Usage
+from retrieval.presets.contextpack.config import RelevanceConfig
+from retrieval.presets.contextpack.judge import Judged
+from retrieval.presets.contextpack.judging import Judging
+from retrieval.presets.contextpack.judgment_cache import KeptRelevance
 from retrieval.runtime import admission
 
 logger = logging.getLogger(__name__)

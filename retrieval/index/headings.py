@@ -6,11 +6,11 @@ from typing import Any, Final
 from corecube.scope import AccessScope
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Term
-from retrieval.evidence.section_state import RoutedRange
 from retrieval.index.filters import filtered
 from retrieval.index.lexemes import quoted
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
+from retrieval.presets.consolidated.evidence.section_state import RoutedRange
 
 _HEADINGS: Final = statement("headings")
 #: The weight of a heading path's lexemes in a chunk's search vector.

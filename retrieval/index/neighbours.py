@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from corecube.scope import AccessScope
-from retrieval.contextpack.types import Neighbour, Relation
-from retrieval.contextpack_config import NeighboursConfig
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Ranking, ScoreType
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
+from retrieval.presets.contextpack.config import NeighboursConfig
+from retrieval.presets.contextpack.types import Neighbour, Relation
 
 NEIGHBOURS: Final = statement("neighbours")
 _FACTS: Final = (

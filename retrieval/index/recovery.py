@@ -15,7 +15,7 @@ from retrieval.index.vector_text import vector_text
 from retrieval.models import EmbeddingIndex
 
 if TYPE_CHECKING:
-    from retrieval.evidence.section_state import RoutedRange
+    from retrieval.presets.consolidated.evidence.section_state import RoutedRange
 
 _SOURCE_PROBE: Final = statement("source_probe")
 _ROUTED: Final = statement("routed_chunks")

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from corecube.scope import AccessScope
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
-from retrieval.evidence.fairness import least_slots
-from retrieval.evidence.quota import cut_with_quota
-from retrieval.evidence.recovery import is_recovered
-from retrieval.evidence.section_state import SectionAsk
 from retrieval.lifeline.depth import deeper
 from retrieval.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.fairness import least_slots
+from retrieval.presets.consolidated.evidence.quota import cut_with_quota
+from retrieval.presets.consolidated.evidence.recovery import is_recovered
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 
 #: The tunable that sets a window, by the stage that has it.
 _WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool", "judge_relevance": "relevance.top"}

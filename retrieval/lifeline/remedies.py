@@ -3,7 +3,7 @@
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import SearchState
 from retrieval.engine.tunables import TunableFacts
-from retrieval.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section
 
 
 def at_least(config: PresetConfig, name: str, value: float, effect: str) -> str:

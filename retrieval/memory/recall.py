@@ -15,12 +15,12 @@ from retrieval.accesses import note_accesses
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Hit, MemoryType, Passage, Ranking
-from retrieval.helix_config import HelixConfig
 from retrieval.memory.items import KIND, PROJECT
 from retrieval.memory.place import memory_in
 from retrieval.memory.turns import pack_in_turns
 from retrieval.models import Document, SearchRecord
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.helix.config import HelixConfig
 from retrieval.ranking.packing import outside_in
 from retrieval.services import SearchOutcome, SearchRequest, search
 from retrieval.stages.assemble import header

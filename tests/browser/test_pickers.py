@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.preset_versions import save_draft
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from tests.browser.pages import ERRORS, PAGES
 
 pytestmark = pytest.mark.browser

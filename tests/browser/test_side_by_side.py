@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.state import Drop, DropReason, Note, Query, SearchState, Span
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term, TermMatch
-from retrieval.presets import Preset, build_corecube
+from retrieval.presets.catalog import Preset, build_corecube
 from retrieval.services import SearchOutcome
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

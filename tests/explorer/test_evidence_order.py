@@ -10,7 +10,7 @@ from lxml import html
 
 from corecube.models import ApiKey
 from retrieval import runtime
-from retrieval.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.section_reading import shipped
 from tests.explorer.test_ledger_order import QUESTIONS, VowelReranker, reader
 
 __all__ = ["reader"]

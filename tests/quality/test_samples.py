@@ -11,7 +11,7 @@ from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.evaluate.calibration import auroc
 from retrieval.generate.rewrite import Said, stand_alone
-from retrieval.stages import JudgeAnswerability
+from retrieval.stages.answerability import JudgeAnswerability
 from tests.unhurried import LONGEST_MS
 
 # Without the mark no test database is made, and the module's fixture would fill the installation's own.

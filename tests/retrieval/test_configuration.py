@@ -13,7 +13,7 @@ from retrieval.configuration import configuration_of
 from retrieval.errors import OverridesError, UnknownVersionError
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.preset_versions import promote, save_draft
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.services import SearchRequest, search
 
 PRESET = PRESETS["corecube"]

@@ -20,11 +20,11 @@ from retrieval import runtime
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
-from retrieval.evidence.section_reading import shipped
-from retrieval.evidence.section_state import SectionAsk
 from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import SearchRecord
+from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.services import SearchRequest, search
 from tests.retrieval.conftest import http_answer
 from tests.retrieval.stages.sectioned import CrossEncoder

@@ -6,18 +6,18 @@ import pytest
 from django.db import transaction
 
 from retrieval import runtime
-from retrieval.consolidated import build_consolidated
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.pipeline import Legs
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import filter_of
 from retrieval.errors import UnknownModeError
-from retrieval.evidence.recovery import is_beyond_filter
-from retrieval.evidence.section_reading import shipped
-from retrieval.evidence.section_state import SectionAsk
 from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
+from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.pipeline import build_consolidated
 from retrieval.services import SearchRequest, search
 
 REPORT = shipped("report")

@@ -8,8 +8,6 @@ import pytest
 from corecube.errors import DatabaseUnavailableError, InvalidRequestError
 from corecube.models import ApiKey
 from retrieval import runtime
-from retrieval.contextpack.retrieving import retrieve
-from retrieval.contextpack_config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
@@ -17,7 +15,9 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.kept_outcome import kept_outcome
 from retrieval.models import Chunk, SearchRecord
 from retrieval.preset_versions import promote, save_draft
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
+from retrieval.presets.contextpack.retrieving import retrieve
 from retrieval.reopening import reopened
 from retrieval.services import SearchRequest, search
 
@@ -166,7 +166,7 @@ def test_what_is_around_can_be_late(world, guide, monkeypatch):
     def too_late(*_, **__):
         raise SearchTimeoutError
 
-    monkeypatch.setattr("retrieval.stages.neighbours.neighbours_of", too_late)
+    monkeypatch.setattr("retrieval.presets.contextpack.stages.neighbours.neighbours_of", too_late)
     outcome = find(world, text="cold store hatch", top_k=1)
     assert [it.role for it in outcome.passages] == ["primary"]
     assert outcome.state.degraded == ("neighbours_timeout",)
@@ -176,7 +176,7 @@ def test_what_is_around_can_fail_to_be_read(world, guide, monkeypatch):
     def is_down(*_, **__):
         raise DatabaseUnavailableError
 
-    monkeypatch.setattr("retrieval.stages.neighbours.neighbours_of", is_down)
+    monkeypatch.setattr("retrieval.presets.contextpack.stages.neighbours.neighbours_of", is_down)
     outcome = find(world, text="cold store hatch", top_k=1)
     assert [it.role for it in outcome.passages] == ["primary"]
     assert outcome.state.degraded == ("neighbours_failed",)

@@ -25,7 +25,7 @@ from retrieval.ingest.encodings import fill_encodings
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
 from retrieval.preset_versions import promote, save_draft
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
 from retrieval.ranking.signals import SIGNALS
 from retrieval.services import SearchRequest, search
 from tests.word_models import write_late_model, write_sparse_model

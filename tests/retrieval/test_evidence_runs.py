@@ -20,14 +20,14 @@ from retrieval.errors import (
     UnknownSectionSetError,
     UnknownVersionError,
 )
-from retrieval.evidence.cells import Cell, Presence, cells_of, looked_for
-from retrieval.evidence.recovery import merged
-from retrieval.evidence.section_reading import read_section_set
 from retrieval.evidence_runs import NO_TIME, EvidenceRequest, gather, lines_of
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
+from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
+from retrieval.presets.consolidated.evidence.recovery import merged
+from retrieval.presets.consolidated.evidence.section_reading import read_section_set
+from retrieval.presets.consolidated.stages.recover_sources import RecoverSources
 from retrieval.section_sets import save_section_set
-from retrieval.stages import RecoverSources
 from tests.retrieval.conftest import hit
 
 #: Sections without floors, which the encoder of tests gives no use for.

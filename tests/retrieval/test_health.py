@@ -16,7 +16,7 @@ from corecube.health import require_database
 from retrieval import health, runtime
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import ModelMissingError, RerankError
-from retrieval.evidence.config import BreakerConfig, RerankPlanConfig
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
 from tests.race import until
 from tests.retrieval.stages.sectioned import CrossEncoder
 

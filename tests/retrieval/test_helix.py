@@ -14,11 +14,11 @@ from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
-from retrieval.helix_config import FewPairsConfig, HelixConfig
 from retrieval.index.bm25.follower import rebuild
 from retrieval.models import Document, SearchRecord
-from retrieval.presets import PRESETS
-from retrieval.route_examples import trained_router
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
+from retrieval.presets.helix.route_examples import trained_router
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
 from tests.word_models import write_late_model

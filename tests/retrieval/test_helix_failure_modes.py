@@ -17,16 +17,16 @@ from retrieval.encoders import load_encoder
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import MemoryType, ScoreType
 from retrieval.errors import EncoderError, OverridesError
-from retrieval.helix_config import FewPairsConfig, HelixConfig
 from retrieval.index.bm25.follower import rebuild
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, PresetVersion
-from retrieval.presets import PRESETS
-from retrieval.route_examples import Routers, trained_router
-from retrieval.router.routes import shipped_examples
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
+from retrieval.presets.helix.route_examples import Routers, trained_router
+from retrieval.presets.helix.router.routes import shipped_examples
+from retrieval.presets.helix.stages.few_pairs import few_pairs
 from retrieval.services import SearchRequest, search
-from retrieval.stages.few_pairs import few_pairs
 from retrieval.testing import HashEncoder
 from tests.retrieval.index.conftest import rebuild as rebuild_hnsw
 
@@ -214,7 +214,10 @@ class TestColdCache:
         world = shelf(filler(5) | {"winch.md": "# Winch\n\nThe winch is greased.\n"})
         monkeypatch.setattr(runtime, "_routers", Routers())
         trained = []
-        monkeypatch.setattr("retrieval.route_examples._train", _noting(trained, "retrieval.route_examples._train"))
+        monkeypatch.setattr(
+            "retrieval.presets.helix.route_examples._train",
+            _noting(trained, "retrieval.presets.helix.route_examples._train"),
+        )
         done = {step.name: step.outcome for step in warm_up.warm_up()}
         assert done["router"] == "ok"
         assert done["disk"].startswith("read ")

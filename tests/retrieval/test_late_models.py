@@ -14,7 +14,7 @@ from retrieval.evidence_runs import EvidenceRequest, gather
 from retrieval.generate.answering import answered, prepare
 from retrieval.models import LanguageModel, SearchRecord
 from retrieval.preset_versions import promote, save_draft
-from retrieval.presets import PRESETS, preset_named
+from retrieval.presets.catalog import PRESETS, preset_named
 from retrieval.section_sets import save_section_set
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder

@@ -5,7 +5,7 @@ import pytest
 from retrieval import runtime
 from retrieval.errors import UnknownModeError
 from retrieval.models import SearchRecord
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.services import SearchRequest, search
 from retrieval.testing import HashEncoder
 

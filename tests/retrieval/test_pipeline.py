@@ -7,7 +7,7 @@ from corecube.errors import CoreCubeError
 from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.errors import PipelineError, StageError, UnknownModeError
-from retrieval.graph.asked import AskedNames
+from retrieval.presets.helix.asked import AskedNames
 from tests.retrieval.conftest import hit
 
 

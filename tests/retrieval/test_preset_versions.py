@@ -10,7 +10,7 @@ from retrieval.configuration import configuration_of
 from retrieval.errors import TunablesError, UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.preset_versions import discard_draft, promote, save_draft
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 PRESET = PRESETS["corecube"]
 

@@ -14,13 +14,13 @@ from retrieval import runtime
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.stored_filter import AskedFilter, filter_of
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError, OverridesError
-from retrieval.helix_config import HelixConfig
 from retrieval.llm.expansion import variants_in
 from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.stages.read_names import ReadNames
 from retrieval.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
 from retrieval.services import SearchRequest, search
-from retrieval.stages import ReadNames
 from retrieval.stages.variants import Variants, with_variants
 from retrieval.stored_trace import ranking_of
 from tests.fake_llm import FakeLLM, Fault

@@ -8,8 +8,8 @@ from django.db import connection
 from corecube.errors import ConflictError
 from corecube.models import AuditEvent, User
 from retrieval.errors import TunablesError, UnknownSectionError, UnknownSectionSetError, VersionConflictError
-from retrieval.evidence.section_reading import SHIPPED, read_section_set, shipped
 from retrieval.models import StoredSectionSet
+from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, read_section_set, shipped
 from retrieval.section_sets import (
     DEFAULT_SECTION_SET,
     copy_section_set,

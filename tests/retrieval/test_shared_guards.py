@@ -7,18 +7,17 @@ from dataclasses import replace
 import pytest
 
 from retrieval import runtime
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import without_breaker
 from retrieval.engine.deadline import Deadline
 from retrieval.errors import OverridesError, RerankError
-from retrieval.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
-from retrieval.evidence.rerank_guard import RerankGuards
 from retrieval.models import PresetVersion
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
 from retrieval.services import SearchRequest, search
-from retrieval.stages import RerankSection
-from retrieval.stages.rerank_section import CrossEncoding
 from tests.retrieval.evidence.conftest import typed
 from tests.retrieval.stages.sectioned import CrossEncoder, sectioned
 

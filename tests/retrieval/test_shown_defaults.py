@@ -13,7 +13,7 @@ from corecube.models import ApiKey
 from retrieval import runtime
 from retrieval.engine.tunables import Tunables
 from retrieval.models import PresetVersion, SearchRecord
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 CONFIGURATION = Path(__file__).parents[2] / "docs" / "configuration.md"
 #: Of a version in which they are not the default.

@@ -7,7 +7,7 @@ import pytest
 
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, Lift, Passage, ScoreType
-from retrieval.graph.relevance import fused_scores
+from retrieval.presets.helix.relevance import fused_scores
 from retrieval.ranking.score_rounding import as_told
 from tests.retrieval.conftest import hit
 

@@ -14,7 +14,7 @@ from retrieval.errors import ModelMissingError
 from retrieval.index.store import VectorIndex
 from retrieval.index.warming import Warmed, walk, warm_relations
 from retrieval.models import EmbeddingIndex, SearchRecord
-from retrieval.route_examples import Routers
+from retrieval.presets.helix.route_examples import Routers
 from retrieval.testing import HashEncoder
 
 

@@ -38,7 +38,7 @@ from retrieval.evaluate.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluate.bench.workload import KnownQueries, installed_model, request_for, sample_queries
 from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms, times_of
 from retrieval.models import SearchRecord
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
 from retrieval.services import SearchOutcome, search
 
 #: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server

@@ -24,7 +24,7 @@ from retrieval.evaluate.bench.synthesis import DIM
 from retrieval.evaluate.bench.workload import KnownQueries
 from retrieval.index.scans import ScanChoice
 from retrieval.models import EmbeddingIndex
-from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 
 _MIB: Final = 2**20
 

@@ -18,7 +18,7 @@ from retrieval.evaluate import answerability_report as report
 from retrieval.evaluate.answerability import Survey
 from retrieval.evaluate.calibration_fit import calibrated, observe
 from retrieval.evaluate.calibration_questions import read_questions
-from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 
 
 class Command(DatabaseCommand):

@@ -22,7 +22,7 @@ from retrieval.evaluate.stress import Stress
 from retrieval.evaluate.unjudged import without_judge
 from retrieval.ingest.run import Progress
 from retrieval.models import QuestionSet, Sync
-from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 
 
 class Command(DatabaseCommand):

@@ -8,8 +8,8 @@ from django.core.management.base import CommandError
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
-from retrieval.evidence.cells import Cell, Presence
 from retrieval.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
+from retrieval.presets.consolidated.evidence.cells import Cell, Presence
 from retrieval.section_sets import DEFAULT_SECTION_SET
 
 _BEST_HITS: Final = 3

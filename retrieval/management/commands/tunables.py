@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from corecube.errors import CoreCubeError
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.tunables import TunableFacts
-from retrieval.presets import DEFAULT_PRESET, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 
 
 class Command(BaseCommand):

@@ -10,10 +10,10 @@ from explorer.event_words import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKI
 from explorer.panels.events import EventLine, event_lines
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.state import Drop, DropReason
-from retrieval.evidence.cascade import Recovered, Tier, TierResult
-from retrieval.evidence.density import Tightened, TightenSkip
-from retrieval.evidence.recovery import Diagnosis, SourceResult
-from retrieval.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.cascade import Recovered, Tier, TierResult
+from retrieval.presets.consolidated.evidence.density import Tightened, TightenSkip
+from retrieval.presets.consolidated.evidence.recovery import Diagnosis, SourceResult
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
 from tests.explorer.conftest import chunk_id
 from tests.retrieval.conftest import connection, scope
 

@@ -7,10 +7,10 @@ import pytest
 from explorer.panels.hits import hit_rows
 from explorer.panels.ledger import LedgerSource, ledger
 from explorer.panels.verdict_evidence import evidence_beats_next
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.types import ScoreType
-from retrieval.evidence.rerank_plan import Provider
-from retrieval.evidence.section_state import SectionState
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from tests.retrieval.stages.sectioned import ask
 
 CROSS, FALLBACK, NOBODY = Provider

@@ -8,7 +8,7 @@ from explorer.panels.presets import change_rows, field_sections, preset_row, ver
 from retrieval.configuration import Configuration
 from retrieval.engine.config import CorecubeConfig
 from retrieval.models import PresetVersion
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 CONFIG = CorecubeConfig()

@@ -13,7 +13,7 @@ from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import AskedFilter
 from retrieval.models import Document, PresetVersion, SearchRecord
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from retrieval.services import SearchRequest, search
 from tests.explorer.views.test_search import HIDDEN
 

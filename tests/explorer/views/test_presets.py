@@ -5,7 +5,7 @@ from django.test import Client
 
 from corecube.models import AuditEvent
 from retrieval.models import PresetVersion
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 DEFAULTS = PRESETS["corecube"].defaults
 PAGE = "/presets/corecube/"

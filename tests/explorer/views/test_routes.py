@@ -2,7 +2,7 @@ import pytest
 
 from corecube.models import AuditEvent
 from retrieval.models import RouteExample
-from retrieval.route_examples import MOST_CHARACTERS
+from retrieval.presets.helix.route_examples import MOST_CHARACTERS
 
 
 @pytest.fixture

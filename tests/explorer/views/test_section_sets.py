@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 
 from corecube.models import AuditEvent
-from retrieval.evidence.section_reading import shipped
-from retrieval.evidence.sections import NUMBERS, Section
 from retrieval.models import StoredSectionSet
+from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.sections import NUMBERS, Section
 from retrieval.section_sets import copy_section_set, fingerprint, is_edited, section_set_named
 
 REPORT = shipped("report")

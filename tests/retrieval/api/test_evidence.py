@@ -7,9 +7,9 @@ import pytest
 from django.core.exceptions import ObjectDoesNotExist
 
 from corecube.models import ApiKey, AuditEvent
-from retrieval.evidence.section_reading import SHIPPED, shipped
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
+from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, shipped
 from retrieval.section_sets import section_named, section_set_named
 
 PATH = "/api/v1/evidence"

@@ -9,7 +9,7 @@ from retrieval.index.bm25.follower import rebuild
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, SearchRecord
-from retrieval.route_examples import Routers
+from retrieval.presets.helix.route_examples import Routers
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def ask(world, client, settings, monkeypatch):
     """
     PresetVersion.objects.create(preset="helix", number=1, status="live", values={"deadline_ms": 10_000})
     examples = {"greeting": ["Hello"], "search": ["what is the limit of expenses"]}
-    monkeypatch.setattr("retrieval.route_examples.shipped_examples", lambda: examples)
+    monkeypatch.setattr("retrieval.presets.helix.route_examples.shipped_examples", lambda: examples)
     monkeypatch.setattr(runtime, "_routers", Routers())
     settings.CORECUBE_BM25 = True
     rebuild()

@@ -6,7 +6,7 @@ from django.test import Client
 from corecube.models import ApiKey, AuditEvent, Compartment
 from corecube.scope import Sensitivity
 from retrieval.models import PresetVersion
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 
 PRESETS_PATH = "/api/v1/presets"
 VERSIONS = "/api/v1/presets/corecube/versions"

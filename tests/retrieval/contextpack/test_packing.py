@@ -6,9 +6,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.contextpack.packing import counted, items, packed
-from retrieval.contextpack.types import Neighbour, Relation
 from retrieval.engine.types import PRIMARY, ChunkId
+from retrieval.presets.contextpack.packing import counted, items, packed
+from retrieval.presets.contextpack.types import Neighbour, Relation
 from tests.passages import made
 
 PRIORITY = [PRIMARY, Relation.PARENT, Relation.SIBLING, Relation.CROSS_PAGE]

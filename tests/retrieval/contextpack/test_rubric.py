@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from retrieval.contextpack.rubric import fenced, messages, response_format, shown
-from retrieval.contextpack.verdicts import read_answer
+from retrieval.presets.contextpack.rubric import fenced, messages, response_format, shown
+from retrieval.presets.contextpack.verdicts import read_answer
 from tests.obedient_model import fence_of, read
 from tests.passages import made
 

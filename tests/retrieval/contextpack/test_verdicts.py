@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.contextpack.types import Relevance
-from retrieval.contextpack.verdicts import ANSWER_SCHEMA, Reading, read_answer
+from retrieval.presets.contextpack.types import Relevance
+from retrieval.presets.contextpack.verdicts import ANSWER_SCHEMA, Reading, read_answer
 
 
 def result(number, score: object = 70, *, answers=False, evidence="four minutes", **more):

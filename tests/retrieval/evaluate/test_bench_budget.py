@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.engine.state import Span
 from retrieval.evaluate.bench.budget import BUDGETS, TOTAL_MS, against_budget
-from retrieval.presets import preset_named
+from retrieval.presets.catalog import preset_named
 
 
 def rows(*traces, totals=(0.0,)):

@@ -14,7 +14,7 @@ from retrieval.evaluate.ordering import ordering
 from retrieval.evaluate.raw_files import ingested_folder, known_items
 from retrieval.evaluate.runner import measured
 from retrieval.generate.relevance import kept_relevance
-from retrieval.presets import PRESETS
+from retrieval.presets.catalog import PRESETS
 from tests.fake_llm import FakeLLM
 from tests.retrieval.conftest import hit
 from tests.retrieval.generate.test_relevance import judging, stored

@@ -4,8 +4,15 @@ from hypothesis import strategies as st
 
 from corecube.errors import CoreCubeError
 from retrieval.errors import SearchTimeoutError
-from retrieval.evidence.cascade import Cascade, CascadeWorld, QualityGate, Tier, backoff_seconds, tiers_for
-from retrieval.evidence.config import CascadeConfig
+from retrieval.presets.consolidated.evidence.cascade import (
+    Cascade,
+    CascadeWorld,
+    QualityGate,
+    Tier,
+    backoff_seconds,
+    tiers_for,
+)
+from retrieval.presets.consolidated.evidence.config import CascadeConfig
 from tests.retrieval.evidence.conftest import numbers, typed
 
 CONFIG = CascadeConfig()

@@ -5,9 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.encoders.breaker import BreakerState
-from retrieval.evidence.config import DensityConfig
-from retrieval.evidence.density import TightenHint, TightenSkip, first_cliff, is_rate_in_band, tighten, tighten_hint
-from retrieval.evidence.grades import Grade
+from retrieval.presets.consolidated.evidence.config import DensityConfig
+from retrieval.presets.consolidated.evidence.density import (
+    TightenHint,
+    TightenSkip,
+    first_cliff,
+    is_rate_in_band,
+    tighten,
+    tighten_hint,
+)
+from retrieval.presets.consolidated.evidence.grades import Grade
 from tests.retrieval.evidence.conftest import TYPES, numbers, type_of, typed
 
 CONFIG = DensityConfig()

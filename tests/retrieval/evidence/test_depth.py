@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.errors import OverridesError, TunablesError
-from retrieval.evidence.config import DepthConfig
-from retrieval.evidence.depth import Health, adaptive_top_k, document_factor, health_of, over_fetched
+from retrieval.presets.consolidated.evidence.config import DepthConfig
+from retrieval.presets.consolidated.evidence.depth import (
+    Health,
+    adaptive_top_k,
+    document_factor,
+    health_of,
+    over_fetched,
+)
 
 CONFIG = DepthConfig()
 

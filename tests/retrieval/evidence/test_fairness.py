@@ -4,8 +4,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.evidence.config import FairnessConfig
-from retrieval.evidence.fairness import fair_order, least_slots
+from retrieval.presets.consolidated.evidence.config import FairnessConfig
+from retrieval.presets.consolidated.evidence.fairness import fair_order, least_slots
 from tests.retrieval.evidence.conftest import pools, type_of, typed
 
 CONFIG = FairnessConfig()

@@ -11,7 +11,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import Legs
 from retrieval.engine.state import Note, Query, SearchState
 from retrieval.errors import PipelineError, SearchTimeoutError, StageError, UnknownModeError
-from retrieval.evidence.phases import Phase, PhasedPipeline, run_again
+from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline, run_again
 from retrieval.stages.variants import with_variants
 from tests.retrieval.conftest import NOW, Clock, connection, hit, scope
 

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.engine.types import ScoreType
-from retrieval.evidence.config import PrecedenceConfig
-from retrieval.evidence.precedence import boosts, by_precedence
+from retrieval.presets.consolidated.evidence.config import PrecedenceConfig
+from retrieval.presets.consolidated.evidence.precedence import boosts, by_precedence
 from retrieval.ranking.blend import on_unit_scale
 from tests.retrieval.evidence.conftest import TYPES, numbers, type_of, typed
 

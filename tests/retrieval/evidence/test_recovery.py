@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.evidence.recovery import (
+from retrieval.presets.consolidated.evidence.recovery import (
     Diagnoses,
     Diagnosis,
     Missing,
@@ -17,7 +17,7 @@ from retrieval.evidence.recovery import (
     missing_types,
     wanted,
 )
-from retrieval.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.section_reading import shipped
 from tests.retrieval.evidence.conftest import numbers, pools, typed
 
 MEMO = shipped("property_memo")

@@ -4,9 +4,9 @@ import pytest
 
 from retrieval.engine.admission_ladder import LadderConfig, PoolConfig
 from retrieval.engine.deadline import SOFT_SHARE
-from retrieval.evidence import config as configs
-from retrieval.evidence.depth import adaptive_top_k, over_fetched
-from retrieval.evidence.section_reading import SHIPPED, shipped
+from retrieval.presets.consolidated.evidence import config as configs
+from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched
+from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, shipped
 
 MEMO = shipped("property_memo")
 COMPLEXITY = {"financial_analysis": 28, "risk_market": 11, "market_comparables": 30}

@@ -5,10 +5,10 @@ import pytest
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import RerankError
-from retrieval.evidence.config import BreakerConfig, RerankPlanConfig
-from retrieval.evidence.rerank_figures import RerankFigures
-from retrieval.evidence.rerank_guard import RerankGuards
-from retrieval.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
+from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
 
 BREAKER, PLAN = BreakerConfig(), RerankPlanConfig()
 

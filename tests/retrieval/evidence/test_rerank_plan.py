@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.evidence.config import RerankPlanConfig
-from retrieval.evidence.rerank_plan import (
+from retrieval.presets.consolidated.evidence.config import RerankPlanConfig
+from retrieval.presets.consolidated.evidence.rerank_plan import (
     ChunkTime,
     RerankSkip,
     batches,

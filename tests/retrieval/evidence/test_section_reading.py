@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.errors import TunablesError
-from retrieval.evidence.section_reading import SHIPPED, read_section_set, shipped
-from retrieval.evidence.section_set import Defaults, SectionSet
-from retrieval.evidence.sections import NUMBERS
 from retrieval.ingest.chunk import _CHUNKERS
+from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, read_section_set, shipped
+from retrieval.presets.consolidated.evidence.section_set import Defaults, SectionSet
+from retrieval.presets.consolidated.evidence.sections import NUMBERS
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from corecube.errors import ConfigError
-from retrieval.evidence.sections import Section
+from retrieval.presets.consolidated.evidence.sections import Section
 
 SECTION = Section(
     name="figures",

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.engine.types import ScoreType
-from retrieval.evidence.config import SemanticBm25Config
-from retrieval.evidence.semantic_bm25 import semantic_bm25
+from retrieval.presets.consolidated.evidence.config import SemanticBm25Config
+from retrieval.presets.consolidated.evidence.semantic_bm25 import semantic_bm25
 from tests.retrieval.evidence.conftest import numbers, typed
 
 CONFIG = SemanticBm25Config()

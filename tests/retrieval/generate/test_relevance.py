@@ -6,11 +6,11 @@ import re
 import pytest
 
 from corecube.access import ScopeRequest
-from retrieval.contextpack.retrieving import retrieve
-from retrieval.contextpack_config import ContextPackConfig, RelevanceConfig
 from retrieval.engine.types import ScoreType
 from retrieval.generate.relevance import kept_relevance
 from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, SearchRecord, Usage
+from retrieval.presets.contextpack.config import ContextPackConfig, RelevanceConfig
+from retrieval.presets.contextpack.retrieving import retrieve
 from retrieval.services import SearchRequest, search
 from tests.fake_llm import FakeLLM, Fault
 from tests.obedient_model import fence_of, read
@@ -299,7 +299,7 @@ class TestFaults:
 
     @pytest.mark.usefixtures("model")
     def test_one_that_hangs_is_left_alone(self, world, fake, monkeypatch):
-        monkeypatch.setattr("retrieval.generate.judging._TELLING_SECONDS", 0.1)
+        monkeypatch.setattr("retrieval.presets.contextpack.judging._TELLING_SECONDS", 0.1)
         fake.fault, fake.drip_seconds = Fault.SLOW_HEADERS, 5
         told = [find(world, overrides={"relevance.timeout_ms": 800}).state.degraded for _ in range(4)]
         assert told == [("relevance_timeout",)] * 3 + [("relevance_failed",)]

@@ -7,10 +7,10 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from corecube.errors import DatabaseUnavailableError
 from retrieval import runtime
-from retrieval.contextpack.retrieving import retrieve, retrieved
-from retrieval.contextpack_config import ContextConfig, ContextPackConfig
 from retrieval.llm.token_counters import counter_of
 from retrieval.models import LanguageModel, RoutingRule
+from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig
+from retrieval.presets.contextpack.retrieving import retrieve, retrieved
 from retrieval.services import SearchRequest
 from tests.fake_llm import FakeLLM
 

@@ -6,9 +6,9 @@ from uuid import UUID
 import pytest
 
 from retrieval.engine.types import ChunkId, Hit, ScoreType
-from retrieval.graph.expansion import Expansion, lifted
-from retrieval.graph.neighbours import neighbours_of
-from retrieval.helix_config import GraphConfig
+from retrieval.presets.helix.config import GraphConfig
+from retrieval.presets.helix.expansion import Expansion, lifted
+from retrieval.presets.helix.neighbours import neighbours_of
 
 DOCUMENT = UUID(int=1)
 CONFIG = GraphConfig(top_seeds=2, next_share=0.3, section_share=0.1)

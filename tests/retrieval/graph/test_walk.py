@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.graph.walk import Step, best_steps, pagerank, relation_match, seated, traverse
+from retrieval.presets.helix.walk import Step, best_steps, pagerank, relation_match, seated, traverse
 
 A, B, C, D = (UUID(int=number) for number in (1, 2, 3, 4))
 

@@ -16,7 +16,11 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
-from retrieval.stages import Analyze, Complete, Dense, Embed, Fulltext
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.complete import Complete
+from retrieval.stages.dense import Dense
+from retrieval.stages.embed import Embed
+from retrieval.stages.fulltext import Fulltext
 
 _WORDS = ("rollback", "queue", "march", "staging", "passphrase")
 _TEXTS = st.lists(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=5)

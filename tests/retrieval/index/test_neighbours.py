@@ -8,10 +8,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from corecube.scope import AccessScope
-from retrieval.contextpack_config import NeighboursConfig
 from retrieval.engine.types import ChunkId, Hit, ScoreType
 from retrieval.index.neighbours import NEIGHBOURS, neighbour_parameters, neighbours_of
 from retrieval.models import Chunk, Document
+from retrieval.presets.contextpack.config import NeighboursConfig
 from tests.retrieval.index.test_plans import indexes, plan_of, scans
 
 #: Pages of ten chunks, and the first and last ordinal of each one's section.

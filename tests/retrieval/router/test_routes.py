@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from retrieval.engine.types import MemoryType
-from retrieval.router.routes import ROUTES, SKIP_ROUTES, Likeness, Router, shipped_examples, version_of, with_more
+from retrieval.presets.helix.router.routes import (
+    ROUTES,
+    SKIP_ROUTES,
+    Likeness,
+    Router,
+    shipped_examples,
+    version_of,
+    with_more,
+)
 
 
 def unit(*values):

@@ -6,14 +6,15 @@ from django.utils import timezone
 
 from corecube.access import scope_for
 from retrieval import runtime
-from retrieval.consolidated import build_consolidated
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
-from retrieval.evidence.section_reading import shipped
-from retrieval.evidence.section_state import SectionAsk, SectionState
-from retrieval.stages import Analyze, Embed
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.presets.consolidated.pipeline import build_consolidated
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.embed import Embed
 
 REPORT = shipped("report")
 #: It requires nothing and takes chunks that lie far away.

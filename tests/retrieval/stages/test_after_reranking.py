@@ -7,13 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval import runtime
-from retrieval.consolidated import build_consolidated
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.types import ScoreType
-from retrieval.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
-from retrieval.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.pipeline import build_consolidated
+from retrieval.presets.consolidated.stages.balance_sources import BalanceSources
+from retrieval.presets.consolidated.stages.prefer_sources import PreferSources
+from retrieval.presets.consolidated.stages.protect import Protect
 from retrieval.ranking.blend import on_unit_scale
-from retrieval.stages import BalanceSources, PreferSources, Protect
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import PRECEDENCE, sectioned
 from tests.retrieval.stages.test_rerank_section import state_of

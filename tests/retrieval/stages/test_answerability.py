@@ -11,7 +11,7 @@ from retrieval.engine.types import Passage, QueryTerms, ScoreType, Term, TermMat
 from retrieval.errors import EncoderError
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
-from retrieval.stages import JudgeAnswerability
+from retrieval.stages.answerability import JudgeAnswerability
 from retrieval.testing import HashEncoder
 from tests.retrieval.conftest import connection, hit, scope
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from retrieval.engine.config import BlendConfig
-from retrieval.stages import Blend
+from retrieval.stages.blend import Blend
 from tests.retrieval.conftest import chunk_id, hit
 
 

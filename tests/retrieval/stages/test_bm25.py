@@ -11,14 +11,16 @@ from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import DropReason, RequestFilter, SearchState
-from retrieval.helix_config import Bm25Config
 from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
+from retrieval.presets.helix.config import Bm25Config
 from retrieval.ranking.score_rounding import as_told
 from retrieval.ranking.signals import in_two_digits
 from retrieval.services import SearchRequest, search
-from retrieval.stages import Analyze, Bm25, Complete
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.bm25 import Bm25
+from retrieval.stages.complete import Complete
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from corecube.scope import TrustLevel
 from retrieval.engine.config import DedupeConfig
 from retrieval.engine.state import DropReason
-from retrieval.stages import Dedupe
+from retrieval.stages.dedupe import Dedupe
 from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 

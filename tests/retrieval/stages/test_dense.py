@@ -12,7 +12,9 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.models import Document
-from retrieval.stages import Analyze, Dense, Embed
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.dense import Dense
+from retrieval.stages.embed import Embed
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from retrieval.engine.types import ScoreType
-from retrieval.helix_config import DiversifyConfig
-from retrieval.stages.diversify import Diversify
+from retrieval.presets.helix.config import DiversifyConfig
+from retrieval.presets.helix.stages.diversify import Diversify
 from tests.retrieval.conftest import hit
 
 EAST, NORTH, NOWHERE = [2.0, 0.0, 0.0], [0.0, 3.0, 0.0], []

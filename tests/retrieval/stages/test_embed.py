@@ -9,7 +9,7 @@ from corecube.access import Principal
 from retrieval import runtime
 from retrieval.engine.query import read_query
 from retrieval.services import SearchRequest, search
-from retrieval.stages import Embed
+from retrieval.stages.embed import Embed
 from retrieval.testing import HashEncoder
 
 

@@ -13,12 +13,19 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.errors import EncoderError, SearchTimeoutError
-from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index import graph
 from retrieval.ingest.sync import sync_connection
-from retrieval.stages import Analyze, Complete, Dense, Embed, Expand, Fulltext, Fuse, ReadNames, Route
-from retrieval.stages.complete import ReadAhead
-from retrieval.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.stages.expand import Expand
+from retrieval.presets.helix.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.presets.helix.stages.route import Route
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.complete import Complete, ReadAhead
+from retrieval.stages.dense import Dense
+from retrieval.stages.embed import Embed
+from retrieval.stages.fulltext import Fulltext
+from retrieval.stages.fuse import Fuse
 
 _PAGES = {
     "guy.md": "# Guy of Tuscany\n\nGuy was a count. His brother was Lambert of Spoleto, who came from Provence.\n",

@@ -9,9 +9,9 @@ from retrieval import runtime
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError
-from retrieval.helix_config import FewPairsConfig, HelixConfig
-from retrieval.presets import preset_named
-from retrieval.stages.few_pairs import MOST_PAIRS, few_pairs
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
+from retrieval.presets.helix.stages.few_pairs import MOST_PAIRS, few_pairs
 
 
 class Local:

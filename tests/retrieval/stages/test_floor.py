@@ -3,7 +3,7 @@ from dataclasses import replace
 from retrieval.engine.config import FloorConfig
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ScoreType
-from retrieval.stages import Floor
+from retrieval.stages.floor import Floor
 from tests.retrieval.conftest import chunk_id, hit
 
 

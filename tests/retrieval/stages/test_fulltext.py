@@ -14,7 +14,8 @@ from retrieval.engine.types import QueryTerms, Term
 from retrieval.index.lexemes import rarest
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
-from retrieval.stages import Analyze, Fulltext
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.fulltext import Fulltext
 
 
 @pytest.fixture

@@ -4,16 +4,19 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from retrieval.consolidated_config import RetryConfig
 from retrieval.encoders.cosine_scale import NOISE, CosineScale
 from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import DropReason, RequestFilter
 from retrieval.errors import SearchTimeoutError
-from retrieval.evidence.config import DensityConfig, GradeConfig, PrimaryConfig, QuotaConfig
-from retrieval.evidence.grades import Grade
-from retrieval.evidence.recovery import RECOVERED, is_beyond_filter
-from retrieval.evidence.section_state import UNDECIDED
-from retrieval.stages import CutWithQuota, FuseWeighted, RetryChunks, SectionFloors
+from retrieval.presets.consolidated.config import RetryConfig
+from retrieval.presets.consolidated.evidence.config import DensityConfig, GradeConfig, PrimaryConfig, QuotaConfig
+from retrieval.presets.consolidated.evidence.grades import Grade
+from retrieval.presets.consolidated.evidence.recovery import RECOVERED, is_beyond_filter
+from retrieval.presets.consolidated.evidence.section_state import UNDECIDED
+from retrieval.presets.consolidated.stages.cut_with_quota import CutWithQuota
+from retrieval.presets.consolidated.stages.fuse_weighted import FuseWeighted
+from retrieval.presets.consolidated.stages.retry_chunks import RetryChunks
+from retrieval.presets.consolidated.stages.section_floors import SectionFloors
 from tests.retrieval.conftest import hit
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import sectioned

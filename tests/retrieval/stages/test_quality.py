@@ -4,7 +4,7 @@ import pytest
 
 from retrieval.engine.config import QualityConfig
 from retrieval.engine.state import DropReason
-from retrieval.stages import Quality
+from retrieval.stages.quality import Quality
 from tests.retrieval.conftest import chunk_id, hit
 
 

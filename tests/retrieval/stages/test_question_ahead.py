@@ -13,11 +13,13 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
-from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index.reading import read
 from retrieval.memory.items import Item, remember
-from retrieval.stages import Analyze, ReadNames, Route
-from retrieval.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.presets.helix.stages.route import Route
+from retrieval.stages.analyze import Analyze
 from retrieval.testing import HashEncoder
 
 

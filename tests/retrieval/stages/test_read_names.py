@@ -12,13 +12,15 @@ from retrieval import runtime
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
-from retrieval.graph.asked import AskedNames
-from retrieval.helix_config import GraphConfig, RouteConfig
 from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
+from retrieval.presets.helix.asked import AskedNames
+from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.presets.helix.stages.route import Route
 from retrieval.services import SearchRequest, search
-from retrieval.stages import Analyze, ReadNames, Route
-from retrieval.stages.question_ahead import QuestionAhead
+from retrieval.stages.analyze import Analyze
 from retrieval.testing import HashEncoder
 
 _QUESTION = "When did Guy of Tuscany leave?"

@@ -10,12 +10,12 @@ from retrieval import runtime
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import Note, RequestFilter, Span
-from retrieval.evidence.cascade import Tier
-from retrieval.evidence.recovery import is_beyond_filter
-from retrieval.evidence.section_state import RoutedRange
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, EmbeddingIndex
-from retrieval.other_indexes import OtherIndexes
+from retrieval.presets.consolidated.evidence.cascade import Tier
+from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
+from retrieval.presets.consolidated.evidence.section_state import RoutedRange
+from retrieval.presets.consolidated.other_indexes import OtherIndexes
 from retrieval.testing import HashEncoder
 from tests.retrieval.stages.recovering import LENIENT, ask_for, stage_named, state_of
 

@@ -10,11 +10,12 @@ from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
-from retrieval.evidence.config import SourceRecoveryConfig
-from retrieval.evidence.recovery import Diagnoses, is_recovered
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
-from retrieval.stages import CheckAccess, Complete
+from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
+from retrieval.presets.consolidated.evidence.recovery import Diagnoses, is_recovered
+from retrieval.stages.access import CheckAccess
+from retrieval.stages.complete import Complete
 from tests.retrieval.stages.recovering import REPORT, ask_for, stage_named, state_of
 
 FIGURES = REPORT.section("facts_and_figures")

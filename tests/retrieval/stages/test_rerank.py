@@ -10,8 +10,7 @@ from retrieval.engine.config import RerankConfig
 from retrieval.engine.state import DropReason, Query
 from retrieval.engine.types import ChunkFacts, ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
-from retrieval.stages import Rerank
-from retrieval.stages.rerank import reranked
+from retrieval.stages.rerank import Rerank, reranked
 from tests.retrieval.conftest import chunk_id, hit
 
 

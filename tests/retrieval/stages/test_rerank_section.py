@@ -12,11 +12,11 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.state import Query
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
-from retrieval.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
-from retrieval.evidence.rerank_guard import RerankGuards
-from retrieval.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
 from retrieval.runtime import InlineExecutor
-from retrieval.stages.rerank_section import CrossEncoding, RerankSection
 from tests.retrieval.conftest import Clock, chunk_id, hit
 from tests.retrieval.stages.sectioned import CrossEncoder, failing, sectioned, sleeping, taking
 

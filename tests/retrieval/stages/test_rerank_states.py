@@ -9,11 +9,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.deadline import Deadline
 from retrieval.errors import RerankError
-from retrieval.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
-from retrieval.evidence.rerank_guard import RerankGuards
-from retrieval.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
 from retrieval.runtime import InlineExecutor
-from retrieval.stages.rerank_section import CrossEncoding, RerankSection
 from tests.retrieval.conftest import Clock
 from tests.retrieval.stages.sectioned import CrossEncoder, failing, sectioned
 from tests.retrieval.stages.test_rerank_section import pool, state_of

@@ -13,12 +13,11 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState, TimeWindow
 from retrieval.engine.types import MemoryType
-from retrieval.helix_config import RouteConfig
 from retrieval.memory.items import Item, remember
 from retrieval.models import Document
-from retrieval.router.routes import Router
-from retrieval.stages import Route
-from retrieval.stages.route import narrowed
+from retrieval.presets.helix.config import RouteConfig
+from retrieval.presets.helix.router.routes import Router
+from retrieval.presets.helix.stages.route import Route, narrowed
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
 AXES = {"greeting": 0, "episodic": 1, "search": 2}

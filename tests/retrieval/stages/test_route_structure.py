@@ -7,13 +7,15 @@ from django.db import connection as database
 from django.utils import timezone
 
 from corecube.access import scope_for
-from retrieval.consolidated_config import StructureConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
-from retrieval.evidence.section_state import SectionState
-from retrieval.stages import Analyze, RouteStructure, route_structure
+from retrieval.presets.consolidated.config import StructureConfig
+from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.stages import route_structure
+from retrieval.presets.consolidated.stages.route_structure import RouteStructure
+from retrieval.stages.analyze import Analyze
 from tests.retrieval.stages.sectioned import ask
 
 STAGE = RouteStructure(StructureConfig())

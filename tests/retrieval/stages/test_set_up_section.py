@@ -7,18 +7,17 @@ import pytest
 from django.utils import timezone
 
 from corecube.access import scope_for
-from retrieval.consolidated_config import ConsolidatedConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
-from retrieval.evidence.config import DepthConfig
-from retrieval.evidence.depth import Health
-from retrieval.evidence.section_reading import shipped
-from retrieval.evidence.section_state import SectionState
 from retrieval.models import Chunk, Document, SearchRecord
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.config import DepthConfig
+from retrieval.presets.consolidated.evidence.depth import Health
+from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.stages.set_up_section import SetUpSection, narrowed_by, question_ask
 from retrieval.services import SearchRequest, search
-from retrieval.stages import SetUpSection
-from retrieval.stages.set_up_section import narrowed_by, question_ask
 from tests.retrieval.evidence.test_references import TOP_K
 from tests.retrieval.stages.sectioned import ask
 
@@ -227,7 +226,7 @@ def test_an_empty_scope_is_counted_without_asking_the_store(set_up, django_asser
 
 def test_where_counting_takes_too_long_a_middling_number_is_taken(world, set_up, monkeypatch):
     from retrieval.errors import SearchTimeoutError
-    from retrieval.stages import set_up_section
+    from retrieval.presets.consolidated.stages import set_up_section
 
     def too_slow(*_, **__):
         raise SearchTimeoutError

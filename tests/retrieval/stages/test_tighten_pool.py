@@ -4,12 +4,13 @@ import pytest
 
 from retrieval.engine.state import DropReason
 from retrieval.errors import RerankError
-from retrieval.evidence.config import BreakerConfig, DensityConfig, GradeConfig, RerankPlanConfig
-from retrieval.evidence.density import TightenHint, TightenSkip
-from retrieval.evidence.rerank_figures import RerankFigures
-from retrieval.evidence.rerank_guard import RerankGuard
-from retrieval.evidence.section_state import UNDECIDED
-from retrieval.stages import SectionFloors, TightenPool
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, DensityConfig, GradeConfig, RerankPlanConfig
+from retrieval.presets.consolidated.evidence.density import TightenHint, TightenSkip
+from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.section_state import UNDECIDED
+from retrieval.presets.consolidated.stages.section_floors import SectionFloors
+from retrieval.presets.consolidated.stages.tighten_pool import TightenPool
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import sectioned
 

@@ -1,0 +1,1 @@
+"""The preset `consolidated`: evidence for the sections of a report."""

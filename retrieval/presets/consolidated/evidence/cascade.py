@@ -1,0 +1,219 @@
+"""The recovery cascade: what is tried when a pool came back empty, tier by tier, until one finds evidence.
+
+Tiers give up what a request narrowed (documents, the headings it was led to, one embedding index); the scope stays.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from corecube.errors import CoreCubeError
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.types import Hit, Ranking
+from retrieval.presets.consolidated.evidence.config import CascadeConfig
+
+EXHAUSTED: Final = "fallback_exhausted"
+OUT_OF_TIME: Final = "out_of_time"
+TIER_RESULT: Final = "recovery_tier_result"
+
+
+class Tier(StrEnum):
+    """A way to look again, in the order in which they are tried."""
+
+    #: Without the request's documents.
+    DOCUMENTS = "document_filter_relaxation"
+    #: Only the headings that structural routing found.
+    STRUCTURE = "structure_scoped"
+    #: Without any filter: the whole compartment.
+    COMPARTMENT = "compartment_sweep"
+    #: In every embedding index.
+    INDEXES = "index_sweep"
+    #: By words alone.
+    LEXICAL = "lexical"
+
+
+def tiers_for(*, has_documents: bool, has_structure: bool) -> tuple[Tier, ...]:
+    """Return the tiers to try, in order: there must be a document filter to relax, and headings to look under."""
+    left_out = {
+        *(() if has_documents else (Tier.DOCUMENTS,)),
+        *(() if has_structure else (Tier.STRUCTURE,)),
+    }
+    return tuple(tier for tier in Tier if tier not in left_out)
+
+
+def is_expected(tier: Tier, *, has_documents: bool) -> bool:
+    """Return whether a tier is the ordinary way and no sign of trouble: a sweep where no documents were named."""
+    return tier is Tier.COMPARTMENT and not has_documents
+
+
+def backoff_seconds(attempt: int, *, draw: float, config: CascadeConfig) -> float:
+    """Return the wait after the failed attempt of that number, from 1: doubling, up to the longest, with jitter.
+
+    `draw` lies between 0 and 1; 0.5 is no jitter, the ends are the most of it.
+    """
+    wait: float = min(config.longest_wait_seconds, config.first_wait_seconds * 2.0 ** (attempt - 1))
+    return wait * (1 + config.jitter * (2 * draw - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class QualityGate:
+    """What a recovered chunk must have to count as evidence."""
+
+    least_quality: float
+    #: A chunk whose cosine is not known, or that was looked for by words alone, need not reach it.
+    least_nearness: float
+    least_tokens: int
+    scale: CosineScale = AS_IT_IS
+
+    @classmethod
+    def of(
+        cls, *, quality_floor: float, score_floor: float, config: CascadeConfig, scale: CosineScale = AS_IT_IS
+    ) -> "QualityGate":
+        """Return the gate of a section with these floors."""
+        return cls(quality_floor, config.floor_share * score_floor, config.least_tokens, scale)
+
+    def passes(self, hit: Hit, *, by_words: bool = False) -> bool:
+        """Return whether the hit is evidence; one that was looked for by words alone may lie far from the query."""
+        is_text = hit.chunk.token_count >= self.least_tokens and bool(hit.chunk.text.strip())
+        nearness = self.scale.nearness_of(hit)
+        is_near = by_words or nearness is None or nearness >= self.least_nearness
+        return is_text and is_near and hit.chunk.quality >= self.least_quality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TierResult:
+    """What one tier came to."""
+
+    tier: Tier
+    #: From 1.
+    attempt: int
+    found: int
+    passed: int
+    is_accepted: bool
+    #: Whether trying it is the ordinary way, and worth no warning.
+    is_expected: bool
+    seconds: float
+    waited_seconds: float
+    #: Class of the error that ended it; empty for none.
+    error: str = ""
+
+    def event(self) -> dict[str, object]:
+        """Return it as a structured event."""
+        return {
+            "event": TIER_RESULT,
+            "tier": str(self.tier),
+            "attempt": self.attempt,
+            "found": self.found,
+            "passed": self.passed,
+            "accepted": self.is_accepted,
+            "level": "info" if self.is_accepted or self.is_expected else "warning",
+            "ms": round(self.seconds * 1000, 1),
+            "waited_ms": round(self.waited_seconds * 1000, 1),
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What the cascade came to."""
+
+    hits: Ranking = ()
+    #: The tier whose hits these are; None for none.
+    tier: Tier | None = None
+    results: tuple[TierResult, ...] = ()
+    #: Whether the time was up before every tier was tried.
+    is_cut_short: bool = False
+
+    @property
+    def events(self) -> tuple[dict[str, object], ...]:
+        """One event per tier; behind them the terminal one where nothing was found."""
+        tried = tuple(result.event() for result in self.results)
+        if self.hits:
+            return tried
+        name = OUT_OF_TIME if self.is_cut_short else EXHAUSTED
+        return (*tried, {"event": name, "tiers": len(self.results), "level": "warning"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CascadeWorld:
+    """What the cascade uses of the world."""
+
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    #: A number between 0 and 1, drawn anew each time.
+    draw: Callable[[], float]
+    remaining_seconds: Callable[[], float]
+    #: Errors of a search that fail a tier and not the cascade.
+    tolerated: tuple[type[Exception], ...] = (CoreCubeError,)
+
+
+@dataclass
+class Cascade:
+    """Tries tiers in order. One object serves one pool."""
+
+    search: Callable[[Tier], Ranking]
+    gate: QualityGate
+    config: CascadeConfig
+    world: CascadeWorld
+    has_documents: bool = False
+    has_structure: bool = False
+    _results: list[TierResult] = field(default_factory=list)
+    #: Passing hits of a structure-scoped try that were too few to make the sweep needless.
+    _aside: Ranking = ()
+
+    def run(self) -> Recovered:
+        """Return the first tier's hits that pass the gate, with what every tier came to.
+
+        Between two tiers there is a wait; where the time left is no longer than that, it ends there.
+        """
+        waited = 0.0
+        tiers = tiers_for(has_documents=self.has_documents, has_structure=self.has_structure)
+        for attempt, tier in enumerate(tiers, start=1):
+            if attempt > 1:
+                waited = backoff_seconds(attempt - 1, draw=self.world.draw(), config=self.config)
+            if self.world.remaining_seconds() <= waited:
+                return self._ended(is_cut_short=True)
+            if waited:
+                self.world.sleep(waited)
+            if hits := self._tried(tier, attempt, waited):
+                return Recovered(hits, tier, tuple(self._results))
+        return self._ended(is_cut_short=False)
+
+    def _ended(self, *, is_cut_short: bool) -> Recovered:
+        """Return what is left when no tier was accepted: the few hits that were set aside."""
+        return Recovered(self._aside, Tier.STRUCTURE if self._aside else None, tuple(self._results), is_cut_short)
+
+    def _tried(self, tier: Tier, attempt: int, waited: float) -> Ranking:
+        """Return the hits of a tier that is accepted, nothing for one that failed."""
+        started = self.world.clock()
+        found, error = self._searched(tier)
+        passing = tuple(hit for hit in found if self.gate.passes(hit, by_words=tier is Tier.LEXICAL))
+        least = self.config.structure_least if tier is Tier.STRUCTURE else 1
+        result = TierResult(
+            tier=tier,
+            attempt=attempt,
+            found=len(found),
+            passed=len(passing),
+            is_accepted=len(passing) >= least,
+            is_expected=is_expected(tier, has_documents=self.has_documents),
+            seconds=self.world.clock() - started,
+            waited_seconds=waited,
+            error=error,
+        )
+        self._results.append(result)
+        if result.is_accepted:
+            return self._with_aside(passing)
+        self._aside = passing if tier is Tier.STRUCTURE else self._aside
+        return ()
+
+    def _with_aside(self, passing: Ranking) -> Ranking:
+        """Return a tier's hits, behind those that were set aside: they come from where the answer was expected."""
+        known = {hit.chunk_id for hit in self._aside}
+        return (*self._aside, *(hit for hit in passing if hit.chunk_id not in known))
+
+    def _searched(self, tier: Tier) -> tuple[Ranking, str]:
+        try:
+            return self.search(tier), ""
+        except self.world.tolerated as error:
+            return (), type(error).__name__

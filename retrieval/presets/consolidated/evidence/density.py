@@ -1,0 +1,178 @@
+"""The density-adaptive floor: a dense pool's tail is cut off at the first cliff in its scores, before reranking.
+
+A cross-encoder takes time for every chunk; those behind a cliff would end at the bottom anyway. The cut is decided
+from the pool as it was found (`tighten_hint`), and looked at again when it is made (`tighten`), since the breaker may
+have opened between the two. Where a cliff lies is a matter of one query: nothing of it is kept.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from retrieval.encoders.breaker import BreakerState
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.state import Drop
+from retrieval.engine.types import Hit, Ranking
+from retrieval.presets.consolidated.evidence.config import DensityConfig
+from retrieval.presets.consolidated.evidence.floors import above_score_floor
+from retrieval.presets.consolidated.evidence.grades import Grade
+
+_NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+class TightenSkip(StrEnum):
+    """Why a pool was not cut."""
+
+    GRADE = "grade"
+    #: Cosines, grade, floor or the number to keep were not at hand.
+    INPUTS = "inputs_missing"
+    #: Without a cross-encoder the fallback scores, which wants more candidates and not fewer.
+    NO_CROSS_ENCODER = "no_cross_encoder"
+    BREAKER = "breaker_not_closed"
+    NO_ROOM = "no_room_above_core"
+    NO_CLIFF = "no_cliff"
+    #: The section's own floor drops what lies below the cliff.
+    WEAKER = "weaker_than_static_floor"
+    BREAKER_AT_APPLY = "breaker_not_closed_at_apply"
+    POOL_SIZE = "pool_size"
+    SOURCE_DIVERSITY_LOSS = "source_diversity_loss"
+
+
+@dataclass(frozen=True, slots=True)
+class TightenHint:
+    """Where a pool may be cut, or why not."""
+
+    #: The least nearness that stays; None for no cut.
+    floor: float | None = None
+    #: How many of the scores stand before the cliff.
+    cliff_position: int | None = None
+    skip: TightenSkip | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tightened:
+    """A pool after the cut, or as it was."""
+
+    hits: Ranking
+    floor: float | None
+    cliff_position: int | None
+    skip: TightenSkip | None
+    drops: tuple[Drop, ...] = ()
+
+    @property
+    def is_applied(self) -> bool:
+        """Whether it was cut."""
+        return self.skip is None
+
+    @property
+    def telemetry(self) -> dict[str, object]:
+        """The fields of an event; the floor is the one in force only where the pool was cut."""
+        return {
+            "tighten_applied": self.is_applied,
+            "tighten_effective_floor": self.floor if self.is_applied else None,
+            "tighten_cliff_position": self.cliff_position,
+            "tighten_dropped_count": len(self.drops),
+            "tighten_skip_reason": "" if self.skip is None else str(self.skip),
+        }
+
+
+def tighten_hint(
+    nearness: Sequence[float] | None,
+    *,
+    grade: Grade | None,
+    static_floor: float | None,
+    keep: int | None,
+    breaker: BreakerState | None,
+    config: DensityConfig,
+) -> TightenHint:
+    """Return where a pool may be cut by how near its hits are, in any order, taken before anything was cut off.
+
+    Its best `keep` are never touched. The first cliff behind the last of them counts, no other. `breaker` is None where
+    there is no cross-encoder.
+    """
+    if nearness is None or grade is None or static_floor is None or keep is None:
+        return TightenHint(skip=TightenSkip.INPUTS)
+    if skip := _unfit(len(nearness) - keep, grade, breaker):
+        return TightenHint(skip=skip)
+    falling = sorted(nearness, reverse=True)
+    position = first_cliff(falling, start=keep, config=config)
+    if position is None:
+        return TightenHint(skip=TightenSkip.NO_CLIFF)
+    if falling[position] <= static_floor:
+        return TightenHint(cliff_position=position, skip=TightenSkip.WEAKER)
+    return TightenHint(floor=falling[position - 1], cliff_position=position)
+
+
+def _unfit(room: int, grade: Grade, breaker: BreakerState | None) -> TightenSkip | None:
+    """Return why a retrieval's pool is not to be cut whatever its scores are."""
+    if not grade.is_high:
+        return TightenSkip.GRADE
+    if breaker is None:
+        return TightenSkip.NO_CROSS_ENCODER
+    if breaker is not BreakerState.CLOSED:
+        return TightenSkip.BREAKER
+    return None if room > 0 else TightenSkip.NO_ROOM
+
+
+def first_cliff(falling: Sequence[float], *, start: int, config: DensityConfig) -> int | None:
+    """Return the first place from `start` on (at least 1) whose score lies below a cliff, None for none.
+
+    There the score is under `cliff_ratio` of the one before it, and smaller by `cliff_drop` at least.
+    """
+    for place in range(max(start, 1), len(falling)):
+        before, score = falling[place - 1], falling[place]
+        # Rounded, since 0.30 - 0.25 is a hair less than 0.05.
+        if score < config.cliff_ratio * before and round(before - score, 9) >= config.cliff_drop:
+            return place
+    return None
+
+
+def tighten(  # noqa: PLR0913 -- by keyword
+    hits: Ranking,
+    hint: TightenHint,
+    *,
+    keep: int,
+    breaker: BreakerState | None,
+    type_of: Callable[[Hit], str],
+    least_of: Mapping[str, int] = _NONE_MORE,
+    scale: CosineScale = AS_IT_IS,
+) -> Tightened:
+    """Return the pool without hits whose nearness is below the hint's floor, or as it is where that must not be.
+
+    It must not while the breaker is not closed, where fewer than `keep` hits would be left, and where the last hit of a
+    source type would go, or of those that `least_of` names a hit of the last so many. A hit whose cosine is not known
+    stays.
+    """
+    if hint.floor is None:
+        return Tightened(hits, None, hint.cliff_position, hint.skip)
+    kept, drops = above_score_floor(hits, hint.floor, scale, why="behind a cliff at")
+    skip = _unsafe(len(kept) - keep, breaker)
+    if skip is None and _loses_type(Counter(map(type_of, hits)), Counter(map(type_of, kept)), least_of):
+        skip = TightenSkip.SOURCE_DIVERSITY_LOSS
+    if skip is not None:
+        return Tightened(hits, hint.floor, hint.cliff_position, skip)
+    return Tightened(kept, hint.floor, hint.cliff_position, None, drops)
+
+
+def _unsafe(room: int, breaker: BreakerState | None) -> TightenSkip | None:
+    """Return why a cut is not to be made although it was to be; `room` is what it leaves beside the core."""
+    if breaker is not BreakerState.CLOSED:
+        return TightenSkip.BREAKER_AT_APPLY
+    return TightenSkip.POOL_SIZE if room < 0 else None
+
+
+def _loses_type(before: Counter[str], after: Counter[str], least_of: Mapping[str, int]) -> bool:
+    """Return whether a source type has fewer hits left than it must have, as far as it had so many."""
+    return any(after[name] < min(count, max(1, least_of.get(name, 1))) for name, count in before.items())
+
+
+def is_rate_in_band(outcomes: Counter[bool], config: DensityConfig) -> bool:
+    """Return whether a section's searches are cut as often as they should be; True while none was counted.
+
+    `outcomes` counts them by whether the cut was applied.
+    """
+    total = outcomes.total()
+    return total == 0 or config.rate_from <= outcomes[True] / total <= config.rate_to

@@ -1,0 +1,52 @@
+"""Keeping one document, or one source type, from taking every place at the top."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
+
+from retrieval.engine.types import Hit, Ranking
+from retrieval.presets.consolidated.evidence.config import FairnessConfig
+
+#: The signal that holds the rank, from 1, that a hit had before the places were shared.
+MERIT: Final = "merit_rank"
+
+
+def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> Ranking:
+    """Return all hits, so ordered that the first `slots` are shared among documents and source types.
+
+    Each place goes to the best hit whose document and type have not had their share of the places yet; where there is
+    none, to the best whose document has not, then to the best. So a share is only exceeded where nothing else is left.
+    The rest follows in the order in which it came. Each hit has its rank before that among its signals, "merit_rank".
+    """
+    document_most = _most(config.document_share, slots)
+    type_most = _most(config.type_share, slots)
+    documents: Counter[UUID] = Counter()
+    types: Counter[str] = Counter()
+    waiting = [replace(hit, signals={**hit.signals, MERIT: rank}) for rank, hit in enumerate(hits, start=1)]
+    placed: list[Hit] = []
+    while waiting and len(placed) < slots:
+        in_share = [place for place, hit in enumerate(waiting) if documents[hit.chunk_id.document_id] < document_most]
+        fair = [place for place in in_share if types[type_of(waiting[place])] < type_most]
+        chosen = waiting.pop((fair or in_share or [0])[0])
+        placed.append(chosen)
+        documents[chosen.chunk_id.document_id] += 1
+        types[type_of(chosen)] += 1
+    return (*placed, *waiting)
+
+
+def least_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> int:
+    """Return among how few places a hit would have one; `hits`, with it among them, come from `fair_order`."""
+    by_merit = tuple(sorted(hits, key=lambda it: it.signals[MERIT]))
+    for slots in range(1, len(hits)):
+        placed = fair_order(by_merit, slots, type_of=type_of, config=config)[:slots]
+        if any(it.chunk_id == hit.chunk_id for it in placed):
+            return slots
+    return len(hits)
+
+
+def _most(share: float, slots: int) -> int:
+    """Return how many of the places a share is, at least one."""
+    return max(1, math.ceil(share * slots - 1e-9))

@@ -1,0 +1,47 @@
+"""How good a retrieval is, from A to F, and what a poor one may relax."""
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+
+from retrieval.presets.consolidated.evidence.config import GradeConfig
+from retrieval.presets.consolidated.evidence.depth import rounded_up
+
+
+class Grade(StrEnum):
+    """How good a retrieval is."""
+
+    A = "A"
+    B = "B"
+    C = "C"
+    D = "D"
+    F = "F"
+
+    @property
+    def is_high(self) -> bool:
+        """Whether a dense pool may be cut."""
+        return self in {Grade.A, Grade.B}
+
+
+def grade_of(nearness: Sequence[float], *, keep: int, config: GradeConfig) -> Grade:
+    """Return the grade of a pool by the sum of its `keep` best nearnesses over `keep`: places left empty count 0."""
+    best = sorted(nearness, reverse=True)[:keep]
+    mean = math.fsum(best) / keep
+    bounds = ((Grade.A, config.a_from), (Grade.B, config.b_from), (Grade.C, config.c_from), (Grade.D, config.d_from))
+    return next((grade for grade, least in bounds if mean >= least), Grade.F)
+
+
+def relaxed_floor(floor: float, grade: Grade, config: GradeConfig) -> float:
+    """Return what a score floor is for a retrieval of that grade: lower for C, D and F, never higher."""
+    relief = {Grade.C: config.c_relief, Grade.D: config.d_relief, Grade.F: config.f_relief}
+    return floor * relief.get(grade, 1.0)
+
+
+def relaxed_top_k(top_k: int, grade: Grade | None, *, cap: int, config: GradeConfig) -> int:
+    """Return how many chunks of a retrieval of that grade are reranked: more for C, D and F, never fewer.
+
+    Rounded up, and no more than the cap for what is added. A pool without a grade keeps its depth.
+    """
+    depths = {Grade.C: config.c_depth, Grade.D: config.d_depth, Grade.F: config.f_depth}
+    factor = depths.get(grade, 1.0) if grade else 1.0
+    return max(top_k, min(cap, rounded_up(top_k * factor)))

@@ -1,0 +1,44 @@
+"""Stage C: the cut before reranking leaves room for source types that are there in small numbers."""
+
+from collections.abc import Callable
+
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, Ranking
+from retrieval.presets.consolidated.evidence.config import QuotaConfig
+
+
+def cut_with_quota(
+    hits: Ranking, top_k: int, *, type_of: Callable[[Hit], str], config: QuotaConfig
+) -> tuple[Ranking, tuple[Drop, ...]]:
+    """Return the best `top_k` of an over-fetched pool, in order, with the best hits of every source type among them.
+
+    First the best hit of each type gets a seat, the better placed types first where there are more of them than places;
+    then the second of each and so on, the worse placed types first, up to `seats` and while less than `most_share` of
+    the places is taken. The other places go to the best of the rest.
+    """
+    seated = _seats(hits, top_k, type_of, config)
+    rest = [place for place in range(len(hits)) if place not in seated]
+    kept = seated.union(rest[: top_k - len(seated)])
+    drops = tuple(_drop(hit, place, top_k) for place, hit in enumerate(hits) if place not in kept)
+    return tuple(hits[place] for place in sorted(kept)), drops
+
+
+def _drop(hit: Hit, place: int, top_k: int) -> Drop:
+    """Return why a hit was cut: for its place in the pool, counted from 0, or for a seat that it was no match for."""
+    reason = DropReason.SOURCE_QUOTA if place < top_k else DropReason.OUTSIDE_WINDOW
+    return Drop(hit.chunk_id, reason, f"rank {place + 1}, window {top_k}", {"rank": place + 1, "window": top_k})
+
+
+def _seats(hits: Ranking, top_k: int, type_of: Callable[[Hit], str], config: QuotaConfig) -> set[int]:
+    """Return the places in the pool that the quota keeps."""
+    by_type: dict[str, list[int]] = {}
+    for place, hit in enumerate(hits):
+        by_type.setdefault(type_of(hit), []).append(place)
+    seated: set[int] = set()
+    for turn in range(config.seats):
+        types = list(by_type.values())
+        for places in types if turn == 0 else reversed(types):
+            is_room = len(seated) < (top_k if turn == 0 else config.most_share * top_k)
+            if is_room and turn < len(places):
+                seated.add(places[turn])
+    return seated

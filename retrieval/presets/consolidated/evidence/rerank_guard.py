@@ -1,0 +1,81 @@
+"""What a process has learned of its cross-encoders: whether they may be asked, and how long they take for a chunk."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from time import monotonic
+from typing import Final
+
+from retrieval.encoders.breaker import BreakerState, CircuitBreaker
+from retrieval.encoders.reranker import Reranker
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
+from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
+from retrieval.presets.consolidated.evidence.rerank_plan import ChunkTime
+
+_FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CLOSED)
+
+_Numbers = tuple[BreakerConfig, float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RerankGuard:
+    """Stands before one cross-encoder, for every search of the process."""
+
+    breaker: CircuitBreaker
+    chunk_time: ChunkTime
+
+    @classmethod
+    def of(
+        cls, breaker: BreakerConfig, plan: RerankPlanConfig, *, clock: Callable[[], float] = monotonic
+    ) -> "RerankGuard":
+        """Return a guard that has learned nothing yet."""
+        return cls(
+            CircuitBreaker(
+                failures=breaker.failures, open_seconds=breaker.open_seconds, successes=breaker.successes, clock=clock
+            ),
+            ChunkTime(plan),
+        )
+
+
+class RerankGuards:
+    """The guards of a process, one for each cross-encoder, with what is counted of all of them.
+
+    A cross-encoder is known by its kind and name, as some are made anew for each search. Safe to share between threads.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self.figures = RerankFigures()
+        self._clock = clock
+        self._lock = Lock()
+        #: Each guard with the numbers that it was made with.
+        self._guards: dict[tuple[str, str], tuple[_Numbers, RerankGuard]] = {}
+
+    def guard(self, reranker: Reranker, breaker: BreakerConfig, plan: RerankPlanConfig) -> RerankGuard:
+        """Return the guard of a cross-encoder, made when it is asked for first; other numbers make it begin anew.
+
+        They are those of the live preset, which a request cannot change.
+        """
+        key, numbers = (type(reranker).__qualname__, reranker.name), _numbers(breaker, plan)
+        with self._lock:
+            if key not in self._guards or self._guards[key][0] != numbers:
+                self._guards[key] = numbers, RerankGuard.of(breaker, plan, clock=self._clock)
+            return self._guards[key][1]
+
+    @property
+    def states(self) -> Mapping[str, BreakerState]:
+        """Return each cross-encoder's breaker by its name: the worst state of those with one name."""
+        with self._lock:
+            guards = [(name, guard.breaker.state) for (_, name), (_, guard) in self._guards.items()]
+        found = {name: {state for other, state in guards if other == name} for name, _ in guards}
+        return {name: next(state for state in _FROM_WORST if state in states) for name, states in found.items()}
+
+    @property
+    def chunk_ms(self) -> Mapping[str, float]:
+        """Return the time per chunk that is expected now, in ms, by cross-encoder."""
+        with self._lock:
+            return {name: guard.chunk_time.ms for (_, name), (_, guard) in self._guards.items()}
+
+
+def _numbers(breaker: BreakerConfig, plan: RerankPlanConfig) -> _Numbers:
+    """Return what a guard goes by; the plan's other numbers are each search's own."""
+    return breaker, plan.chunk_ms, plan.learning, plan.forgetting

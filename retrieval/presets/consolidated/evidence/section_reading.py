@@ -1,0 +1,164 @@
+"""Reading section sets: those that CoreCube comes with, and mappings that come from strangers."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from corecube.errors import ConfigError
+from retrieval.errors import TunablesError
+from retrieval.presets.consolidated.evidence.section_set import Defaults, SectionSet, SourceType
+from retrieval.presets.consolidated.evidence.sections import FIELDS, NUMBERS, TEXTS, TYPE_FLOORS, TYPE_LISTS, Section
+
+#: The section sets that CoreCube comes with.
+SHIPPED: Final = ("property_memo", "report")
+_MOST_SECTIONS: Final = 100
+_DECLARED: Final = {facts.name: facts for facts in Section.declared()}
+
+
+@cache
+def shipped(name: str) -> SectionSet:
+    """Return a section set that CoreCube comes with; raise ConfigError for another name."""
+    if name not in SHIPPED:
+        raise ConfigError(f"There is no section set {name!r} here; there are: {', '.join(SHIPPED)}.")
+    text = (files("retrieval.presets.consolidated.evidence") / "section_sets" / f"{name}.toml").read_text(
+        encoding="utf-8"
+    )
+    return read_section_set(tomllib.loads(text))
+
+
+def read_section_set(written: object) -> SectionSet:
+    """Return the section set that a mapping describes, as `SectionSet.to_mapping` writes it.
+
+    Raises TunablesError naming everything that is wrong, by dotted names: "financial_analysis.score_floor".
+    """
+    reading = _Reading()
+    found = reading.section_set(written)
+    if reading.problems or found is None:
+        raise TunablesError(reading.problems)
+    return found
+
+
+@dataclass
+class _Reading:
+    """Reads one mapping and gathers what is wrong with it."""
+
+    problems: dict[str, str] = field(default_factory=dict)
+
+    def section_set(self, written: object) -> SectionSet | None:
+        """Return the set, None where something that it cannot do without is wrong."""
+        table = self._table("section_set", written, {"name", "title", "source_types", "defaults", "sections"})
+        defaults = self._defaults(table.get("defaults", {}))
+        source_types = self._source_types(table.get("source_types"))
+        sections = self._sections(table.get("sections"), defaults)
+        name, title = self._text("name", table.get("name")), self._text("title", table.get("title"))
+        if self.problems:
+            return None
+        try:
+            return SectionSet(name=name, title=title, source_types=source_types, sections=sections, defaults=defaults)
+        except ConfigError as error:
+            self.problems["section_set"] = _said(error)
+            return None
+
+    def _defaults(self, written: object) -> Defaults:
+        table = self._table("defaults", written, {*NUMBERS, "never_recovered"})
+        numbers = {name: self._number(f"defaults.{name}", name, table[name]) for name in NUMBERS if name in table}
+        return Defaults(
+            numbers=numbers, never_recovered=self._names("defaults.never_recovered", table.get("never_recovered", []))
+        )
+
+    def _source_types(self, written: object) -> tuple[SourceType, ...]:
+        found = []
+        for place, row in enumerate(self._list("source_types", written), start=1):
+            where = f"source_types.{place}"
+            table = self._table(where, row, {"name", "also"})
+            name = self._text(f"{where}.name", table.get("name"))
+            found.append(SourceType(name, self._names(f"{where}.also", table.get("also", []))))
+        return tuple(found)
+
+    def _sections(self, written: object, defaults: Defaults) -> tuple[Section, ...]:
+        rows = self._list("sections", written)
+        if len(rows) > _MOST_SECTIONS:
+            self.problems["sections"] = f"must not be more than {_MOST_SECTIONS}"
+            return ()
+        read = (self._section(place, row, defaults) for place, row in enumerate(rows, start=1))
+        return tuple(section for section in read if section is not None)
+
+    def _section(self, place: int, written: object, defaults: Defaults) -> Section | None:
+        """Return a section; what is wrong with it is named by its name, or its place where it has none."""
+        name = written.get("name") if isinstance(written, Mapping) else None
+        where = name if isinstance(name, str) and name.isidentifier() else f"sections.{place}"
+        before = len(self.problems)
+        table = self._table(where, written, set(FIELDS))
+        values: dict[str, Any] = {**defaults.values, **self._values(where, table)}
+        for needed in ("name", "title", "template"):
+            if needed not in values:
+                self.problems[f"{where}.{needed}"] = "is missing"
+        if len(self.problems) > before:
+            return None
+        try:
+            return Section(**values)
+        except ConfigError as error:
+            self.problems[where] = _said(error)
+            return None
+
+    def _values(self, where: str, table: Mapping[str, object]) -> dict[str, object]:
+        """Return a section's own fields."""
+        read = {
+            **dict.fromkeys(TEXTS, self._text),
+            **dict.fromkeys(TYPE_LISTS, self._names),
+            **dict.fromkeys(TYPE_FLOORS, self._floors),
+        }
+        values: dict[str, object] = {
+            name: read_one(f"{where}.{name}", table[name]) for name, read_one in read.items() if name in table
+        }
+        return values | {name: self._number(f"{where}.{name}", name, table[name]) for name in NUMBERS if name in table}
+
+    def _table(self, where: str, written: object, known: set[str]) -> Mapping[str, object]:
+        if not isinstance(written, Mapping):
+            self.problems[where] = "must be a table of values"
+            return {}
+        for name in written:
+            if name not in known:
+                self.problems[f"{where}.{name}"] = "is not known"
+        return {name: value for name, value in written.items() if name in known}
+
+    def _list(self, where: str, written: object) -> list[object]:
+        if not isinstance(written, list | tuple):
+            self.problems[where] = "must be a list"
+            return []
+        return list(written)
+
+    def _text(self, where: str, written: object) -> str:
+        if not isinstance(written, str):
+            self.problems[where] = "must be a text"
+            return ""
+        return written
+
+    def _names(self, where: str, written: object) -> tuple[str, ...]:
+        return tuple(self._text(where, it) for it in self._list(where, written))
+
+    def _number(self, where: str, name: str, written: object) -> float:
+        if problem := _DECLARED[name].problem(written):
+            self.problems[where] = problem
+            return _DECLARED[name].default
+        return _DECLARED[name].typed(written)  # type: ignore[arg-type]  # a value without a problem is a number
+
+    def _floors(self, where: str, written: object) -> dict[str, int]:
+        if not isinstance(written, Mapping):
+            self.problems[where] = "must be a table of values"
+            return {}
+        found = {}
+        for name, count in written.items():
+            if isinstance(count, bool) or not isinstance(count, int):
+                self.problems[f"{where}.{name}"] = "must be a whole number"
+            else:
+                found[str(name)] = count
+        return found
+
+
+def _said(error: ConfigError) -> str:
+    """Return an error's sentence as it stands behind a name."""
+    return f"does not fit: {str(error).rstrip('.')}"

@@ -1,0 +1,57 @@
+"""The fallback where no cross-encoder scores: meaning and words, weighed against each other."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from corecube.errors import ConfigError
+from retrieval.engine.types import Hit, Ranking, ScoreType
+from retrieval.presets.consolidated.evidence.config import SemanticBm25Config
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.ranking.fusion import best_first
+
+_SEMANTIC: Final = "cosine"
+#: What stands for BM25 where a pool has it, the first one that it has: full text is read of every hit.
+_LEXICAL: Final = ("bm25", "fulltext")
+
+
+def lexical_signal(hits: Ranking) -> str:
+    """Return the signal that stands for BM25 in a pool: BM25 itself, full text where no hit has a score by it."""
+    return next((name for name in _LEXICAL if any(hit.signals.get(name, 0.0) > 0 for hit in hits)), _LEXICAL[0])
+
+
+def semantic_bm25(hits: Ranking, config: SemanticBm25Config, *, lexical: str = "bm25") -> Ranking:
+    """Return hits by weighted cosine and BM25 over the sum of the weights, best first, 0 to 1.
+
+    The cosine counts from 0 on, BM25 as a share of the pool's best. A hit without one of them gets nothing for it; a
+    signal that no hit of the pool has is left out of the sum, so that the other one counts for both. Without either
+    every hit scores 0. `lexical` names the signal that stands for BM25. Raises ConfigError where both weights are 0.
+    """
+    if config.semantic + config.bm25 == 0:
+        raise ConfigError("The fallback's weights must not both be 0.")
+    best = max((hit.signals.get(lexical, 0.0) for hit in hits), default=0.0)
+    weights = {
+        "semantic": config.semantic if any(_SEMANTIC in hit.signals for hit in hits) else 0.0,
+        "bm25": config.bm25 if best > 0 else 0.0,
+    }
+    total = sum(weights.values())
+    scored = (
+        _scored(
+            hit,
+            {
+                "semantic": _share(weights["semantic"], total) * min(1.0, max(0.0, hit.signals.get(_SEMANTIC, 0.0))),
+                "bm25": _share(weights["bm25"], total) * _share(max(0.0, hit.signals.get(lexical, 0.0)), best),
+            },
+        )
+        for hit in hits
+    )
+    return tuple(sorted(scored, key=best_first))
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
+
+
+def _scored(hit: Hit, contributions: Mapping[str, float]) -> Hit:
+    found = hit.scored(sum(contributions.values()), ScoreType.BLEND, contributions)
+    return replace(found, signals={**hit.signals, "pooled": hit.score}, provider=Provider.SEMANTIC_BM25)

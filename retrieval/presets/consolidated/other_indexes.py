@@ -1,0 +1,68 @@
+"""The embedding indexes beside the searched one, asked with their own models: recovery's look everywhere."""
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotInTimeError
+from dataclasses import dataclass, field
+from functools import cache
+
+from corecube.errors import CoreCubeError
+from retrieval.encoders import Encoder, embedders
+from retrieval.encoders.cosine_scale import CosineScales
+from retrieval.encoders.model_calls import ModelCalls, model_key
+from retrieval.encoders.remote_encoder import RemoteEncoder
+from retrieval.engine.state import SearchState
+from retrieval.index.embedding_index import same_model
+from retrieval.index.recovery import other_rows
+from retrieval.index.store import VectorIndex
+from retrieval.models import EmbeddingIndex
+from retrieval.presets.consolidated.stages.recovery_tiers import AskedIndex
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherIndexes:
+    """Gives the indexes in scope that are not the searched one, with a query's vector in each.
+
+    One whose model is at a service is left out, since only the searched one's service is asked, and so is one whose
+    model is not there, or not loaded in time: it goes on loading, for the next search.
+    """
+
+    searched: VectorIndex
+    scales: CosineScales = field(default_factory=CosineScales, compare=False, repr=False)
+    calls: ModelCalls = field(default_factory=ModelCalls, compare=False, repr=False)
+
+    def __call__(self, state: SearchState) -> Iterator[AskedIndex]:
+        """Yield index and vector; raise SearchTimeoutError where the store takes too long."""
+        text = state.query.plain_text or state.query.retrieval_text
+        for row in other_rows(self.searched, scope=state.scope, timeout_seconds=state.deadline.leg_seconds):
+            try:
+                model = _model_of(row, seconds=state.deadline.leg_seconds)
+                if model is not None:
+                    yield self._asked(same_model(row, model), model, text, seconds=state.deadline.leg_seconds)
+            except (CoreCubeError, NotInTimeError) as error:
+                logger.info("recovery.index_left_out index=%d error=%s", row.pk, type(error).__name__)
+
+    def _asked(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> AskedIndex:
+        """Return an index with the query's vector; raise EncoderError where its model does not come back in time."""
+
+        def work() -> AskedIndex:
+            return AskedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
+
+        return self.calls.within(seconds, work, model=model_key(model))
+
+
+def _model_of(row: EmbeddingIndex, *, seconds: float) -> Encoder | None:
+    """Return the local model of an index, None where it is at a service; raise NotInTimeError, CoreCubeError."""
+    choice = embedders.of_index(row)
+    if choice.service is not None:
+        return None
+    model = _loader().submit(choice.load).result(timeout=seconds)
+    return None if isinstance(model, RemoteEncoder) else model
+
+
+@cache
+def _loader() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="model")

@@ -1,0 +1,157 @@
+"""The preset `consolidated`: evidence for a section, in phases, under a deadline."""
+
+from typing import Final
+
+from retrieval.encoders.cosine_scale import CosineScale
+from retrieval.encoders.reranker import without_breaker
+from retrieval.encoders.timed_reranker import timed
+from retrieval.engine.pipeline import Legs, Stage
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline
+from retrieval.presets.consolidated.stages.balance_sources import BalanceSources
+from retrieval.presets.consolidated.stages.cut_with_quota import CutWithQuota
+from retrieval.presets.consolidated.stages.fuse_weighted import FuseWeighted
+from retrieval.presets.consolidated.stages.prefer_sources import PreferSources
+from retrieval.presets.consolidated.stages.protect import Protect
+from retrieval.presets.consolidated.stages.recover import Recover
+from retrieval.presets.consolidated.stages.recover_sources import RecoverSources
+from retrieval.presets.consolidated.stages.recovery_tiers import RecoveryTiers
+from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
+from retrieval.presets.consolidated.stages.retry_chunks import RetryChunks
+from retrieval.presets.consolidated.stages.route_structure import RouteStructure
+from retrieval.presets.consolidated.stages.section_floors import SectionFloors
+from retrieval.presets.consolidated.stages.set_up_section import SetUpSection
+from retrieval.presets.consolidated.stages.tighten_pool import TightenPool
+from retrieval.presets.consolidated.stages.validate_scope import ValidateScope
+from retrieval.stages.access import CheckAccess
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.assemble import Assemble
+from retrieval.stages.bm25 import Bm25
+from retrieval.stages.complete import CompleteInTime
+from retrieval.stages.dedupe import Dedupe
+from retrieval.stages.dense import Dense
+from retrieval.stages.embed import Embed
+from retrieval.stages.freshness import Freshness
+from retrieval.stages.fulltext import Fulltext
+from retrieval.stages.resources import Resources
+
+#: Share of a leg's time that the vectors may take: where they do not come, what the words found is still read.
+_VECTORS_SHARE: Final = 0.5
+
+
+def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> PhasedPipeline:
+    """Return evidence for a section: over-fetched, kept many-sided, recovered, reranked or not, whatever fails."""
+    cross, scale = _cross_encoding(config, resources), resources.scale(resources.scale_seconds)
+    primary = _primary(config, resources, cross, scale)
+    return PhasedPipeline.of(
+        (
+            Phase(
+                "setup",
+                (
+                    Analyze(resources.text_search_config),
+                    Embed(resources.encoder, resources.query_cache, calls=resources.calls),
+                    SetUpSection(config),
+                ),
+            ),
+            Phase("validation", (ValidateScope(),)),
+            Phase("structural_routing", (RouteStructure(config.structure),) if config.structure.headings else ()),
+            Phase("primary", primary),
+            Phase("chunk_retry", (RetryChunks(config.retry, primary),)),
+            Phase("recovery", (_recovery(config, resources, scale),)),
+            Phase("assembly", _assembly(config, resources, cross, scale)),
+            Phase("packing", _packing(config, resources), is_closing=True),
+        )
+    )
+
+
+def _recovery(config: ConsolidatedConfig, resources: Resources, scale: CosineScale) -> Recover:
+    return Recover(
+        config.cascade, _tiers(config, resources), CutWithQuota(config.quota, config.grades), resources.admission, scale
+    )
+
+
+def _primary(
+    config: ConsolidatedConfig, resources: Resources, cross: CrossEncoding | None, scale: CosineScale
+) -> tuple[Stage, ...]:
+    """Return the primary search: what is found, above the section's floors, cut to its depth."""
+    floors = SectionFloors(config.grades, config.density, cross.guard if cross else None, scale)
+    return (*_search(config, resources), floors, CutWithQuota(config.quota, config.grades))
+
+
+def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
+    """Return the search without floors: vectors and words side by side, fused, read, checked."""
+    return (
+        Legs(
+            (
+                Dense(config.dense, resources.index, _VECTORS_SHARE),
+                Bm25(
+                    config.bm25,
+                    resources.bm25,
+                    resources.text_search_config,
+                    Fulltext(config.fulltext),
+                    only_without_vector=True,
+                ),
+            ),
+            resources.executor,
+        ),
+        FuseWeighted(config.fusion, config.primary),
+        CompleteInTime(config.fulltext, resources.index),
+        CheckAccess(),
+    )
+
+
+def _tiers(config: ConsolidatedConfig, resources: Resources) -> RecoveryTiers:
+    """Return what the recovery cascade searches with."""
+    return RecoveryTiers(
+        search=_search(config, resources),
+        words=(Bm25(config.bm25, resources.bm25, resources.text_search_config), Fulltext(config.fulltext)),
+        dense=config.dense,
+        fulltext=config.fulltext,
+        index=resources.index,
+        other_indexes=resources.other_indexes,
+    )
+
+
+def _assembly(
+    config: ConsolidatedConfig, resources: Resources, cross: CrossEncoding | None, scale: CosineScale
+) -> tuple[Stage, ...]:
+    """Return what makes evidence of a pool."""
+    figures = resources.guards.figures
+    return (
+        RecoverSources(
+            config.sources,
+            resources.index,
+            (CompleteInTime(config.fulltext, resources.index), CheckAccess()),
+            resources.admission,
+        ),
+        Freshness(),
+        Dedupe(config.dedupe),
+        TightenPool(cross.guard if cross else None, figures, scale),
+        RerankSection(config.rerank, config.semantic_bm25, cross, figures),
+        PreferSources(config.precedence),
+        BalanceSources(config.fairness),
+        Protect(config.sources),
+    )
+
+
+def _cross_encoding(config: ConsolidatedConfig, resources: Resources) -> CrossEncoding | None:
+    """Return the cross-encoder behind its guard, None where none is configured."""
+    if resources.reranker is None:
+        return None
+    reranker = without_breaker(resources.reranker)
+    guard = resources.guards.guard(reranker, config.breaker, config.rerank)
+    return CrossEncoding(timed(reranker, resources.calls, breaks=False), guard, resources.rerank_executor)
+
+
+def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
+    return (
+        Assemble(config.assemble, resources.count_tokens),
+        JudgeAnswerability(
+            config.answerability,
+            resources.text_search_config,
+            resources.sentence_encoder,
+            resources.calibrations.get("consolidated"),
+            resources.calls,
+        ),
+    )

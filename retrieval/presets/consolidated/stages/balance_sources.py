@@ -1,0 +1,30 @@
+"""Sharing the first places."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.state import SearchState
+from retrieval.presets.consolidated.evidence.config import FairnessConfig
+from retrieval.presets.consolidated.evidence.fairness import MERIT, fair_order
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceSources:
+    """Keep one document or source type from taking every place at the top."""
+
+    config: FairnessConfig
+
+    name: ClassVar[str] = "fairness"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state in an order whose first places, as many as the section keeps, are shared."""
+        if state.section is None:
+            return state
+        ask = state.section.ask
+        hits = fair_order(state.hits, ask.section.keep, type_of=ask.type_of, config=self.config)
+        moved = sum(hit.signals[MERIT] > rank for rank, hit in enumerate(hits, start=1))
+        event = {"event": "shared", "places": ask.section.keep, "moved_up": moved}
+        return replace(state, hits=hits, events=(*state.events, event))

@@ -1,0 +1,48 @@
+"""Stage C: the cut to the section's depth."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.state import Note, SearchState
+from retrieval.presets.consolidated.evidence.config import GradeConfig, QuotaConfig
+from retrieval.presets.consolidated.evidence.grades import relaxed_top_k
+from retrieval.presets.consolidated.evidence.quota import cut_with_quota
+from retrieval.presets.consolidated.evidence.recovery import is_recovered
+
+
+@dataclass(frozen=True, slots=True)
+class CutWithQuota:
+    """Cut the over-fetched pool to the section's depth, more of a poor one, with minority source types kept."""
+
+    config: QuotaConfig
+    grades: GradeConfig
+
+    name: ClassVar[str] = "quota"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with as many hits as go to the reranker; recovered ones are never cut, and come on top."""
+        if state.section is None:
+            return state
+        ask, grade = state.section.ask, state.section.grade
+        top_k = relaxed_top_k(state.section.top_k, grade, cap=ask.section.cap, config=self.grades)
+        found = tuple(hit for hit in state.hits if not is_recovered(hit))
+        kept, drops = cut_with_quota(found, top_k, type_of=ask.type_of, config=self.config)
+        if not drops:
+            return state
+        gone = {drop.chunk_id for drop in drops}
+        seated = sum(found.index(hit) >= top_k for hit in kept)
+        wider = f", more than {state.section.top_k} for the grade {grade}" if top_k > state.section.top_k else ""
+        text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them were kept for their source type."
+        return replace(
+            state,
+            hits=tuple(hit for hit in state.hits if hit.chunk_id not in gone),
+            drops=(*state.drops, *drops),
+            notes=(*state.notes, Note("quota", text)),
+            events=(
+                *state.events,
+                {"event": "quota_cut", "pool": len(found), "kept": len(kept), "kept_for_type": seated},
+            ),
+        )

@@ -1,0 +1,38 @@
+"""Making the primary pool."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.config import FusionConfig
+from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.presets.consolidated.evidence.config import PrimaryConfig
+from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
+
+
+@dataclass(frozen=True, slots=True)
+class FuseWeighted:
+    """Merge the legs by weighted reciprocal ranks and keep as many as the section over-fetches."""
+
+    fusion: FusionConfig
+    weights: PrimaryConfig
+
+    name: ClassVar[str] = "fuse"
+    needs: ClassVar[frozenset[str]] = frozenset({"rankings", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset({"hits"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the pool as hits; other ways to put the question weigh as the question itself."""
+        weights = ranking_weights(state.rankings, self.weights.sparse_weight)
+        fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
+        most = state.section.fetched if state.section else len(fused)
+        drops = tuple(
+            Drop(
+                hit.chunk_id,
+                DropReason.OUTSIDE_WINDOW,
+                f"fused rank {rank}, window {most}",
+                {"rank": rank, "window": most},
+            )
+            for rank, hit in enumerate(fused[most:], start=most + 1)
+        )
+        return replace(state, hits=fused[:most], drops=(*state.drops, *drops))

@@ -1,0 +1,39 @@
+"""The tiebreaker by source type."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import Hit
+from retrieval.presets.consolidated.evidence.config import PrecedenceConfig
+from retrieval.presets.consolidated.evidence.precedence import boosts, by_precedence
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+
+
+@dataclass(frozen=True, slots=True)
+class PreferSources:
+    """Let the more believed source type win where scores are as good as equal."""
+
+    config: PrecedenceConfig
+
+    name: ClassVar[str] = "precedence"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state in the order of scores with the boosts; what nothing scored stays behind."""
+        if state.section is None:
+            return state
+        ask = state.section.ask
+        precedence = ask.section_set.precedence
+        tables = {
+            str(provider): boosts(precedence, is_fallback=provider is Provider.SEMANTIC_BM25, config=self.config)
+            for provider in (Provider.CROSS_ENCODER, Provider.SEMANTIC_BM25)
+        }
+
+        def boost_of(hit: Hit) -> float | None:
+            table = tables.get(hit.provider)
+            return None if table is None else table.get(ask.type_of(hit), 0.0)
+
+        return replace(state, hits=by_precedence(state.hits, boost_of))

@@ -1,0 +1,59 @@
+"""The cut to what a section keeps, and what it must leave."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
+from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
+from retrieval.presets.consolidated.evidence.protection import PROTECTED, cut_with_protection
+from retrieval.presets.consolidated.evidence.recovery import is_recovered
+
+
+@dataclass(frozen=True, slots=True)
+class Protect:
+    """Keep the first hits, as many as the section keeps, recovered chunks and the types that it cannot do without."""
+
+    config: SourceRecoveryConfig
+
+    name: ClassVar[str] = "protect"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the hits that are kept; where more are let in than wanted, so many are wanted."""
+        if state.section is None:
+            return state
+        ask = state.section.ask
+        kept, drops = cut_with_protection(
+            state.hits,
+            keep=ask.section.keep,
+            most_protected=self.config.most_protected,
+            survivor_floors={name: ask.section.survivor_floor(name) for name in ask.section.required},
+            type_of=ask.type_of,
+        )
+        protected = tuple(hit for hit in kept if PROTECTED in hit.signals)
+        recovered = sum(map(is_recovered, protected))
+        event = {
+            "event": "protected",
+            "keep": ask.section.keep,
+            "kept": len(kept),
+            "recovered": recovered,
+            "survivors": len(protected) - recovered,
+            "cut": len(drops),
+        }
+        return replace(
+            state,
+            hits=kept,
+            top_k=max(state.top_k, len(kept)) if protected else state.top_k,
+            drops=(*state.drops, *drops),
+            notes=(*state.notes, *_notes(protected, ask.section.keep)),
+            events=(*state.events, event),
+        )
+
+
+def _notes(protected: Ranking, keep: int) -> Iterator[Note]:
+    if protected:
+        yield Note("protected", f"{len(protected)} chunks are kept beside the best {keep}: of types that are required.")

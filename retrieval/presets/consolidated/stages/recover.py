@@ -1,0 +1,121 @@
+"""The recovery cascade for a pool that came back empty."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import random
+from time import sleep
+from typing import ClassVar, Final
+
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.admission import Admission
+from retrieval.engine.admission_ladder import Purpose
+from retrieval.engine.pipeline import Stage
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
+from retrieval.presets.consolidated.evidence.cascade import (
+    EXHAUSTED,
+    Cascade,
+    CascadeWorld,
+    QualityGate,
+    Recovered,
+    Tier,
+)
+from retrieval.presets.consolidated.evidence.config import CascadeConfig
+from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
+from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.stages.recovery_tiers import RecoveryTiers, filter_of, told_beyond
+
+_EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing to look for again.")
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """Try tier by tier with fewer of the request's filters; the scope is never relaxed."""
+
+    config: CascadeConfig
+    tiers: RecoveryTiers
+    #: Cuts what was found to the section's depth.
+    cut: Stage
+    #: Recovery has slots of its own there: searches that wait do not hold it up.
+    admission: Admission
+    scale: CosineScale = AS_IT_IS
+    wait: Callable[[float], None] = sleep
+    draw: Callable[[], float] = random
+
+    name: ClassVar[str] = "recovery"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "section", "terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def only(self, leg: str) -> "Recover":
+        """Return the same with only the leg of this name."""
+        return replace(self, tiers=self.tiers.only(leg))
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with what the first tier found that passes the gate, and the filter that it was found by.
+
+        With hits it is left as it is. Where nothing is in scope nothing is tried, and that is said.
+        """
+        section = state.section
+        if state.hits or section is None:
+            return state
+        if not state.terms.corpus_size:
+            return replace(state, notes=(*state.notes, _EMPTY), events=(*state.events, *Recovered().events))
+        if _was_broken_off(state) and self.admission.skips_recovery():
+            text = "Nothing was found in time, and too many connections are at work to look again."
+            return replace(state, notes=(*state.notes, Note("recovery_skipped", text, degraded=True)))
+        recovered = self._cascade(state, section).run()
+        state = replace(state, events=(*state.events, *recovered.events))
+        if recovered.tier is None:
+            return replace(state, notes=(*state.notes, _nothing(recovered)))
+        hits = told_beyond(recovered.hits, state, section)
+        found = replace(state, hits=hits, access_checked=True, notes=(*state.notes, _found(recovered, hits)))
+        return self.cut(replace(found, filter=filter_of(recovered.tier, section)))
+
+    def _cascade(self, state: SearchState, section: SectionState) -> Cascade:
+        policy, deadline = section.ask.section, state.deadline
+
+        def search(tier: Tier) -> Ranking:
+            with self.admission.query(Purpose.RECOVERY, budget_seconds=deadline.leg_seconds):
+                return self.tiers.found(tier, state, section)
+
+        return Cascade(
+            search=search,
+            gate=QualityGate.of(
+                quality_floor=policy.quality_floor,
+                score_floor=policy.score_floor,
+                config=self.config,
+                scale=self.scale,
+            ),
+            config=self.config,
+            world=CascadeWorld(
+                clock=deadline.clock,
+                sleep=self.wait,
+                draw=self.draw,
+                remaining_seconds=lambda: deadline.leg_seconds,
+            ),
+            has_documents=bool(section.asked_filter.documents),
+            has_structure=bool(section.headings),
+        )
+
+
+def _was_broken_off(state: SearchState) -> bool:
+    """Return whether the pool may be empty because a leg ran out of time."""
+    return any(code.endswith("_timeout") for code in state.degraded)
+
+
+def _found(recovered: Recovered, hits: Ranking) -> Note:
+    beyond = sum(map(is_beyond_filter, hits))
+    more = f", {beyond} of them beyond what was asked for" if beyond else ""
+    way = str(recovered.tier).replace("_", " ")
+    text = f"Nothing was found at first; recovered {len(hits)} chunks by the tier {way}{more}."
+    return Note("recovered_pool", text, degraded=True)
+
+
+def _nothing(recovered: Recovered) -> Note:
+    """Return what is said of a cascade without a result; it is degraded where something kept it from looking."""
+    tried = len(recovered.results)
+    if recovered.is_cut_short:
+        return Note("recovery_out_of_time", f"The time was up after {tried} ways to look again.", degraded=True)
+    failed = any(it.error for it in recovered.results)
+    return Note(EXHAUSTED, f"There is no evidence in scope: {tried} ways to look again found none.", failed)

@@ -1,0 +1,167 @@
+"""Stage B: looking for source types that a pool lacks."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from corecube.errors import CoreCubeError
+from corecube.scope import AccessScope
+from retrieval.engine.admission import Admission
+from retrieval.engine.admission_ladder import Purpose
+from retrieval.engine.pipeline import Stage
+from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.engine.types import Hit, Ranking
+from retrieval.index import recovery
+from retrieval.index.store import VectorIndex
+from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
+from retrieval.presets.consolidated.evidence.recovery import (
+    Diagnosis,
+    Missing,
+    SourceResult,
+    merged,
+    missing_types,
+    wanted,
+)
+from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.stages.recovery_tiers import told_beyond
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverSources:
+    """Probe each compartment for a required type that is missing, and add what is found.
+
+    A probe is one statement that goes by the documents' type alone, so what it finds has that type: no reranker, no
+    floor, no second try. It keeps to what the pool was searched in, without the section's own filters: what the request
+    asked for, or what the cascade left of that.
+    """
+
+    config: SourceRecoveryConfig
+    index: VectorIndex
+    #: Reads what was found, and checks its access again.
+    completing: tuple[Stage, ...]
+    #: Recovery has slots of its own there: searches that wait do not hold it up.
+    admission: Admission
+
+    name: ClassVar[str] = "sources"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section", "terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with recovered hits behind the pool."""
+        section = state.section
+        if section is None:
+            return state
+        counts = Counter(map(section.ask.type_of, state.hits))
+        for missing in missing_types(section.ask.section, counts):
+            state = self._recovered(missing, state, section)
+        return state
+
+    def _recovered(self, missing: Missing, state: SearchState, section: SectionState) -> SearchState:
+        """Return the state with what the compartments in scope have of a missing type."""
+        most = wanted(missing, section.ask.section, most=self.config.most_protected)
+        looks = [self._look(missing, most, name, scope, state, section) for name, scope in _compartments(state.scope)]
+        results = tuple(result for _, result in looks)
+        found = [hit for hits, _ in looks for hit in hits]
+        new, error = self._read(_best_new(found, state.hits, most), state, section)
+        hits = merged(state.hits, new)
+        return replace(
+            state,
+            hits=hits,
+            events=(*state.events, *(it.event() for it in results)),
+            notes=(*state.notes, _note(missing, results, added=len(hits) - len(state.hits), error=error)),
+        )
+
+    def _look(
+        self,
+        missing: Missing,
+        most: int,
+        compartment: str,
+        scope: AccessScope,
+        state: SearchState,
+        section: SectionState,
+    ) -> tuple[Ranking, SourceResult]:
+        """Return what one compartment has of a missing type, with how looking for it went."""
+        clock, kept = state.deadline.clock, _searched(state, section)
+        started = clock()
+        until = started + min(self.config.ceiling_seconds, state.deadline.leg_seconds)
+        # A type that is there in too small a number is worth less to a full server than one that is not there at all.
+        purpose = Purpose.RECOVERY if missing.is_absent else Purpose.DIVERSITY
+
+        def probe() -> Ranking:
+            with self.admission.query(purpose, budget_seconds=until - clock()):
+                return recovery.of_source_types(
+                    section.ask.section_set.stored_as(missing.source_type),
+                    vector=state.vector,
+                    index=self.index,
+                    terms=state.terms.terms,
+                    scope=scope,
+                    kept=kept,
+                    depth=most + missing.found,
+                    timeout_seconds=until - clock(),
+                )
+
+        hits: Ranking = ()
+        diagnosis, error = Diagnosis.FAILED, ""
+        try:
+            hits, diagnosis = section.ask.diagnoses.look(
+                compartment, missing.source_type, probe, wait_seconds=until - clock(), kept=kept
+            )
+        except CoreCubeError as problem:
+            error = type(problem).__name__
+        result = SourceResult(
+            source_type=missing.source_type,
+            connections=tuple(sorted(scope.connection_ids)),
+            found=len(hits),
+            diagnosis=diagnosis,
+            seconds=clock() - started,
+            error=error,
+        )
+        return hits, result
+
+    def _read(self, found: Ranking, state: SearchState, section: SectionState) -> tuple[Ranking, str]:
+        """Return hits completed and checked, and the class of the error that kept them from being read."""
+        if not found:
+            return (), ""
+        reading = replace(state, hits=found, filter=_searched(state, section), ahead=None)
+        try:
+            for stage in self.completing:
+                reading = stage(reading)
+        except CoreCubeError as problem:
+            return (), type(problem).__name__
+        return told_beyond(reading.hits, state, section), ""
+
+
+def _searched(state: SearchState, section: SectionState) -> RequestFilter:
+    """Return what the pool was searched in, without the section's own filters."""
+    asked = section.asked_filter
+    return replace(state.filter, hint=asked.hint, least_quality=asked.least_quality)
+
+
+def _compartments(scope: AccessScope) -> Iterator[tuple[str, AccessScope]]:
+    """Yield the compartments in scope by name, each with the part of the scope that lies in it."""
+    connections: dict[str, list[int]] = defaultdict(list)
+    for inclusion in scope.included:
+        connections[inclusion.connection.compartment].append(inclusion.connection.id)
+    for name, ids in sorted(connections.items()):
+        yield name, scope.only(ids, reveal=False)
+
+
+def _best_new(found: Iterable[Hit], pool: Ranking, most: int) -> Ranking:
+    """Return the best hits that the pool lacks, in order; those whose cosine is known come before those without."""
+    known = {hit.chunk_id for hit in pool}
+    new = (hit for hit in found if hit.chunk_id not in known)
+    return tuple(sorted(new, key=lambda hit: ("cosine" not in hit.signals, -hit.score))[:most])
+
+
+def _note(missing: Missing, results: Iterable[SourceResult], *, added: int, error: str) -> Note:
+    """Return what is said of a missing type; it is degraded where it may be there and could not be looked for."""
+    name, lacks = missing.source_type, missing.floor - missing.found
+    if added:
+        return Note("source_recovered", f"{name}: the pool lacked {lacks}; {added} chunks were recovered.")
+    if error or any(it.diagnosis in {Diagnosis.FAILED, Diagnosis.STILL_LOOKING} for it in results):
+        text = f"{name}: required, the pool lacked {lacks}, and it could not be looked for in time."
+        return Note("source_not_looked_for", text, degraded=True)
+    text = f"{name}: required, the pool lacks {lacks}, and nothing more of it is in scope."
+    return Note("source_missing", text)

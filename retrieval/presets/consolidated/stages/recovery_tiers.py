@@ -1,0 +1,154 @@
+"""How each tier of the recovery cascade looks again. Every one of them searches in the search's own scope."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from retrieval.encoders.cosine_scale import NOISE
+from retrieval.engine.config import DenseConfig, FulltextConfig
+from retrieval.engine.pipeline import Stage, narrowed
+from retrieval.engine.state import RequestFilter, SearchState
+from retrieval.engine.types import Hit, Ranking, Vector
+from retrieval.errors import SearchTimeoutError
+from retrieval.index import recovery
+from retrieval.index.store import VectorIndex
+from retrieval.presets.consolidated.evidence.cascade import Tier
+from retrieval.presets.consolidated.evidence.phases import run_again
+from retrieval.presets.consolidated.evidence.recovery import marked_beyond
+from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.ranking.fusion import reciprocal_rank_fusion
+from retrieval.stages.access import CheckAccess
+from retrieval.stages.complete import Complete
+from retrieval.stages.dense import Dense
+
+_EVERYTHING: Final = RequestFilter()
+#: Rankings of several embedding indexes are merged by rank: cosines of different models mean different things.
+_RANK_CONSTANT: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class AskedIndex:
+    """An embedding index with the query's vector by its own model."""
+
+    index: VectorIndex
+    vector: Vector
+    #: What unrelated texts have in it on average; None for the searched index.
+    noise: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryTiers:
+    """What the tiers search with."""
+
+    #: The primary search without its floors, for which the cascade's gate stands.
+    search: tuple[Stage, ...]
+    #: Legs that go by words alone, the first that finds something counts.
+    words: tuple[Stage, ...]
+    dense: DenseConfig
+    fulltext: FulltextConfig
+    index: VectorIndex
+    #: Gives the embedding indexes in scope beside the searched one, as far as their models can be asked in time.
+    other_indexes: Callable[[SearchState], Iterable[AskedIndex]]
+    #: Whether the embedding indexes are searched at all.
+    goes_by_vectors: bool = True
+
+    def found(self, tier: Tier, state: SearchState, section: SectionState) -> Ranking:
+        """Return what a tier finds, completed and checked against the scope; raise SearchTimeoutError."""
+        state = replace(state, filter=filter_of(tier, section))
+        if tier is Tier.STRUCTURE:
+            return self._within(state, section)
+        if tier is Tier.INDEXES:
+            return self._by_indexes(state) if self.goes_by_vectors else ()
+        return self._by_words(state) if tier is Tier.LEXICAL else self._again(state)
+
+    def only(self, leg: str) -> "RecoveryTiers":
+        """Return the same with only the leg of this name."""
+        return replace(
+            self,
+            search=narrowed(self.search, leg),
+            words=tuple(it for it in self.words if it.name == leg),
+            goes_by_vectors=leg == Dense.name,
+        )
+
+    def _again(self, state: SearchState) -> Ranking:
+        return _in_time(run_again(self.search, state), state).hits
+
+    def _within(self, state: SearchState, section: SectionState) -> Ranking:
+        found = recovery.within(
+            section.headings,
+            vector=state.vector,
+            index=self.index,
+            scope=state.scope,
+            depth=self.dense.depth,
+            timeout_seconds=state.deadline.leg_seconds,
+        )
+        return self._completed(found, state, self.index)
+
+    def _by_indexes(self, state: SearchState) -> Ranking:
+        """Return what the vectors of every embedding index find; that of the search goes first."""
+        own = () if state.vector is None else (AskedIndex(self.index, state.vector),)
+        found = {it.index.id: self._nearest(it, state) for it in (*own, *self.other_indexes(state))}
+        known = {hit.chunk_id: hit for ranking in reversed(found.values()) for hit in ranking}
+        rankings = {f"index_{number}": ranking for number, ranking in found.items()}
+        fused = reciprocal_rank_fusion(rankings, rank_constant=_RANK_CONSTANT)
+        return tuple(_as_known(hit, known[hit.chunk_id]) for hit in fused)
+
+    def _nearest(self, asked: AskedIndex, state: SearchState) -> Ranking:
+        state = replace(state, vector=asked.vector, rankings={})
+        after = _in_time(Dense(self.dense, asked.index)(state), state)
+        found = self._completed(after.rankings[Dense.name], state, asked.index)
+        if asked.noise is None:
+            return found
+        return tuple(replace(hit, signals={**hit.signals, NOISE: asked.noise}) for hit in found)
+
+    def _by_words(self, state: SearchState) -> Ranking:
+        for leg in self.words:
+            after = _in_time(leg(replace(state, rankings={})), state)
+            if found := self._completed(after.rankings.get(leg.name, ()), state, self.index):
+                return found
+        return ()
+
+    def _completed(self, hits: Ranking, state: SearchState, index: VectorIndex) -> Ranking:
+        stages = (Complete(self.fulltext, index), CheckAccess())
+        found = replace(state, hits=hits, ahead=None)
+        for stage in stages:
+            found = stage(found)
+        return found.hits
+
+
+def filter_of(tier: Tier, section: SectionState) -> RequestFilter:
+    """Return what a tier leaves of the scope: the request's filter without its documents, or all of it."""
+    return replace(section.asked_filter, documents=frozenset()) if tier is Tier.DOCUMENTS else _EVERYTHING
+
+
+def told_beyond(hits: Ranking, state: SearchState, section: SectionState) -> Ranking:
+    """Return the hits, those that the request did not ask for marked; where telling takes too long, all of them."""
+    if not section.asked_filter or not hits:
+        return hits
+    try:
+        kept = recovery.kept_among(
+            hits,
+            scope=state.scope,
+            kept=section.asked_filter,
+            timeout_seconds=state.deadline.read_seconds,
+        )
+    except SearchTimeoutError:
+        kept = frozenset()
+    return marked_beyond(hits, kept)
+
+
+def _as_known(hit: Hit, known: Hit) -> Hit:
+    """Return a fused hit with what was read of its chunk."""
+    return hit.known(known.chunk, {**hit.signals, **known.signals}, known.matches)
+
+
+def _in_time(after: SearchState, before: SearchState) -> SearchState:
+    """Return what was found; raise SearchTimeoutError where a leg ran out of time and nothing else found anything."""
+    notes = (
+        *after.notes[len(before.notes) :],
+        *(note for span in after.trace[len(before.trace) :] for note in span.notes),
+    )
+    found_something = after.hits or any(after.rankings.values())
+    if not found_something and any(note.code.endswith("_timeout") for note in notes):
+        raise SearchTimeoutError
+    return after

@@ -1,0 +1,184 @@
+"""The reranker of a section: a cross-encoder, or meaning and words."""
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from retrieval.encoders.reranker import FAIR_SECONDS, Reranker
+from retrieval.engine.state import Note, SearchState
+from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
+from retrieval.presets.consolidated.evidence.config import RerankPlanConfig, SemanticBm25Config
+from retrieval.presets.consolidated.evidence.rerank_calls import RerankCall
+from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.rerank_plan import (
+    Provider,
+    RerankPlan,
+    RerankSkip,
+    merged_scores,
+    plan_rerank,
+    reranked,
+)
+from retrieval.presets.consolidated.evidence.semantic_bm25 import lexical_signal, semantic_bm25
+
+_FALLBACK: Final = "Meaning and words scored the pool."
+_SKIP_NOTES: Final[Mapping[RerankSkip, tuple[str, str]]] = {
+    RerankSkip.CIRCUIT_BREAKER: ("rerank_breaker_open", "The cross-encoder failed several times and is left alone."),
+    RerankSkip.BUDGET: ("rerank_budget", "Too little time was left for the cross-encoder to finish."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CrossEncoding:
+    """A cross-encoder with what stands before it and what runs its batches side by side."""
+
+    reranker: Reranker
+    guard: RerankGuard
+    executor: Executor
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """What a cross-encoder made of a pool."""
+
+    scores: Mapping[int, float]
+    failed_batches: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RerankSection:
+    """Score the pool by the cross-encoder, or by SemanticBM25 where that is skipped or fails; never fatal."""
+
+    plan: RerankPlanConfig
+    fallback: SemanticBm25Config
+    #: None where no cross-encoder is configured.
+    cross: CrossEncoding | None
+    figures: RerankFigures
+
+    name: ClassVar[str] = "rerank"
+    needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset({"order"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state in the order of whatever scored it, each hit stamped with that.
+
+        Whatever the cross-encoder does, the search goes on, and each hit is scored by one of the two alone.
+        """
+        if not state.hits:
+            return state
+        if self.cross is None:
+            return self._by_fallback(state, Note("rerank_none", f"No reranker is configured. {_FALLBACK}"))
+        guard = self.cross.guard
+        plan = plan_rerank(
+            len(state.hits),
+            remaining_ms=1000 * state.deadline.leg_seconds,
+            admits=guard.breaker.admits,
+            chunk_ms=guard.chunk_time.ms,
+            config=self.plan,
+        )
+        if plan.skip is not None:
+            return self._without(self.cross, state, plan, plan.skip)
+        try:
+            scored = _asked(self.cross, state, plan)
+        except RerankBreakerOpenError as error:
+            return self._without(self.cross, state, plan, RerankSkip.CIRCUIT_BREAKER, error)
+        except RerankError as error:
+            return self._without(self.cross, state, plan, RerankSkip.API_ERROR, error)
+        return self._by_cross_encoder(self.cross, state, plan, scored)
+
+    def _by_cross_encoder(
+        self, cross: CrossEncoding, state: SearchState, plan: RerankPlan, scored: _Scored
+    ) -> SearchState:
+        reranker = cross.reranker
+        hits = reranked(state.hits, scored.scores, reranker.score_type, blend_weight=reranker.blend_weight)
+        self.figures.scored(Provider.CROSS_ENCODER)
+        notes = [Note("reranked", f"{reranker.name} scored {len(scored.scores)} of {len(hits)} hits.")]
+        if scored.failed_batches:
+            text = f"{scored.failed_batches} of {len(plan.batches)} batches failed; their hits stand behind the others."
+            notes.append(Note("rerank_partial", text, degraded=True))
+        event = {
+            "event": "reranked",
+            "provider": str(Provider.CROSS_ENCODER),
+            "reranker": reranker.name,
+            "chunks": len(hits),
+            "scored": len(scored.scores),
+            "batches": len(plan.batches),
+            "failed_batches": scored.failed_batches,
+            "ms": round(1000 * scored.seconds, 1),
+            "chunk_ms": round(cross.guard.chunk_time.ms, 2),
+            "breaker": str(cross.guard.breaker.state),
+        }
+        return replace(state, hits=hits, notes=(*state.notes, *notes), events=(*state.events, event))
+
+    def _without(
+        self,
+        cross: CrossEncoding,
+        state: SearchState,
+        plan: RerankPlan,
+        reason: RerankSkip,
+        error: RerankError | None = None,
+    ) -> SearchState:
+        """Return the state as the fallback orders it, with what kept the cross-encoder from it."""
+        remaining_ms = 1000 * state.deadline.leg_seconds
+        if reason is RerankSkip.BUDGET:
+            cross.guard.chunk_time.skipped()
+        self.figures.skipped(reason)
+        code, text = _SKIP_NOTES.get(reason) or (error.code if error else reason.value, str(error or ""))
+        event = {
+            "event": "cross_encoder_skipped",
+            "reason": str(reason),
+            "reranker": cross.reranker.name,
+            "chunks": len(state.hits),
+            "remaining_ms": round(remaining_ms, 1),
+            "floor_ms": round(plan.floor_ms, 1),
+            "chunk_ms": round(cross.guard.chunk_time.ms, 2),
+            "breaker": str(cross.guard.breaker.state),
+            "error": error.code if error else "",
+        }
+        state = replace(state, events=(*state.events, event))
+        return self._by_fallback(state, Note(code, f"{text} {_FALLBACK}", degraded=True))
+
+    def _by_fallback(self, state: SearchState, note: Note) -> SearchState:
+        clock = state.deadline.clock
+        started = clock()
+        lexical = lexical_signal(state.hits)
+        hits = semantic_bm25(state.hits, self.fallback, lexical=lexical)
+        self.figures.scored(Provider.SEMANTIC_BM25)
+        event = {
+            "event": "reranked",
+            "provider": str(Provider.SEMANTIC_BM25),
+            "chunks": len(hits),
+            "lexical": lexical,
+            "ms": round(1000 * (clock() - started), 1),
+        }
+        return replace(state, hits=hits, notes=(*state.notes, note), events=(*state.events, event))
+
+
+def _asked(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _Scored:
+    """Return the scores of the batches that were answered; raise RerankError where none was.
+
+    The breaker hears of it, and the guard learns how long a chunk takes.
+    """
+    deadline = state.deadline
+    started, granted = deadline.clock(), deadline.leg_seconds
+    query = state.query.plain_text or state.query.retrieval_text
+    call = RerankCall(cross.reranker, query, state.scope, deadline)
+
+    def work() -> _Scored:
+        outcomes = call.outcomes(state.hits, plan.batches, cross.executor)
+        scores = merged_scores(outcomes)
+        return _Scored(scores, sum(isinstance(it, Exception) for _, it in outcomes), deadline.clock() - started)
+
+    # A request may shorten its own deadline, and must not open the breaker for everybody by it. Another breaker's
+    # refusal says nothing new.
+    excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < FAIR_SECONDS else ()))
+    try:
+        scored = cross.guard.breaker.call(work, excused=excused)
+    except RerankTimeoutError:
+        cross.guard.chunk_time.timed_out(len(state.hits), deadline.clock() - started)
+        raise
+    cross.guard.chunk_time.measured(len(scored.scores), scored.seconds)
+    return scored

@@ -1,0 +1,86 @@
+"""Asking again without the section's own filters, and without the request's documents."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.pipeline import Stage, narrowed
+from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.errors import SearchTimeoutError
+from retrieval.presets.consolidated.config import RetryConfig
+from retrieval.presets.consolidated.evidence.phases import run_again
+from retrieval.presets.consolidated.evidence.recovery import marked_beyond
+
+
+@dataclass(frozen=True, slots=True)
+class RetryChunks:
+    """Repeat the primary search with fewer filters where the pool is sparse: the section's own, then the documents."""
+
+    config: RetryConfig
+    primary: tuple[Stage, ...]
+
+    name: ClassVar[str] = "chunk_retry"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def only(self, leg: str) -> "RetryChunks":
+        """Return the same with only the leg of this name."""
+        return replace(self, primary=narrowed(self.primary, leg))
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the larger pool of two, and with the filter that it was found by.
+
+        First the section's own hint and quality filter are given up. Where the pool is still sparse, and the request
+        named documents, what lies beyond them goes behind what they hold, marked as such. An empty pool is left to the
+        cascade, which begins with that.
+        """
+        if state.section is None or not state.scope.connection_ids:
+            return state
+        if self._is_sparse(state) and state.filter != state.section.asked_filter:
+            state = self._without_own_filters(state, state.section.asked_filter)
+        if state.hits and self._is_sparse(state) and state.filter.documents:
+            state = self._beyond_documents(state)
+        return state
+
+    def _is_sparse(self, state: SearchState) -> bool:
+        return len(state.hits) < self.config.below
+
+    def _without_own_filters(self, state: SearchState, asked: RequestFilter) -> SearchState:
+        try:
+            again = self._again(state, asked)
+        except SearchTimeoutError:
+            text = "Asking again without the section's own filters took too long; the first pool stays."
+            return _told(state, state, Note("chunk_retry_timeout", text, degraded=True), found=0)
+        before, after = len(state.hits), len(again.hits)
+        if after > before:
+            text = f"Only {before} chunks were found; {after} without the section's own filters."
+            return _told(state, again, Note("chunk_retry", text), found=after)
+        text = f"Only {before} chunks were found, and no more without the section's own filters."
+        return _told(state, state, Note("chunk_retry", text), found=after)
+
+    def _beyond_documents(self, state: SearchState) -> SearchState:
+        """Return the state with what the same search finds beyond the documents that were asked for."""
+        documents = state.filter.documents
+        try:
+            again = self._again(state, replace(state.filter, documents=frozenset()))
+        except SearchTimeoutError:
+            text = "Looking beyond the documents that were asked for took too long; what they hold stays."
+            return _told(state, state, Note("chunk_retry_timeout", text, degraded=True), found=0)
+        before, beyond = len(state.hits), [it for it in again.hits if it.chunk_id.document_id not in documents]
+        if not beyond:
+            text = f"Only {before} chunks were found, and none beyond the documents that were asked for."
+            return _told(state, state, Note("chunk_retry", text), found=0)
+        hits = (*state.hits, *marked_beyond(tuple(beyond), ()))
+        held = {hit.chunk_id for hit in hits}
+        new = (drop for drop in again.drops[len(state.drops) :] if drop.chunk_id not in held)
+        text = f"Only {before} chunks were found; {len(beyond)} beyond the documents that were asked for."
+        wider = replace(again, hits=hits, drops=(*state.drops, *new))
+        return _told(state, wider, Note("chunk_retry_beyond", text, degraded=True), found=len(beyond))
+
+    def _again(self, state: SearchState, kept: RequestFilter) -> SearchState:
+        return run_again(self.primary, replace(state, filter=kept), within=self.name)
+
+
+def _told(before: SearchState, state: SearchState, note: Note, *, found: int) -> SearchState:
+    event = {"event": "chunk_retry", "before": len(before.hits), "found": found, "taken": state is not before}
+    return replace(state, notes=(*state.notes, note), events=(*state.events, event))

@@ -1,0 +1,51 @@
+"""Routing by headings."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from retrieval.engine.state import Note, SearchState
+from retrieval.errors import SearchTimeoutError
+from retrieval.index.headings import headings_for
+from retrieval.index.lexemes import rarest
+from retrieval.presets.consolidated.config import StructureConfig
+
+#: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
+_MOST_HOLDING: Final = 20_000
+#: Seconds that it may take: it only helps a recovery that most searches do without.
+_MOST_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RouteStructure:
+    """Find the parts of documents whose headings fit the query, where headings make a tree and no hint filters."""
+
+    config: StructureConfig
+
+    name: ClassVar[str] = "structure"
+    needs: ClassVar[frozenset[str]] = frozenset({"section", "terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = True
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the ranges that its section is expected in."""
+        if state.section is None or state.filter.hint or not state.scope.connection_ids:
+            return state
+        try:
+            found = headings_for(
+                rarest(state.terms.terms, cap=_MOST_HOLDING),
+                scope=state.scope,
+                kept=state.filter,
+                depth=self.config.headings,
+                timeout_seconds=min(state.deadline.leg_seconds, _MOST_SECONDS),
+            )
+        except SearchTimeoutError:
+            note = Note("structure_timeout", "Looking for headings took too long.", degraded=True)
+            return replace(state, notes=(*state.notes, note))
+        chunks = sum(it.end - it.start + 1 for it in found)
+        text = f"{len(found)} parts of documents have headings that fit, {chunks} chunks."
+        return replace(
+            state,
+            section=replace(state.section, headings=found),
+            notes=(*state.notes, Note("structure", text)),
+            events=(*state.events, {"event": "headings_found", "headings": len(found), "chunks": chunks}),
+        )

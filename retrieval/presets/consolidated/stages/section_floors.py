@@ -1,0 +1,86 @@
+"""The section's floors."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
+from retrieval.presets.consolidated.evidence.config import DensityConfig, GradeConfig
+from retrieval.presets.consolidated.evidence.density import tighten_hint
+from retrieval.presets.consolidated.evidence.floors import above_quality_floor, above_score_floor
+from retrieval.presets.consolidated.evidence.grades import grade_of, relaxed_floor
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
+
+
+@dataclass(frozen=True, slots=True)
+class SectionFloors:
+    """Drop what is below the quality floor or the score floor, which a poor retrieval relaxes."""
+
+    grades: GradeConfig
+    density: DensityConfig
+    #: None without a cross-encoder: then the pool's tail stays.
+    guard: RerankGuard | None = None
+    scale: CosineScale = AS_IT_IS
+
+    name: ClassVar[str] = "floors"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state without hits under a floor, its section with its grade and where its tail may be cut off.
+
+        Both go by the whole pool, before anything is cut off it. A pool without any cosine has no grade, and its floor
+        is not relaxed. The quality floor is the one that the legs were filtered by.
+        """
+        if state.section is None or not state.hits:
+            return state
+        section = self._graded(state.section, state.hits)
+        good, too_poor = above_quality_floor(state.hits, state.filter.least_quality)
+        kept, too_far = above_score_floor(good, section.score_floor, self.scale)
+        return replace(
+            state,
+            hits=kept,
+            section=section,
+            drops=(*state.drops, *too_poor, *too_far),
+            notes=(*state.notes, _note(section, self.scale)),
+            events=(*state.events, _event(section, self.scale, len(too_poor), len(too_far))),
+        )
+
+    def _graded(self, section: SectionState, pool: Ranking) -> SectionState:
+        nearness = [near for hit in pool if (near := self.scale.nearness_of(hit)) is not None]
+        policy = section.ask.section
+        if not nearness:
+            return replace(section, hint=UNDECIDED, grade=None, score_floor=policy.score_floor)
+        grade = grade_of(nearness, keep=policy.keep, config=self.grades)
+        floor = relaxed_floor(policy.score_floor, grade, self.grades)
+        hint = tighten_hint(
+            nearness,
+            grade=grade,
+            static_floor=floor,
+            keep=policy.keep,
+            breaker=None if self.guard is None else self.guard.breaker.state,
+            config=self.density,
+        )
+        return replace(section, hint=hint, grade=grade, score_floor=floor)
+
+
+def _note(section: SectionState, scale: CosineScale) -> Note:
+    if section.grade is None:
+        return Note("ungraded", f"No chunk of the pool has a cosine; the score floor is {section.score_floor:.3f}.")
+    text = f"The pool is graded {section.grade}; the score floor is nearness {section.score_floor:.3f} ({scale})."
+    return Note("graded", text)
+
+
+def _event(section: SectionState, scale: CosineScale, too_poor: int, too_far: int) -> dict[str, object]:
+    return {
+        "event": "pool_graded",
+        "grade": str(section.grade or ""),
+        "score_floor": section.score_floor,
+        "static_floor": section.ask.section.score_floor,
+        "cosine_noise": round(scale.noise, 4) if scale.is_measured else None,
+        "below_quality": too_poor,
+        "below_score": too_far,
+    }

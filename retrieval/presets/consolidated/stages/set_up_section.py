@@ -1,0 +1,165 @@
+"""Settling what a section asks for."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.errors import SearchTimeoutError
+from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
+from retrieval.presets.consolidated.config import ConsolidatedConfig, QuestionConfig
+from retrieval.presets.consolidated.evidence.config import DepthConfig
+from retrieval.presets.consolidated.evidence.depth import (
+    Health,
+    adaptive_top_k,
+    document_factor,
+    health_factor,
+    health_of,
+    over_fetched,
+)
+from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.presets.consolidated.evidence.section_set import SectionSet
+from retrieval.presets.consolidated.evidence.section_state import PLAIN, SectionAsk, SectionState
+from retrieval.presets.consolidated.evidence.sections import Section
+
+_TYPES_OF: Final = "report"
+#: Share of the time left that each count may take: a search can do without them.
+_COUNTING_SHARE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SetUpSection:
+    """Decide how many chunks are asked for, and put the section's filters beside the request's."""
+
+    config: ConsolidatedConfig
+
+    name: ClassVar[str] = "setup"
+    needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"section"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with its section: a plain question gets a policy of its own.
+
+        Where counting takes too long the scope is taken to hold a middling number of documents in good health.
+        """
+        ask = state.section.ask if state.section else question_ask(self.config.question, keep=state.top_k)
+        asked = state.section.asked_filter if state.section else state.filter
+        notes: tuple[Note, ...] = ()
+        try:
+            counts, health = self._counted(state, asked)
+        except SearchTimeoutError:
+            counts, health = ScopeCounts(self.config.depth.some_documents), Health.GOOD
+            text = "Counting what is in scope took too long; it was taken for a middling number of documents."
+            notes = (Note("setup_timeout", text, degraded=True),)
+        section = self._settled(ask, asked, counts, health)
+        return replace(
+            state,
+            section=section,
+            filter=narrowed_by(ask.section, state.filter),
+            top_k=ask.section.keep,
+            notes=(*state.notes, *notes, self._note(section, is_admin=state.is_admin)),
+            events=(*state.events, _event(section, is_admin=state.is_admin)),
+        )
+
+    def _counted(self, state: SearchState, asked: RequestFilter) -> tuple[ScopeCounts, Health]:
+        """Return what is in scope, and how it fares; raise SearchTimeoutError."""
+        depth, scope = self.config.depth, state.scope
+        if not scope.connection_ids:
+            return ScopeCounts(0), Health.GOOD
+        counts = scope_counts(
+            scope,
+            asked,
+            most_documents=depth.some_documents,
+            sparse_below=depth.sparse_below,
+            timeout_seconds=_COUNTING_SHARE * state.deadline.leg_seconds,
+        )
+        failing = failing_compartments(
+            scope, now=state.now, timeout_seconds=_COUNTING_SHARE * state.deadline.leg_seconds
+        )
+        return counts, scope_health(counts, failing, depth)
+
+    def _settled(self, ask: SectionAsk, asked: RequestFilter, counts: ScopeCounts, health: Health) -> SectionState:
+        section, depth = ask.section, self.config.depth
+        top_k = adaptive_top_k(
+            section.complexity, cap=section.cap, documents=counts.documents, config=depth, health=health
+        )
+        return SectionState(
+            ask=ask,
+            asked_filter=asked,
+            documents=counts.documents,
+            chunks=counts.chunks.total(),
+            health=health,
+            top_k=top_k,
+            fetched=over_fetched(top_k, cap=section.cap, config=depth),
+            score_floor=section.score_floor,
+        )
+
+    def _note(self, section: SectionState, *, is_admin: bool) -> Note:
+        """Return the numbers, as "Asks for 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
+
+        From more documents than make a difference on, their number is not told. That searches of a compartment fail,
+        only an admin is told: they are other people's.
+        """
+        policy, depth, documents = section.ask.section, self.config.depth, section.documents
+        most = depth.some_documents
+        told = f"more than {most}" if documents > most else str(documents)
+        parts = (
+            f"base {policy.complexity}",
+            f"{told} documents x {document_factor(documents, depth):g}",
+            *([f"{section.health} x {health_factor(section.health, depth):g}"] if _is_told(section, is_admin) else []),
+            f"cap {policy.cap}",
+        )
+        return Note("setup", f"Asks for {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
+
+
+def question_ask(config: QuestionConfig, *, keep: int) -> SectionAsk:
+    """Return the policy of a plain question of which so many hits are wanted: it asks for at least as many."""
+    complexity = max(config.complexity, keep)
+    section = Section(
+        name=PLAIN,
+        title="Question",
+        template="{subject}",
+        complexity=complexity,
+        cap=max(config.cap, complexity),
+        keep=keep,
+        score_floor=config.score_floor,
+        quality_floor=config.quality_floor,
+    )
+    types = shipped(_TYPES_OF).source_types
+    section_set = SectionSet(name=PLAIN, title="Question", source_types=types, sections=(section,))
+    return SectionAsk(section_set=section_set, section=section)
+
+
+def narrowed_by(section: Section, kept: RequestFilter) -> RequestFilter:
+    """Return a request's filter with the section's kind of content and least quality beside it.
+
+    A kind of content that the request names itself stays, of two floors the higher one.
+    """
+    floor = max(kept.least_quality, section.quality_floor)
+    return replace(kept, hint=kept.hint or section.hint, least_quality=floor)
+
+
+def scope_health(counts: ScopeCounts, failing: frozenset[str], config: DepthConfig) -> Health:
+    """Return how a scope fares: degraded where any of its compartments is, sparse where all of them are."""
+    healths = {health_of(chunks, is_failing=name in failing, config=config) for name, chunks in counts.chunks.items()}
+    if Health.DEGRADED in healths:
+        return Health.DEGRADED
+    return Health.SPARSE if healths == {Health.SPARSE} else Health.GOOD
+
+
+def _is_told(section: SectionState, is_admin: bool) -> bool:  # noqa: FBT001
+    """Return whether a reader of the trace may know how the scope fares."""
+    return is_admin or section.health is not Health.DEGRADED
+
+
+def _event(section: SectionState, *, is_admin: bool) -> dict[str, object]:
+    return {
+        "event": "section_setup",
+        "section": section.ask.name,
+        "documents": section.documents,
+        "chunks": section.chunks,
+        "health": str(section.health) if _is_told(section, is_admin) else "",
+        "top_k": section.top_k,
+        "fetched": section.fetched,
+        "keep": section.ask.section.keep,
+    }

@@ -1,0 +1,59 @@
+"""The density-adaptive floor."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.state import Note, SearchState
+from retrieval.presets.consolidated.evidence.density import tighten
+from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.sections import Section
+
+
+@dataclass(frozen=True, slots=True)
+class TightenPool:
+    """Cut a dense pool's tail off at a cliff of its cosines, before reranking."""
+
+    #: None without a cross-encoder: then nothing is cut.
+    guard: RerankGuard | None
+    figures: RerankFigures
+    scale: CosineScale = AS_IT_IS
+
+    name: ClassVar[str] = "tighten"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state without what lies behind the cliff; its event tells of every search why it was cut or not.
+
+        The cut was decided with the floors; the breaker is looked at again, since another search may have opened it.
+        """
+        section = state.section
+        if section is None:
+            return state
+        ask = section.ask
+        done = tighten(
+            state.hits,
+            section.hint,
+            keep=ask.section.keep,
+            breaker=None if self.guard is None else self.guard.breaker.state,
+            type_of=ask.type_of,
+            least_of=_least_of(ask.section),
+            scale=self.scale,
+        )
+        self.figures.tightened(ask.name, is_applied=done.is_applied)
+        note = Note("tightened", f"{len(done.drops)} chunks behind a cliff at nearness {done.floor or 0:.2f} left out.")
+        return replace(
+            state,
+            hits=done.hits,
+            drops=(*state.drops, *done.drops),
+            notes=(*state.notes, note) if done.is_applied else state.notes,
+            events=(*state.events, {"event": "tightened", **done.telemetry}),
+        )
+
+
+def _least_of(section: Section) -> dict[str, int]:
+    """Return how many chunks of each required type the cut must leave, as far as there are so many."""
+    return {name: max(section.quantity_floor(name), section.survivor_floor(name)) for name in section.required}

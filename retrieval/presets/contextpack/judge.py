@@ -1,0 +1,107 @@
+"""What the stage asks of whoever judges candidates, and bringing other scores onto the rubric's scale. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, islice
+from typing import Final, Protocol
+
+from retrieval.engine.config import BlendConfig
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
+from retrieval.presets.contextpack.config import RelevanceConfig
+from retrieval.presets.contextpack.types import Relevance
+from retrieval.ranking.blend import on_unit_scale
+
+#: The signals of a hit that a language model judged, and of one that has another score on the same scale.
+RUBRIC: Final = "rubric"
+ANSWERS: Final = "answers"
+MAPPED: Final = "mapped"
+_WHOLE: Final = 100.0
+#: What half of the late interaction adds to the highest blend.
+_LATE_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What some answers of a language model took."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    #: Some tokens were counted here, because the service did not say.
+    is_estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a language model made of some candidates."""
+
+    #: The model's name.
+    model: str
+    #: Those that it left out are absent.
+    by_chunk: Mapping[ChunkId, Relevance]
+    #: Prompts that were sent, and those whose judgments were kept from the last time.
+    asked: int = 0
+    known: int = 0
+    #: What the model's answers took, those that were of no use too.
+    spent: Spent = field(default_factory=Spent)
+
+
+class RelevanceJudge(Protocol):
+    """Has a language model judge candidates, of those that may read them."""
+
+    def __call__(self, question: str, hits: Ranking, *, config: RelevanceConfig, seconds: float) -> Judged:
+        """Return the judgments of the hits, which are completed; raise JudgingError within about `seconds`.
+
+        Where no model may judge that is said first, and not that no time was left for one.
+        """
+        ...
+
+
+def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: BlendConfig) -> Ranking:
+    """Return the hits by their score on the rubric, the better blended first among equals.
+
+    Those without a judgment keep their order, behind all that are related at all and before those judged 0; their
+    scores are brought onto the same scale, none above a score before it. Raw values are kept among the signals.
+    """
+    scored = [_judged_hit(hit, judged[hit.chunk_id]) for hit in hits if hit.chunk_id in judged]
+    ordered = sorted(scored, key=lambda hit: (-hit.score, -hit.signals["blend"], hit.chunk_id))
+    related = [hit for hit in ordered if hit.score > 0]
+    most = related[-1].score if related else _WHOLE
+    others = mapped_ranking(tuple(hit for hit in hits if hit.chunk_id not in judged), blend, most=most)
+    return (*related, *others, *ordered[len(related) :])
+
+
+def _judged_hit(hit: Hit, relevance: Relevance) -> Hit:
+    signals = {**hit.signals, "blend": hit.score, RUBRIC: relevance.score, ANSWERS: float(relevance.is_answering)}
+    return replace(
+        hit,
+        score=relevance.score,
+        score_type=ScoreType.RUBRIC,
+        signals=signals,
+        contributions={RUBRIC: relevance.score},
+    )
+
+
+def mapped_ranking(hits: Ranking, blend: BlendConfig, *, most: float = _WHOLE) -> Ranking:
+    """Return ranked hits in the same order, their scores on the rubric's scale and marked as not judged by it.
+
+    No score is above `most`, nor above one before it: hits of two kinds of scores may follow each other.
+    """
+    whole = blend.dense + blend.fulltext + blend.freshness
+    scores = accumulate((on_rubric_scale(hit, whole) for hit in hits), min, initial=most)
+    return tuple(_mapped_hit(hit, score) for hit, score in zip(hits, islice(scores, 1, None), strict=True))
+
+
+def _mapped_hit(hit: Hit, score: float) -> Hit:
+    signals = {"blend": hit.score, **hit.signals, MAPPED: score}
+    return replace(hit, score=score, score_type=ScoreType.MAPPED, signals=signals, contributions={MAPPED: score})
+
+
+def on_rubric_scale(hit: Hit, whole: float) -> float:
+    """Return a reranker's or the blend's score as 0 to 100; `whole` is the highest blend.
+
+    A logit counts by its logistic function, a service's relevance from 0 on.
+    """
+    highest = {ScoreType.BLEND: whole, ScoreType.MAXSIM: whole + _LATE_SHARE}.get(hit.score_type, 1.0)
+    share = on_unit_scale(hit) / highest if highest > 0 else 0.0
+    return _WHOLE * min(1.0, max(0.0, share))

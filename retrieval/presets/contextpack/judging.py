@@ -1,0 +1,246 @@
+"""One language model's work on the candidates of one search."""
+
+import asyncio
+import hashlib
+import logging
+import random
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from retrieval.encoders.breaker import CircuitBreaker
+from retrieval.engine.types import ChunkId, Ranking
+from retrieval.errors import (
+    AnswerBreakerOpenError,
+    AnswerError,
+    AnswerGarbageError,
+    AnswerRefusedError,
+    AnswerRejectedError,
+    JudgingError,
+    JudgingTimeoutError,
+)
+from retrieval.llm.model_provider import ModelProvider, Spend
+from retrieval.llm.types import TokenUsage
+from retrieval.llm.written import written
+from retrieval.presets.contextpack.batches import batches
+from retrieval.presets.contextpack.config import RelevanceConfig
+from retrieval.presets.contextpack.judge import Judged, Spent
+from retrieval.presets.contextpack.judgment_cache import KeptRelevance
+from retrieval.presets.contextpack.rubric import PROMPT_VERSION, Shown, fenced, messages, response_format, shown
+from retrieval.presets.contextpack.types import Relevance
+from retrieval.presets.contextpack.verdicts import read_answer
+
+logger = logging.getLogger(__name__)
+
+#: Prompts of one search that are at work at once.
+_SIDE_BY_SIDE: Final = 8
+#: Times that candidates which are asked about together are parted or asked about again, at the most.
+_MOST_PROMPTS: Final = 16
+#: Seconds before the second attempt, doubled before each further one; drawn from half to one and a half of it.
+_FIRST_WAIT_SECONDS: Final = 0.25
+#: Whoever has less time learns nothing of a model by its silence: a request may set a time that no model can keep.
+_TELLING_SECONDS: Final = 5.0
+_LONGEST_RESULT: Final = 600
+_LONGEST_AROUND: Final = 1000
+_RANDOM: Final = random.SystemRandom()
+#: Asking again would come to the same.
+_FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)
+
+#: Candidates by their places in the ranking.
+Places = Sequence[int]
+
+
+@dataclass(slots=True)
+class _Answers:
+    """What is known of the candidates that are asked about together."""
+
+    found: dict[ChunkId, Relevance] = field(default_factory=dict)
+    prompts: int = 0
+    is_known: bool = False
+    failed: JudgingError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """One language model, and what it is to judge."""
+
+    provider: ModelProvider
+    question: str
+    hits: Ranking
+    config: RelevanceConfig
+    #: Whom judgments are kept for.
+    owner: str
+    kept: KeptRelevance
+    #: What its answers took so far.
+    took: list[TokenUsage] = field(default_factory=list)
+
+    async def judged(self, ends: float) -> Judged:
+        """Return the judgments, `ends` being when they must be there by the loop's clock; raise JudgingError for none.
+
+        A model that judged nothing in time, three times in a row, is not asked to judge for half a minute. It may
+        still answer: that takes it less.
+        """
+        is_telling = ends - asyncio.get_running_loop().time() >= _TELLING_SECONDS
+        service = self.provider.client.service
+        try:
+            with _breaker(self.provider.name, service.base_url, service.model).guarding(excused=(JudgingError,)):
+                try:
+                    return await self._judged(ends)
+                except JudgingTimeoutError:
+                    if is_telling:
+                        raise TimeoutError from None
+                    raise
+        except TimeoutError:
+            raise self._too_late() from None
+
+    async def _judged(self, ends: float) -> Judged:
+        candidates = [shown(hit, characters=self.config.characters) for hit in self.hits]
+        room = asyncio.Semaphore(_SIDE_BY_SIDE)
+
+        async def one(run: Places) -> _Answers:
+            async with room:
+                return await self._run(run, candidates, ends)
+
+        runs = await asyncio.to_thread(self._runs, candidates)
+        answers = await asyncio.gather(*(one(run) for run in runs))
+        by_chunk = {chunk_id: relevance for it in answers for chunk_id, relevance in it.found.items()}
+        if not by_chunk:
+            raise next((it.failed for it in answers if it.failed), JudgingError())
+        prompts, known = sum(it.prompts for it in answers), sum(it.is_known for it in answers)
+        return Judged(self.provider.name, by_chunk, asked=prompts, known=known, spent=_sum(self.took))
+
+    def _runs(self, candidates: Sequence[Shown]) -> tuple[Places, ...]:
+        around, *sizes = self.provider.count(
+            [
+                "\n".join(message["content"] for message in messages(self.question, (), fence="0" * 16)),
+                *(fenced(number, it) for number, it in enumerate(candidates, start=1)),
+            ]
+        )
+        runs = batches(sizes, self.provider.window, around=around)
+        if not runs:
+            raise JudgingError(f"{self.provider.name} can read no candidate: it takes too few tokens.")
+        return runs
+
+    async def _run(self, run: Places, candidates: Sequence[Shown], ends: float) -> _Answers:
+        """Return what is judged of the candidates of one prompt.
+
+        What is refused, or answered with what cannot be read, is asked about in halves: one document that nobody can
+        judge, or that talks the model out of it, costs its own judgment and not the others'.
+        """
+        key = self._key(run)
+        if (known := self.kept.get(key)) is not None:
+            return _Answers(dict(known), is_known=True)
+        answers, parts, attempts = _Answers(), deque([run]), self.config.attempts
+        try:
+            while parts and answers.prompts < _MOST_PROMPTS:
+                unread = await self._part(parts.popleft(), candidates, answers, attempts=attempts, ends=ends)
+                half = len(unread) // 2
+                parts += (unread[:half], unread[half:]) if half else ()
+                # A part that cannot be read is not asked about again as it is.
+                attempts = 1
+        except JudgingError as error:
+            answers.failed = error
+        if len(answers.found) == len(run):
+            self.kept.keep(key, answers.found)
+        return answers
+
+    async def _part(
+        self, part: Places, candidates: Sequence[Shown], answers: _Answers, *, attempts: int, ends: float
+    ) -> Places:
+        """Return those of which no answer could be read; raise JudgingError where asking on is of no use."""
+        left = part
+        failed: AnswerError | None = AnswerGarbageError()
+        for attempt in range(attempts):
+            if attempt and not await _waited(attempt, ends):
+                break
+            try:
+                await self._asked(left, candidates, answers, ends)
+            except AnswerError as error:
+                failed = error
+                if isinstance(error, _FINAL):
+                    break
+                continue
+            failed = None
+            left = [place for place in left if self.hits[place].chunk_id not in answers.found]
+            if not left:
+                break
+        if failed is None:
+            return ()
+        answers.failed = JudgingError(str(failed))
+        if not isinstance(failed, AnswerRejectedError | AnswerGarbageError):
+            raise answers.failed
+        return left
+
+    async def _asked(self, places: Places, candidates: Sequence[Shown], answers: _Answers, ends: float) -> None:
+        """Add what one answer judges; raise JudgingTimeoutError or AnswerError."""
+        seconds = ends - asyncio.get_running_loop().time()
+        if seconds <= 0:
+            raise self._too_late()
+        answers.prompts += 1
+        try:
+            text = await written(
+                replace(self.provider, spend=_noting(self.provider.spend, self.took)),
+                messages(self.question, [candidates[place] for place in places]),
+                seconds=seconds,
+                longest=_LONGEST_AROUND + len(places) * _LONGEST_RESULT,
+                response_format=response_format() if self.config.strict_json else None,
+            )
+        except TimeoutError:
+            raise self._too_late() from None
+        reading = read_answer(text, candidates=len(places))
+        if not reading.is_whole or len(reading.judged) < len(places):
+            numbers = (self.provider.name, reading.is_whole, len(reading.judged), len(places), reading.left_out)
+            logger.info("relevance.incomplete model=%s whole=%s judged=%d of=%d left_out=%d", *numbers)
+        if not reading.is_whole:
+            raise AnswerGarbageError(f"What {self.provider.name} answered is no judgment.")
+        answers.found |= {self.hits[places[number - 1]].chunk_id: it for number, it in reading.judged.items()}
+
+    def _too_late(self) -> JudgingTimeoutError:
+        return JudgingTimeoutError(f"{self.provider.name} did not judge the candidates in time.")
+
+    def _key(self, run: Places) -> Hashable:
+        """Return what names a prompt's judgments, without any text."""
+        service = self.provider.client.service
+        question = hashlib.sha256(self.question.encode()).digest()
+        hits = [self.hits[place] for place in run]
+        chunks = tuple((hit.chunk_id, hit.chunk.content_hash, hit.chunk.title, hit.chunk.heading_path) for hit in hits)
+        shown_as = hashlib.sha256(repr(chunks).encode()).digest()
+        model = (self.provider.id, service.base_url, service.model)
+        return (self.owner, model, PROMPT_VERSION, self.config.characters, question, shown_as)
+
+
+@lru_cache(maxsize=64)
+def _breaker(name: str, base_url: str, model: str) -> CircuitBreaker:  # noqa: ARG001 -- they name the service
+    """Return what counts the times that a model did not judge in time."""
+    text = f"{name} did not judge in time several times in a row and is left alone for now."
+    return CircuitBreaker(refusal=lambda: JudgingError(text))
+
+
+async def _waited(attempt: int, ends: float) -> bool:
+    """Wait before a further attempt, each time about twice as long, and return whether there is time for one."""
+    wait = _FIRST_WAIT_SECONDS * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5)
+    if asyncio.get_running_loop().time() + wait >= ends:
+        return False
+    await asyncio.sleep(wait)
+    return True
+
+
+def _noting(spend: Spend, took: list[TokenUsage]) -> Spend:
+    """Return what notes an answer's use as `spend` does, and in `took`."""
+
+    async def noted(usage: TokenUsage, seconds: float) -> None:
+        took.append(usage)
+        await spend(usage, seconds)
+
+    return noted
+
+
+def _sum(took: Sequence[TokenUsage]) -> Spent:
+    return Spent(
+        calls=len(took),
+        prompt_tokens=sum(usage.prompt for usage in took),
+        completion_tokens=sum(usage.completion for usage in took),
+        is_estimated=any(usage.is_estimated for usage in took),
+    )

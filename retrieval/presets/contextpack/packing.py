@@ -1,0 +1,129 @@
+"""Which chunks a context holds, in which order, and which go first where they are too many. Pure.
+
+Each chunk is packed once, for the strongest reason that it has: a parent is the rest of its section, chunk by chunk,
+so no section repeats the primary hit in it, and every passage can be cited by itself.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from retrieval.engine.token_counter import CountTokens
+from retrieval.engine.types import PRIMARY, ChunkId, Hit, Ranking
+from retrieval.presets.contextpack.types import Neighbour, Relation
+
+#: The event that tells in whose tokens a pack was counted.
+PACK_COUNTED: Final = "pack_counted"
+#: What stands between two passages.
+BREAK: Final = "\n\n"
+
+_RANKS: Final = {relation: rank for rank, relation in enumerate(Relation, start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A chunk that is to be packed, and why."""
+
+    hit: Hit
+    #: "primary", or a relation.
+    role: str
+    #: Place of its primary hit, from 0.
+    place: int
+    distance: int = 0
+
+    @property
+    def chunk_id(self) -> ChunkId:
+        """The chunk's id."""
+        return self.hit.chunk_id
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An item under its number: the lower it is, the longer the item is kept."""
+
+    number: int
+    item: Item
+    #: The line above its text.
+    header: str
+    #: Tokens of both and of the break behind them.
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """What fits the budget, in reading order, and what went, in the order in which it went."""
+
+    kept: tuple[Numbered, ...]
+    dropped: tuple[Numbered, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all that was kept."""
+        return sum(it.tokens for it in self.kept)
+
+
+def items(primaries: Ranking, neighbours: Sequence[Neighbour]) -> tuple[Item, ...]:
+    """Return every chunk once, what is kept longest first: primary hits, parents, siblings, cross-page neighbours.
+
+    Within a relation those of the better primary hit come first, then the nearer, then the earlier ones. Of several
+    chunks with one and the same text only the first is there. Expects primary hits best first.
+    """
+    places = {hit.chunk_id: place for place, hit in enumerate(primaries)}
+    around = [Item(it.hit, it.relation, places[it.primary], it.distance) for it in neighbours if it.primary in places]
+    around.sort(key=_kept_longest)
+    found: dict[ChunkId, Item] = {}
+    texts: set[str] = set()
+    for item in (*(Item(hit, PRIMARY, place) for place, hit in enumerate(primaries)), *around):
+        text = item.hit.chunk.content_hash
+        if item.chunk_id in found or (item.role != PRIMARY and text in texts):
+            continue
+        found[item.chunk_id] = item
+        texts.add(text)
+    return tuple(found.values())
+
+
+def _kept_longest(item: Item) -> tuple[int, int, int, ChunkId]:
+    return (_RANKS[Relation(item.role)], item.place, item.distance, item.chunk_id)
+
+
+def packed(
+    found: Sequence[Item],
+    *,
+    budget_tokens: int,
+    least_primary: int,
+    header: Callable[[int, Hit], str],
+    count_tokens: CountTokens,
+) -> Packing:
+    """Drop items from the end of `found` until the rest fits the budget; the first primary hits stay in any case.
+
+    So cross-page neighbours go first, then siblings, parents and the primary hits behind the first `least_primary`. The
+    kept are numbered from 1 without gaps. Tokens are those of each header and text as they stand, counted together
+    with the break behind them, so that the whole has no more than their sum: what ingestion stored was counted by the
+    model of its time.
+    """
+    lines = [header(number, item.hit) for number, item in enumerate(found, start=1)]
+    sizes = count_tokens([f"{line}\n{item.hit.chunk.text}{BREAK}" for line, item in zip(lines, found, strict=True)])
+    numbered = [
+        Numbered(number, item, line, tokens)
+        for number, (item, line, tokens) in enumerate(zip(found, lines, sizes, strict=True), start=1)
+    ]
+    stays = min(least_primary, sum(item.role == PRIMARY for item in found))
+    total = sum(it.tokens for it in numbered)
+    dropped: list[Numbered] = []
+    while total > budget_tokens and len(numbered) > stays:
+        dropped.append(numbered.pop())
+        total -= dropped[-1].tokens
+    return Packing(tuple(sorted(numbered, key=lambda it: _reading_order(it.item))), tuple(dropped))
+
+
+def _reading_order(item: Item) -> tuple[int, int, int, ChunkId]:
+    """Sort key: each primary hit with its parents right after it, then all siblings, then all cross-page neighbours."""
+    rank = 0 if item.role == PRIMARY else _RANKS[Relation(item.role)]
+    if rank <= _RANKS[Relation.PARENT]:
+        return (0, item.place, rank, item.chunk_id)
+    return (rank, item.place, 0, item.chunk_id)
+
+
+def counted(found: Sequence[Item]) -> Mapping[str, int]:
+    """Return how many items each role has: primary, parent, sibling, cross_page."""
+    return {role: sum(item.role == role for item in found) for role in (PRIMARY, *Relation)}

@@ -1,0 +1,77 @@
+"""Retrieving a context pack, as the API and programs in Python do it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+from corecube.access import Principal, ScopeRequest
+from retrieval.configuration import configuration_of
+from retrieval.engine.metadata_conditions import Condition, Conditions
+from retrieval.engine.tunables import diff
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.contextpack.building import context_pack_of
+from retrieval.presets.contextpack.config import ContextPackConfig
+from retrieval.presets.contextpack.pack import ContextPack
+from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.text.sanitise import storable
+
+PRESET: Final = "contextpack"
+#: What a filter may be called beside the names of the facts.
+_OTHER_NAMES: Final = {"doc_id": "document_id"}
+
+#: By the name of a fact, such as `document_id`, `title` or `connection`, or of the source's own metadata: the value
+#: that a document must have, or the values of which it must have one.
+Filters = Mapping[str, str | UUID | Sequence[str | UUID]]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """A pack, and the search that it was made of."""
+
+    pack: ContextPack
+    outcome: SearchOutcome
+
+
+def retrieve(
+    query: str,
+    filters: Filters | None = None,
+    config: ContextPackConfig | None = None,
+    *,
+    principal: Principal,
+    narrowing: ScopeRequest | None = None,
+) -> ContextPack:
+    """Return the context pack for a query, of what `principal` may see and the filters leave of it.
+
+    With `config` every number is as it says, for this request; what costs time it can only lower below what the live
+    version has. Raises what `search` raises.
+    """
+    changes = diff(configuration_of(preset_named(PRESET)).config, config) if config else ()
+    request = SearchRequest(
+        text=query,
+        narrowing=narrowing or ScopeRequest(),
+        conditions=conditions_of(filters or {}),
+        overrides={change.name: change.after for change in changes},
+    )
+    return retrieved(request, principal=principal).pack
+
+
+def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None = None) -> Retrieved:
+    """Return the pack for a request, whatever preset it names; without `top_k` of as many hits as the preset packs."""
+    outcome = search(replace(request, preset=PRESET, top_k=top_k), principal=principal)
+    config = outcome.config
+    top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
+    _, budget_tokens = config.budget
+    return Retrieved(context_pack_of(outcome.state, top=top, budget_tokens=budget_tokens), outcome)
+
+
+def conditions_of(filters: Filters) -> Conditions | None:
+    """Return filters as conditions of which a document has to pass all; None for no filter."""
+    each = tuple(_condition(_OTHER_NAMES.get(name, name), value) for name, value in filters.items())
+    return Conditions(each) if each else None
+
+
+def _condition(name: str, value: str | UUID | Sequence[str | UUID]) -> Condition:
+    if isinstance(value, str | UUID):
+        return Condition((storable(name),), "is", storable(str(value)))
+    return Condition((storable(name),), "in", tuple(storable(str(it)) for it in value))

@@ -1,0 +1,108 @@
+"""A language model's look at the best of the blend."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar, Final
+
+from retrieval.encoders.reranker import Reranker
+from retrieval.engine.config import BlendConfig, RerankConfig
+from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.types import Ranking
+from retrieval.errors import JudgingError, NoJudgeError
+from retrieval.presets.contextpack.config import RelevanceConfig
+from retrieval.presets.contextpack.judge import Judged, RelevanceJudge, judged_ranking, mapped_ranking
+from retrieval.stages.rerank import Rerank
+
+logger = logging.getLogger(__name__)
+
+#: The event that tells which model judged, and what it took.
+RELEVANCE_SPENT: Final = "relevance_spent"
+#: Kept back from a reranker that stands in.
+_RERANK_RESERVE_MS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRelevance:
+    """Order the best of the blend by a language model's judgment, 0 to 100 by a rubric.
+
+    Where none judges, the reranker's score, else the blend's, is brought onto the same scale and marked so; the same
+    goes for a hit that a model leaves out, or is not shown. Whatever fails, the search goes on.
+    """
+
+    config: RelevanceConfig
+    blend: BlendConfig
+    judge: RelevanceJudge | None
+    reranker: Reranker | None
+
+    name: ClassVar[str] = "judge_relevance"
+    needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
+    gives: ClassVar[frozenset[str]] = frozenset({"relevance", "judged"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with its hits in the order of their scores; those behind the wanted ones are dropped."""
+        seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
+        if not seen:
+            return state
+        try:
+            judged = self._judged(seen, state)
+        except JudgingError as error:
+            return self._cut(self._without(error, replace(state, hits=seen), unseen))
+        hits = judged_ranking(state.hits, judged.by_chunk, self.blend)
+        notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, _event(judged))
+        return self._cut(replace(state, hits=hits, relevance=dict(judged.by_chunk), notes=notes, events=events))
+
+    def _judged(self, hits: Ranking, state: SearchState) -> Judged:
+        """Return what a language model judges; raise JudgingError."""
+        if self.judge is None:
+            raise NoJudgeError
+        left = state.deadline.leg_seconds - self.config.reserve_ms / 1000
+        seconds = min(left, self.config.timeout_ms / 1000)
+        question = state.query.plain_text or state.query.retrieval_text
+        try:
+            return self.judge(question, hits, config=self.config, seconds=seconds)
+        except JudgingError:
+            raise
+        except Exception as error:
+            # Its name alone: the message of an unknown error may hold text of documents.
+            logger.error("relevance.broken error=%s", type(error).__name__)  # noqa: TRY400
+            raise JudgingError("The language model failed unexpectedly.") from error
+
+    def _without(self, error: JudgingError, state: SearchState, unseen: Ranking) -> SearchState:
+        """Return the state with its hits in the reranker's order, else the blend's, on the rubric's scale."""
+        stand_in = "The blend's score"
+        if self.reranker is not None and not state.deadline.is_soft:
+            config = RerankConfig(candidates=min(len(state.hits), 200), reserve_ms=_RERANK_RESERVE_MS)
+            state = Rerank(config, self.reranker)(state)
+            if any("rerank" in hit.signals for hit in state.hits):
+                stand_in = f"The score of {self.reranker.name}"
+        text = f"{error} {stand_in} is shown on the rubric's scale."
+        note = Note(error.code, text, degraded=not isinstance(error, NoJudgeError))
+        hits = mapped_ranking((*state.hits, *unseen), self.blend)
+        return replace(state, hits=hits, notes=(*state.notes, note))
+
+    def _cut(self, state: SearchState) -> SearchState:
+        window = max(self.config.top, state.top_k)
+        drops = tuple(
+            Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {rank}, window {window}", {"rank": rank, "window": window})
+            for rank, hit in enumerate(state.hits[window:], start=window + 1)
+        )
+        return replace(state, hits=state.hits[:window], judged=state.hits, drops=(*state.drops, *drops))
+
+
+def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:
+    told = f"{judged.model} judged {len(judged.by_chunk)} of {candidates} candidates in {judged.asked} prompts"
+    known = f", {judged.known} more were known from before" if judged.known else ""
+    found = Note("relevance_judged", f"{told}{known}.")
+    if len(judged.by_chunk) == candidates:
+        return (found,)
+    text = (
+        f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they stand before what is unrelated."
+    )
+    return (found, Note("relevance_incomplete", text, degraded=True))
+
+
+def _event(judged: Judged) -> Mapping[str, object]:
+    """Return what the judging took; prompts that are known from before take nothing."""
+    return {"event": RELEVANCE_SPENT, "model": judged.model, "known": judged.known, **asdict(judged.spent)}

@@ -1,0 +1,61 @@
+"""Reading what stands around the hits that are packed."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from corecube.errors import CoreCubeError
+from retrieval.engine.state import Note, SearchState
+from retrieval.errors import SearchTimeoutError
+from retrieval.index.neighbours import neighbours_of
+from retrieval.presets.contextpack.config import NeighboursConfig
+from retrieval.presets.contextpack.types import Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Read the rest of the primary hits' sections, the chunks beside them and those of the next pages, in scope.
+
+    A request's least quality holds for them too. The kind of content that it asks for is asked of hits alone: what
+    explains a hit is mostly of another kind.
+    """
+
+    config: NeighboursConfig
+    #: Primary hits at the most.
+    top: int
+    #: Chunks of a lower quality are boilerplate.
+    least_quality: float
+
+    name: ClassVar[str] = "neighbours"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with the neighbours; without any, and with a note, where reading them failed."""
+        primaries = state.hits[: min(self.top, state.top_k)]
+        if not primaries:
+            return state
+        try:
+            found = neighbours_of(
+                primaries,
+                config=self.config,
+                scope=state.scope,
+                least_quality=max(self.least_quality, state.filter.least_quality),
+                timeout_seconds=state.deadline.read_seconds,
+            )
+        except SearchTimeoutError:
+            note = Note("neighbours_timeout", "No time was left to read what stands around the hits.", degraded=True)
+            return replace(state, notes=(*state.notes, note))
+        except CoreCubeError:
+            note = Note("neighbours_failed", "What stands around the hits could not be read.", degraded=True)
+            return replace(state, notes=(*state.notes, note))
+        # The scope is part of the statement; as for hits, it is looked at once more.
+        allowed = tuple(it for it in found if state.scope.allows(it.hit.chunk.connection_id))
+        counts = {
+            relation: len({it.hit.chunk_id for it in allowed if it.relation is relation}) for relation in Relation
+        }
+        told = (
+            f"{counts[Relation.PARENT]} chunks of their sections, {counts[Relation.SIBLING]} beside them and "
+            f"{counts[Relation.CROSS_PAGE]} across pages stand around {len(primaries)} hits."
+        )
+        return replace(state, neighbours=allowed, notes=(*state.notes, Note("neighbours", told)))

@@ -1,0 +1,107 @@
+"""Making the numbered context of hits and of what stands around them."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from corecube.errors import CoreCubeError
+from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.token_counter import TokenCounter
+from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
+from retrieval.presets.contextpack.config import ContextConfig
+from retrieval.presets.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
+from retrieval.stages.assemble import beyond_wanted, header
+
+_UNCOUNTED: Final = Note(
+    "pack_counter_failed",
+    "Who would answer could not be read; the tokens are counted as the embedding model cuts them.",
+    degraded=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PackContext:
+    """Pack the primary hits with their parents, siblings and cross-page neighbours under the token budget.
+
+    The numbers say what is kept longest: [1] is the best hit, the highest ones are cross-page neighbours.
+    """
+
+    config: ContextConfig
+    #: Primary hits at the most.
+    top: int
+    #: Says whose tokens count, given the connections that the packed hits come from; None where nobody can.
+    answerer_counter: Callable[[frozenset[int]], TokenCounter | None]
+    #: Counts in that one's place.
+    stand_in: TokenCounter
+
+    name: ClassVar[str] = "pack_context"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"passages"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with its passages in reading order; what does not fit the budget is dropped."""
+        wanted = state.hits[: state.top_k]
+        primaries = wanted[: self.top]
+        counter, uncounted = self._counter(primaries)
+        found = packed(
+            items(primaries, state.neighbours),
+            budget_tokens=self.config.budget_tokens,
+            least_primary=self.config.least_primary,
+            header=lambda number, hit: header(number, hit, state.scope),
+            count_tokens=counter.count,
+        )
+        passages = tuple(Passage(it.number, it.item.hit, it.header, it.tokens, it.item.role) for it in found.kept)
+        over_cap = (
+            Drop(
+                hit.chunk_id,
+                DropReason.BUDGET,
+                f"rank {rank}, at most {self.top} hits are packed",
+                {"rank": rank, "most": self.top},
+            )
+            for rank, hit in enumerate(wanted[self.top :], start=self.top + 1)
+        )
+        drops = _for_good((*self._drops(found), *over_cap, *beyond_wanted(state)), passages)
+        return replace(
+            state,
+            passages=passages,
+            drops=(*state.drops, *drops),
+            notes=(*state.notes, *uncounted, *self._notes(found)),
+            events=(*state.events, {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}),
+        )
+
+    def _counter(self, primaries: Ranking) -> tuple[TokenCounter, tuple[Note, ...]]:
+        """Return what counts a context with these hits, and a note where that of who would answer failed."""
+        try:
+            counter = self.answerer_counter(frozenset(hit.chunk.connection_id for hit in primaries))
+        except CoreCubeError:
+            return self.stand_in, (_UNCOUNTED,)
+        return counter or self.stand_in, ()
+
+    def _drops(self, found: Packing) -> Iterator[Drop]:
+        """Yield what went, with the budget that would have kept it: that of all that is kept longer, and its own."""
+        total = found.tokens + sum(it.tokens for it in found.dropped)
+        budget = self.config.budget_tokens
+        for it in found.dropped:
+            detail = f"{_told(it)} of {it.tokens} tokens, {total - budget} over the budget of {budget}"
+            yield Drop(it.item.chunk_id, DropReason.BUDGET, detail, {"needed": total, "budget": budget})
+            total -= it.tokens
+
+    def _notes(self, found: Packing) -> Iterator[Note]:
+        if found.tokens > (budget := self.config.budget_tokens):
+            text = f"The {len(found.kept)} best hits alone have {found.tokens} tokens, the budget is {budget}."
+            yield Note("pack_over_budget", text, degraded=True)
+
+
+def _for_good(drops: Iterable[Drop], passages: Iterable[Passage]) -> tuple[Drop, ...]:
+    """Return the first drop of each chunk that is not packed after all: a hit too many may stand beside a better."""
+    packed_ids = {passage.hit.chunk_id for passage in passages}
+    first: dict[ChunkId, Drop] = {}
+    for drop in drops:
+        if drop.chunk_id not in packed_ids:
+            first.setdefault(drop.chunk_id, drop)
+    return tuple(first.values())
+
+
+def _told(it: Numbered) -> str:
+    return "primary hit" if it.item.role == PRIMARY else it.item.role.replace("_", "-")

@@ -1,0 +1,116 @@
+"""Reading what a language model judged: strictly by the schema, and candidate by candidate. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from retrieval.llm.neutral import plain
+from retrieval.presets.contextpack.types import Relevance
+from retrieval.text.json_text import unfenced
+
+_LONGEST_EVIDENCE: Final = 300
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "string": (str,),
+}
+_FIELDS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "id": {"type": "integer"},
+    "relevance_score": {"type": "number", "minimum": 0, "maximum": 100},
+    "answerability": {"type": "boolean"},
+    "key_evidence": {"type": "string"},
+}
+
+#: The JSON schema of an answer, by which answers are asked for and read.
+ANSWER_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["results"],
+    "properties": {
+        "results": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": list(_FIELDS),
+                "properties": _FIELDS,
+            },
+        }
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer says, as far as it keeps to the schema."""
+
+    #: By the candidate's number, from 1.
+    judged: Mapping[int, Relevance]
+    #: Whether the whole is an object as the schema has it.
+    is_whole: bool = True
+    #: Results that were left out: no such candidate, one judged twice, a wrong type, a score out of range.
+    left_out: int = 0
+
+
+def read_answer(answer: str, *, candidates: int) -> Reading:
+    """Return what an answer judges of candidates 1 to `candidates`; nothing of one that is no such object.
+
+    A result that breaks the schema is left out and the others count. A candidate with two results that differ has none.
+    """
+    results = _results(answer)
+    if results is None:
+        return Reading({}, is_whole=False)
+    found: dict[int, Relevance | None] = {}
+    left_out = 0
+    for number, relevance in map(_result, results):
+        if number is None or relevance is None or not 1 <= number <= candidates:
+            left_out += 1
+        elif number in found and found[number] != relevance:
+            left_out += 1
+            found[number] = None
+        else:
+            found[number] = relevance
+    return Reading({number: it for number, it in found.items() if it is not None}, left_out=left_out)
+
+
+def _results(answer: str) -> list[Any] | None:
+    """Return the list of results; None for what is not an object with that list alone."""
+    try:
+        # Some models set a fence around an object in spite of what they are told.
+        content = json.loads(unfenced(answer), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or content.keys() != ANSWER_SCHEMA["properties"].keys():
+        return None
+    results = content["results"]
+    return results if isinstance(results, list) else None
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(name)
+
+
+def _result(result: object) -> tuple[int | None, Relevance | None]:
+    """Return a result's number and judgment; None for what breaks the schema."""
+    if not isinstance(result, dict) or result.keys() != _FIELDS.keys():
+        return None, None
+    number, score, answers, evidence = (result[name] for name in _FIELDS)
+    if not _fits(number, _FIELDS["id"]):
+        return None, None
+    if not all(_fits(result[name], field) for name, field in _FIELDS.items()):
+        return number, None
+    return number, Relevance(float(score), answers, _one_line(evidence))
+
+
+def _fits(value: Any, field: Mapping[str, Any]) -> bool:  # noqa: ANN401 -- whatever the model wrote
+    """Return whether a value has a field's type, and stands within its range."""
+    if not isinstance(value, _TYPES[field["type"]]) or isinstance(value, bool) != (field["type"] == "boolean"):
+        return False
+    is_within: bool = field.get("minimum", value) <= value <= field.get("maximum", value)
+    return is_within
+
+
+def _one_line(evidence: str) -> str:
+    return " ".join(plain(evidence).split())[:_LONGEST_EVIDENCE].rstrip()

@@ -1,0 +1,1 @@
+"""The preset `helix`: several signals, typed memory and links between documents."""

@@ -1,0 +1,212 @@
+"""Lifting hits by what the question names and by what its documents lead to. Pure."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+from uuid import UUID
+
+from retrieval.engine.types import ChunkId, Hit, Lift, Ranking, ScoreType, Term
+from retrieval.graph.links import Edge
+from retrieval.graph.question import NamedDocument
+from retrieval.graph.spans import words_of
+from retrieval.presets.helix.config import GraphConfig
+from retrieval.presets.helix.walk import Step, best_steps, pagerank, relation_match, seated, traverse
+
+NAMED: Final = "named"
+#: The signal that holds a hit's place among the seats, from 1: those who rank by several signals keep to it.
+SEAT: Final = "seat"
+#: What naming a document adds to its fused score of 0 to 1.
+_NAMED_LIFT: Final = 1.0
+#: What a link keeps whose sentence has none of the question's other words.
+_LEAST_SENTENCE: Final = 0.5
+#: A word and a lexeme of fewer letters are the same only when they are equal.
+_STEM_LETTERS: Final = 4
+#: How far apart the scores of seats are at least.
+_SEAT_STEP: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The chunk by which a document enters the pool, and how near the document is to the relation asked for."""
+
+    chunk: ChunkId
+    #: In standard deviations above the scope's mean.
+    z: float
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """What is known before hits are lifted."""
+
+    #: Fused score of 0 to 1 of every chunk in the pool.
+    scores: Mapping[ChunkId, float]
+    #: In the question's order.
+    named: Sequence[NamedDocument] = ()
+    #: By document.
+    seeds: Mapping[UUID, float] = field(default_factory=dict)
+    edges: Sequence[Edge] = ()
+    entries: Mapping[UUID, Entry] = field(default_factory=dict)
+    terms: Sequence[Term] = ()
+    #: What stands beside the best hits.
+    neighbours: Mapping[ChunkId, Lift] = field(default_factory=dict)
+    #: The subgraph was cut short: it is walked breadth first.
+    is_cut: bool = False
+
+
+def seeds_of(scores: Mapping[ChunkId, float], named: Sequence[NamedDocument], config: GraphConfig) -> dict[UUID, float]:
+    """Return the documents whose links are followed with their weights: 1 where named, less for the best hits."""
+    seeds = {name.document_id: 1.0 for name in named}
+    ranked = sorted(document_scores(scores).items(), key=lambda it: (-it[1], it[0]))
+    for document, score in ranked[: config.top_seeds]:
+        seeds.setdefault(document, config.seed_weight * score / (ranked[0][1] or 1.0))
+    return seeds
+
+
+def document_scores(scores: Mapping[ChunkId, float]) -> dict[UUID, float]:
+    """Return each document's best score."""
+    best: dict[UUID, float] = {}
+    for chunk, score in scores.items():
+        best[chunk.document_id] = max(score, best.get(chunk.document_id, 0.0))
+    return best
+
+
+def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
+    """Return the pool with its lifted hits and those that links bring in, the best first.
+
+    f = s + [named] + b: the fused score, 1 where the question names the document, and what PageRank brings along the
+    links. Then seats: the named documents first and the best bridge of each, in front of what scores higher.
+    """
+    ways = _ways(given)
+    steps = best_steps((Step(*pair, way.evidence) for pair, way in ways.items()), most=config.bridges)
+    if given.is_cut:
+        brought = traverse(given.seeds, steps, hops=config.hops, most=config.most_mass)
+    else:
+        brought = pagerank(given.seeds, steps, damping=config.damping, most=config.most_mass)
+    lifts = _lifts(given, ways, steps, brought)
+    pool = {hit.chunk_id: _scored(hit, given.scores.get(hit.chunk_id, 0.0)) for hit in hits}
+    for document, reasons in lifts.items():
+        chunk = _entrance(document, pool, given)
+        if chunk is not None:
+            pool[chunk.chunk_id] = _raised(chunk, reasons)
+    for beside, lift in given.neighbours.items():
+        pool[beside] = _raised(pool.get(beside, _scored(Hit(beside, 0.0, ScoreType.BLEND), 0.0)), (lift,))
+    return _in_order(list(pool.values()), seated([it.document_id for it in given.named], steps))
+
+
+def sentence_match(sentence: str, terms: Sequence[Term]) -> float:
+    """Return which share of the terms, by idf, stands in a sentence, 0 to 1."""
+    total = sum(term.idf for term in terms)
+    if not total:
+        return 0.0
+    forms = {word.form for word in words_of(sentence)}
+    return sum(term.idf for term in terms if _has_form_of(forms, term.lexeme)) / total
+
+
+def _has_form_of(forms: set[str], lexeme: str) -> bool:
+    if lexeme in forms or len(lexeme) < _STEM_LETTERS:
+        return lexeme in forms
+    stem = lexeme[: max(_STEM_LETTERS, len(lexeme) - 1)]
+    return any(form.startswith(stem) for form in forms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """The link between two documents that says most for this question."""
+
+    evidence: float
+    edge: Edge
+
+
+def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
+    """Return the links with their evidence for this question: how surely they lead, and to what was asked for."""
+    best: dict[tuple[UUID, UUID], _Way] = {}
+    # Several links come from one sentence.
+    sentences = {edge.sentence for edge in given.edges if edge.target in given.entries}
+    matches = {sentence: sentence_match(sentence, given.terms) for sentence in sentences}
+    for edge in given.edges:
+        entry = given.entries.get(edge.target)
+        if entry is None:
+            continue
+        said = _LEAST_SENTENCE + (1.0 - _LEAST_SENTENCE) * matches[edge.sentence]
+        pair = (edge.source.document_id, edge.target)
+        evidence = edge.weight * relation_match(entry.z) * said
+        if pair not in best or best[pair].evidence <= evidence:
+            best[pair] = _Way(evidence, edge)
+    return best
+
+
+def _lifts(
+    given: Expansion,
+    ways: Mapping[tuple[UUID, UUID], _Way],
+    steps: Sequence[Step],
+    brought: Mapping[UUID, float],
+) -> dict[UUID, tuple[Lift, ...]]:
+    """Return why each document is lifted; what the walk brought is shared out by the links' evidence."""
+    lifts: dict[UUID, list[Lift]] = defaultdict(list)
+    for name in given.named:
+        lifts[name.document_id].append(Lift(NAMED, _NAMED_LIFT, name.name))
+    incoming: dict[UUID, list[Step]] = defaultdict(list)
+    for step in steps:
+        incoming[step.target].append(step)
+    for document, amount in brought.items():
+        total = sum(step.evidence for step in incoming[document]) or 1.0
+        for step in incoming[document]:
+            edge = ways[step.source, step.target].edge
+            part = amount * step.evidence / total
+            lifts[document].append(Lift(edge.kind, part, edge.name, edge.source, edge.sentence))
+    return {document: tuple(sorted(found, key=lambda it: -it.amount)) for document, found in lifts.items()}
+
+
+def _entrance(document: UUID, pool: Mapping[ChunkId, Hit], given: Expansion) -> Hit | None:
+    """Return the hit that a document is lifted by: its best in the pool, else a new one; None where it has no chunk."""
+    pooled = [hit for hit in pool.values() if hit.chunk_id.document_id == document]
+    if pooled:
+        return min(pooled, key=lambda hit: (-hit.score, hit.chunk_id))
+    entry = given.entries.get(document)
+    if entry is None:
+        return None
+    return Hit(entry.chunk, 0.0, ScoreType.BLEND, signals={"cosine": entry.cosine}, contributions={"fused": 0.0})
+
+
+def _scored(hit: Hit, score: float) -> Hit:
+    return hit.scored(score, ScoreType.BLEND, {"fused": score})
+
+
+def _raised(hit: Hit, lifts: tuple[Lift, ...]) -> Hit:
+    amount = sum(lift.amount for lift in lifts)
+    total = amount + hit.contributions.get("graph", 0.0)
+    return replace(
+        hit,
+        score=hit.score + amount,
+        signals={**hit.signals, "graph": min(1.0, total)},
+        contributions={**hit.contributions, "graph": total},
+        lifts=(*hit.lifts, *lifts),
+    )
+
+
+def _in_order(hits: Sequence[Hit], seats: Sequence[UUID]) -> Ranking:
+    """Return the hits by score; who has a seat is raised above who sits or stands behind."""
+    place = {document: number for number, document in enumerate(seats)}
+    sitting: dict[UUID, Hit] = {}
+    for hit in sorted(hits, key=lambda it: (-it.score, it.chunk_id)):
+        document = hit.chunk_id.document_id
+        if document in place and document not in sitting:
+            sitting[document] = hit
+    seated_chunks = {hit.chunk_id for hit in sitting.values()}
+    rest = sorted((it for it in hits if it.chunk_id not in seated_chunks), key=lambda it: (-it.score, it.chunk_id))
+    below = rest[0].score if rest else 0.0
+    front: list[Hit] = []
+    for hit in sorted(sitting.values(), key=lambda it: place[it.chunk_id.document_id], reverse=True):
+        front.append(_seat(hit, number=len(sitting) - len(front), above=below))
+        below = front[-1].score
+    return (*reversed(front), *rest)
+
+
+def _seat(hit: Hit, *, number: int, above: float) -> Hit:
+    """Return a hit with its seat's number, from 1, raised above a score where it lies below."""
+    gain = max(0.0, above + _SEAT_STEP - hit.score)
+    contributions = {**hit.contributions, SEAT: gain} if gain else hit.contributions
+    signals = {**hit.signals, SEAT: float(number)}
+    return replace(hit, score=hit.score + gain, signals=signals, contributions=contributions)

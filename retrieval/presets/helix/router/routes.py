@@ -1,0 +1,113 @@
+"""Which route a question is nearest to: centroids of example sentences, trained in milliseconds. Pure.
+
+What all examples have in common (that they are short English sentences) is taken off first: a vector is compared less
+the mean of all examples. Without that every pair of questions is alike.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.engine.types import MemoryType, Vector
+
+#: Routes of questions that need no search; admins add examples to the last one.
+SKIP_ROUTES: Final = ("arithmetic", "formatting", "greeting", "translation", "skip")
+#: What looks like a skip and is none: it keeps the others away.
+SEARCH_ROUTE: Final = "search"
+ROUTES: Final = (*SKIP_ROUTES, *MemoryType, SEARCH_ROUTE)
+
+_TYPES: Final = frozenset(it.value for it in MemoryType)
+
+#: Sentences by route.
+Examples = Mapping[str, Sequence[str]]
+
+
+@cache
+def shipped_examples() -> Examples:
+    """Return the sentences that come with the product."""
+    tables = tomllib.loads((files("retrieval.presets.helix.router") / "examples.toml").read_text(encoding="utf-8"))
+    return {route: tuple(texts) for table in tables.values() for route, texts in table.items()}
+
+
+def with_more(examples: Examples, more: Iterable[tuple[str, str]]) -> Examples:
+    """Return examples with further ones, (route, text) each."""
+    found = {route: list(texts) for route, texts in examples.items()}
+    for route, text in more:
+        found.setdefault(route, []).append(text)
+    return found
+
+
+def version_of(examples: Examples) -> str:
+    """Return a fingerprint that changes with any sentence or its route, whatever their order."""
+    lines = sorted((route, text) for route, texts in examples.items() for text in texts)
+    return hashlib.sha256(json.dumps(lines).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How like the routes a question is: cosines with their centroids, -1 to 1, best first."""
+
+    by_route: Mapping[str, float]
+
+    @property
+    def nearest(self) -> str:
+        """The route that it is most like; empty where there is none."""
+        return next(iter(self.by_route), "")
+
+    def skip(self, *, least: float, margin: float) -> str:
+        """Return the skip route that it is like by at least so much, and by so much more than any that searches.
+
+        Empty for none. Where in doubt there is none: to search costs little, to miss costs much.
+        """
+        skips = {route: it for route, it in self.by_route.items() if route in SKIP_ROUTES}
+        others = [it for route, it in self.by_route.items() if route not in SKIP_ROUTES]
+        best = next(iter(skips), "")
+        if not best or skips[best] < least or skips[best] - max(others, default=-1.0) < margin:
+            return ""
+        return best
+
+    def memory_type(self, *, least: float) -> MemoryType | None:
+        """Return the memory type that it is most like of all routes, by at least so much; None for none."""
+        found = self.nearest
+        return MemoryType(found) if found in _TYPES and self.by_route[found] >= least else None
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """Trained routes of one model."""
+
+    routes: tuple[str, ...]
+    #: Unit vectors, shape (routes, dim).
+    centroids: NDArray[np.float32]
+    #: The mean of all examples, shape (dim,).
+    common: Vector
+    #: Fingerprint of the examples.
+    version: str = ""
+
+    @classmethod
+    def trained(cls, examples: Mapping[str, NDArray[np.float32]], *, version: str = "") -> Self:
+        """Return the router of examples' unit vectors by route, shape (n, dim) each; expects a sentence somewhere."""
+        known = {route: vectors for route, vectors in examples.items() if len(vectors)}
+        common = np.concatenate(list(known.values())).mean(axis=0)
+        centroids = np.stack([_unit(_unit(vectors - common).mean(axis=0)) for vectors in known.values()])
+        return cls(tuple(known), centroids, common, version)
+
+    def likeness(self, vector: Vector) -> Likeness:
+        """Return how like each route a question's unit vector is."""
+        cosines = self.centroids @ _unit(vector - self.common)
+        order = sorted(range(len(self.routes)), key=lambda place: (-cosines[place], self.routes[place]))
+        return Likeness({self.routes[place]: float(cosines[place]) for place in order})
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return vectors at length 1; one of no length stays as it is."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)

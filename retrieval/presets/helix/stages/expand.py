@@ -1,0 +1,185 @@
+"""Following names and links from the question and the best hits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+from uuid import UUID
+
+from corecube.errors import CoreCubeError
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import ChunkId, Term, Vector
+from retrieval.errors import EncoderError, SearchTimeoutError
+from retrieval.graph.links import Edge, name_links, shared_name_links
+from retrieval.graph.question import NamedDocument, misspelled_in, named_in, without
+from retrieval.graph.spans import key_of
+from retrieval.graph.stated import stated_links
+from retrieval.index import graph
+from retrieval.index.store import VectorIndex
+from retrieval.presets.helix.config import GraphConfig
+from retrieval.presets.helix.expansion import Entry, Expansion, document_scores, lifted, seeds_of
+from retrieval.presets.helix.neighbours import neighbours_of
+from retrieval.presets.helix.relevance import fused_scores
+from retrieval.presets.helix.seed_chunks import SeedChunks, seed_chunks
+from retrieval.presets.helix.stages.read_names import ReadNames, stems_of, text_of, without_hubs
+from retrieval.stages.complete import ReadAhead
+
+#: Documents whose names are looked for with a wrong letter.
+_REPAIRED_AMONG: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Lift the documents that the question names and those that its seeds' texts lead to.
+
+    Without a vector, when the time is up or what it needs fails, the pool stays as it is.
+    """
+
+    config: GraphConfig
+    index: VectorIndex
+    #: What reads the names in a question where it was not read ahead, and embeds what is asked of them.
+    reader: ReadNames
+    #: Reads the pool while links are followed; None leaves that to the stage after.
+    ahead: ReadAhead | None = None
+
+    name: ClassVar[str] = "expand"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "rankings", "terms", "vector", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"hits"})
+    optional: ClassVar[bool] = True
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with lifted hits, and those that links bring into the pool."""
+        if not state.hits or state.vector is None:
+            return state
+        vector, state = state.vector, self.ahead.begun(state) if self.ahead else state
+        try:
+            return self._expanded(state, vector)
+        except SearchTimeoutError:
+            note = Note("expand_timeout", "Following links ran out of time.", degraded=True)
+        except EncoderError:
+            note = Note("expand_failed", "What is asked of the names could not be embedded.", degraded=True)
+        except CoreCubeError:
+            note = Note("expand_failed", "Links could not be followed.", degraded=True)
+        return replace(state, notes=(*state.notes, note))
+
+    def _expanded(self, state: SearchState, vector: Vector) -> SearchState:
+        pooled = {hit.chunk_id for hit in state.hits}
+        scores = {chunk: score for chunk, score in fused_scores(state.rankings).items() if chunk in pooled}
+        question = text_of(state)
+        named = self._named(question, scores, state)
+        seeds = seeds_of(scores, named, self.config)
+        wanted = seed_chunks(scores, seeds, [it.document_id for it in named], most=self.config.seed_chunks)
+        found = self._read(wanted, named, state)
+        edges = self._edges(found, wanted, scores) if self.config.hops else []
+        if self.config.hops > 1 and edges:
+            nearest = sorted(edges, key=lambda it: (-it.weight, it.target))[: self.config.bridges]
+            on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
+            bridges = seed_chunks({}, on, [], most=self.config.seed_chunks)
+            edges += self._edges(self._read(bridges, named, state), bridges, scores)
+        beside = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
+        if not edges and not named:
+            hits = lifted(state.hits, Expansion(scores, neighbours=beside), self.config)
+            return replace(state, hits=hits, notes=(*state.notes, *_notes(seeds, named, found, edges)))
+        asked = without(question, named)
+        relation = self._relation(asked, state) if named and asked else vector
+        expansion = Expansion(
+            scores,
+            named=named,
+            seeds=seeds,
+            edges=edges,
+            entries=self._entries(edges, named, relation, vector, state),
+            terms=_asked_terms(state.terms.terms, asked),
+            neighbours=beside,
+            is_cut=found.is_cut,
+        )
+        notes = (*state.notes, *_notes(seeds, named, found, edges))
+        return replace(state, hits=lifted(state.hits, expansion, self.config), notes=notes)
+
+    def _read(self, wanted: SeedChunks, named: Sequence[NamedDocument], state: SearchState) -> graph.Subgraph:
+        return graph.subgraph(
+            wanted.begun,
+            wanted.chunks,
+            scope=state.scope,
+            with_shared_names=bool(named),
+            most=self.config.most_edges,
+            timeout_seconds=state.deadline.leg_seconds,
+        )
+
+    def _edges(self, found: graph.Subgraph, wanted: SeedChunks, scores: Mapping[ChunkId, float]) -> list[Edge]:
+        """Return the links that the seeds' chunks lead by."""
+        read = wanted.of(found.seeds, scores)
+        return [
+            *shared_name_links(read, found.holders),
+            *name_links(read, found.names),
+            *stated_links(found.stated, {seed.chunk: seed.text for seed in found.seeds}),
+        ]
+
+    def _named(self, question: str, scores: dict[ChunkId, float], state: SearchState) -> Sequence[NamedDocument]:
+        found, stems = document_scores(scores), stems_of(state)
+        read = state.asked or self.reader.read(state)
+        # Of many documents with one name those that were found count most.
+        known = self.reader.names(state, list(found)).asked if read.is_cut else read.known
+        named = named_in(question, known, scores=found, stems=stems)
+        if not named:
+            nearest = sorted(found, key=lambda document: (-found[document], document))[:_REPAIRED_AMONG]
+            names = graph.names([], nearest, scope=state.scope, timeout_seconds=state.deadline.leg_seconds).of_found
+            ranked = [(document, names.get(document, ())) for document in nearest]
+            return misspelled_in(question, ranked, stems=stems)[: self.config.named]
+        hubs = read.hubs
+        if len(named) > 1 and not read.counted.issuperset(key_of(name.name) for name in named):
+            _, hubs = self.reader.hubs(named, state)
+        return without_hubs(named, hubs)[: self.config.named]
+
+    def _entries(
+        self,
+        edges: Sequence[Edge],
+        named: Sequence[NamedDocument],
+        relation: Vector,
+        question: Vector,
+        state: SearchState,
+    ) -> dict[UUID, Entry]:
+        """Return, for every document that may be lifted, its chunk that is nearest to what is asked."""
+        documents = dict.fromkeys((*(name.document_id for name in named), *(edge.target for edge in edges)))
+        found = graph.likeness(
+            list(documents),
+            [edge.target_chunk for edge in edges if edge.target_chunk is not None],
+            relation=relation,
+            question=question,
+            index=self.index,
+            scope=state.scope,
+            timeout_seconds=state.deadline.leg_seconds,
+        )
+        entries: dict[UUID, Entry] = {}
+        for near in sorted(found, key=lambda it: (it.z, it.chunk)):
+            entries[near.chunk.document_id] = Entry(near.chunk, near.z, near.cosine)
+        return entries
+
+    def _relation(self, asked: str, state: SearchState) -> Vector:
+        """Return the vector of what is asked of the names, which was made ahead unless other documents are meant."""
+        read = state.asked
+        if read is not None and read.vector is not None and read.rest == asked:
+            return read.vector
+        return self.reader.encoded(asked, state)
+
+
+def _asked_terms(terms: Sequence[Term], asked: str) -> list[Term]:
+    """Return the terms that stand in what is asked of the names, and not in the names."""
+    words = key_of(asked).split()
+    return [term for term in terms if any(word.startswith(term.lexeme[:4]) for word in words)]
+
+
+def _notes(
+    seeds: dict[UUID, float], named: Sequence[NamedDocument], found: graph.Subgraph, edges: Sequence[Edge]
+) -> tuple[Note, ...]:
+    repaired = [name for name in named if name.is_repaired and key_of(name.name) != key_of(name.known_as)]
+    spelled = f", {len(repaired)} of them misspelled" if repaired else ""
+    cut = "; there were more rows than may be read, so links were walked breadth first" if found.is_cut else ""
+    text = (
+        f"{len(named)} documents named in the question{spelled}; {len(edges)} links from {len(seeds)} seeds,"
+        f" {found.size} rows read{cut}."
+    )
+    read = " and ".join(f"{_quoted(name.name)} as {_quoted(name.known_as)}" for name in repaired)
+    return (Note("expanded", text), *([Note("spelling", f"Read {read}.", quotes=True)] if read else []))
+
+
+def _quoted(name: str) -> str:
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}"

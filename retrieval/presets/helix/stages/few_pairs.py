@@ -1,0 +1,36 @@
+"""The reranker of a preset that runs on a processor and within its own machine: off unless asked for, and few pairs."""
+
+from typing import Final
+
+from corecube.errors import ConfigError
+from retrieval.encoders.model_calls import ModelCalls
+from retrieval.encoders.remote_reranker import RemoteReranker
+from retrieval.encoders.reranker import Reranker, UnavailableReranker
+from retrieval.encoders.timed_reranker import timed
+from retrieval.engine.config import RerankConfig
+from retrieval.presets.helix.config import FewPairsConfig
+from retrieval.stages.rerank import Rerank
+
+#: More take a processor seconds: 100 pairs through a large cross-encoder took 88 s and more.
+MOST_PAIRS: Final = 30
+
+
+def few_pairs(config: FewPairsConfig, reranker: Reranker | None, calls: ModelCalls | None = None) -> tuple[Rerank, ...]:
+    """Return the stage as a tuple of one, empty where no candidates are asked for.
+
+    A service is not asked: the stage then says so in every search, and the order stands. Raises ConfigError for more
+    candidates than a processor manages, which the config's own bounds do not let through.
+    """
+    if not config.candidates:
+        return ()
+    if config.candidates > MOST_PAIRS:
+        raise ConfigError(f"A reranker on this machine takes at most {MOST_PAIRS} candidates, not {config.candidates}.")
+    limits = RerankConfig(candidates=config.candidates, reserve_ms=config.reserve_ms)
+    return (Rerank(limits, reranker and timed(_local(reranker), calls or ModelCalls())),)
+
+
+def _local(reranker: Reranker) -> Reranker:
+    if not isinstance(reranker, RemoteReranker):
+        return reranker
+    problem = "This preset asks no service while it searches."
+    return UnavailableReranker(reranker.name, problem, reranker.score_type)

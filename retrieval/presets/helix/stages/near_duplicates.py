@@ -1,0 +1,25 @@
+"""Removing what was said already."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.state import SearchState
+from retrieval.presets.helix.config import NearDuplicatesConfig
+from retrieval.ranking.near_duplicates import drop_near_duplicates
+
+
+@dataclass(frozen=True, slots=True)
+class NearDuplicates:
+    """Keep the best placed of several hits whose words are nearly the same, by the signatures made at ingest."""
+
+    config: NearDuplicatesConfig
+
+    name: ClassVar[str] = "near_duplicates"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state without near duplicates."""
+        hits, drops = drop_near_duplicates(state.hits, least_similarity=self.config.least_similarity)
+        return replace(state, hits=hits, drops=(*state.drops, *drops))

@@ -1,0 +1,46 @@
+"""Making the numbered context, the best passages at both of its ends."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.types import Ranking
+from retrieval.presets.helix.config import PackConfig
+from retrieval.ranking.packing import outside_in, pack
+from retrieval.stages.assemble import beyond_wanted, header
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """Pack the best hits under the token budget: the best first, the second last, the third second.
+
+    A model reads what stands in the middle of a long context the least. The numbers follow the ranking, from [1].
+    """
+
+    config: PackConfig
+    count_tokens: Callable[[str], int]
+
+    name: ClassVar[str] = "pack"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"passages"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with its passages; hits beyond the wanted number, the budget or the cap are dropped."""
+        wanted = state.hits[: state.top_k]
+        passages, over_budget = pack(
+            wanted[: self.config.most_passages],
+            budget_tokens=self.config.budget_tokens,
+            header=lambda number, hit: header(number, hit, state.scope),
+            count_tokens=self.count_tokens,
+        )
+        drops = (*over_budget, *self._over_cap(wanted), *beyond_wanted(state))
+        return replace(state, passages=outside_in(passages), drops=(*state.drops, *drops))
+
+    def _over_cap(self, wanted: Ranking) -> tuple[Drop, ...]:
+        most = self.config.most_passages
+        return tuple(
+            Drop(hit.chunk_id, DropReason.BUDGET, f"rank {rank}, at most {most} passages", {"rank": rank, "most": most})
+            for rank, hit in enumerate(wanted[most:], start=most + 1)
+        )

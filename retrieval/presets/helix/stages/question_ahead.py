@@ -1,0 +1,47 @@
+"""Reading the question while it is embedded."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, replace
+
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import QueryTerms
+from retrieval.presets.helix.asked import AskedNames
+from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.presets.helix.stages.route import Route
+from retrieval.stages.analyze import Analyze
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAhead:
+    """Reads a question's terms, the projects it may name and its names while the query is embedded.
+
+    They are read in the order in which stages wait for them. The embedding leaves a core to it.
+    """
+
+    analyze: Analyze
+    route: Route
+    names: ReadNames
+    executor: Executor
+
+    def begun(self, state: SearchState) -> SearchState:
+        """Return the state with its terms, projects and names as they are now being read."""
+        terms: Future[QueryTerms] = Future()
+        projects: Future[Sequence[str]] = Future()
+        names = self.executor.submit(self._read, state, terms, projects)
+        return replace(state, terms_ahead=terms.result, projects_ahead=projects.result, asked_ahead=names.result)
+
+    def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> AskedNames:
+        """Return the names, having handed over the terms and the projects; without terms all of it fails."""
+        try:
+            found = self.analyze.read(state)
+        except BaseException as error:
+            terms.set_exception(error)
+            projects.set_exception(error)
+            raise
+        terms.set_result(found)
+        try:
+            projects.set_result(self.route.projects(state))
+        except Exception as error:  # noqa: BLE001 -- handed to the stage that waits for them
+            projects.set_exception(error)
+        return self.names.read(replace(state, terms=found))

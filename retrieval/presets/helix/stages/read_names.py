@@ -1,0 +1,100 @@
+"""Reading which names a question has, while the legs search."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+from uuid import UUID
+
+from corecube.errors import CoreCubeError
+from retrieval.encoders import Encoder
+from retrieval.encoders.model_calls import ModelCalls
+from retrieval.encoders.query_cache import QueryCache
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Vector
+from retrieval.errors import EncoderError, SearchTimeoutError
+from retrieval.graph.question import NamedDocument, named_in, question_keys, without
+from retrieval.graph.spans import key_of
+from retrieval.index import graph
+from retrieval.presets.helix.asked import AskedNames
+from retrieval.presets.helix.config import GraphConfig
+from retrieval.stages.embed import query_vector
+
+
+@dataclass(frozen=True, slots=True)
+class ReadNames:
+    """Look up which names in scope the question's words are, and embed what the question asks of them.
+
+    It needs nothing that the legs find, so it works beside them; `expand` does by itself what is missing.
+    """
+
+    config: GraphConfig
+    encoder: Encoder
+    #: None encodes every question.
+    cache: QueryCache | None = None
+    calls: ModelCalls = field(default_factory=ModelCalls)
+
+    name: ClassVar[str] = "names"
+    needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"asked"})
+    optional: ClassVar[bool] = True
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with what the question names; with no names, and saying so, when they cannot be read."""
+        try:
+            return replace(state, asked=state.asked_ahead() if state.asked_ahead else self.read(state))
+        except SearchTimeoutError:
+            note = Note("names_timeout", "Reading the names in the question ran out of time.", degraded=True)
+        except CoreCubeError:
+            note = Note("names_failed", "The names in the question could not be read.", degraded=True)
+        return replace(state, asked=AskedNames(), notes=(*state.notes, note))
+
+    def read(self, state: SearchState) -> AskedNames:
+        """Return what the question names; raise SearchTimeoutError, DatabaseUnavailableError."""
+        question = text_of(state)
+        names = self.names(state, [])
+        named = named_in(question, names.asked, scores={}, stems=stems_of(state))
+        counted, hubs = self.hubs(named, state)
+        kept = without_hubs(named, hubs)[: self.config.named]
+        rest = without(question, kept) if kept else ""
+        vector = self._vector(rest, state)
+        return AskedNames(names.asked, names.is_cut, counted=counted, hubs=hubs, rest=rest, vector=vector)
+
+    def names(self, state: SearchState, found: Sequence[UUID]) -> graph.Names:
+        """Return the names that the question's words may be: of a few documents each, and of those that were found."""
+        keys, seconds = question_keys(text_of(state)), state.deadline.leg_seconds
+        return graph.names(keys, found, scope=state.scope, timeout_seconds=seconds)
+
+    def hubs(self, named: Sequence[NamedDocument], state: SearchState) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the names' keys, and those of them that stand in many chunks; a single name is not counted."""
+        if len(named) <= 1:
+            return frozenset(), frozenset()
+        keys = [key_of(name.name) for name in named]
+        most = max(self.config.hub_links, int(self.config.hub_share * state.terms.corpus_size))
+        found = graph.hubs(keys, most=most, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
+        return frozenset(keys), frozenset(found)
+
+    def encoded(self, text: str, state: SearchState) -> Vector:
+        """Return the unit vector of what is asked; raise EncoderError, also where the model takes too long."""
+        return query_vector(text, state, encoder=self.encoder, cache=self.cache, calls=self.calls).vector
+
+    def _vector(self, rest: str, state: SearchState) -> Vector | None:
+        try:
+            return self.encoded(rest, state) if rest else None
+        except EncoderError:
+            return None
+
+
+def text_of(state: SearchState) -> str:
+    """Return the question as it is read for names."""
+    return state.query.plain_text or state.query.retrieval_text
+
+
+def stems_of(state: SearchState) -> list[str]:
+    """Return the lexemes that the question is searched with."""
+    return [term.lexeme for term in state.terms.terms]
+
+
+def without_hubs(named: Sequence[NamedDocument], hubs: frozenset[str]) -> list[NamedDocument]:
+    """Return the named documents whose names are no hubs; all of them where every name is one, and a single one."""
+    kept = [name for name in named if key_of(name.name) not in hubs]
+    return kept if kept and len(named) > 1 else list(named)

@@ -1,0 +1,147 @@
+"""Reading from the question what is to be searched."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar, Final
+
+from corecube.errors import DatabaseUnavailableError
+from retrieval.engine.state import Note, RequestFilter, Routing, SearchState, TimeWindow
+from retrieval.engine.types import MemoryType
+from retrieval.errors import SearchTimeoutError
+from retrieval.index.filters import holds_any, known_projects
+from retrieval.presets.helix.config import RouteConfig
+from retrieval.presets.helix.router.projects import project_in
+from retrieval.presets.helix.router.routes import Likeness, Router
+from retrieval.presets.helix.router.windows import SaidTime, time_in
+
+#: Words that tell of writing, deciding or happening: a time beside them is when that was done.
+_DONE: Final = re.compile(
+    r"\b(?:written|wrote|changed?|updated?|edited|added|created|published|posted|modified|uploaded|remember(?:ed)?|noted|"
+    r"decided?|discuss(?:ed)?|agreed?|happen(?:ed)?|met|meetings?|incidents?|outages?)\b",
+    re.IGNORECASE,
+)
+_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Decide whether anything is to be searched, of which memory type, time and project; where in doubt change nothing.
+
+    A time or a project narrows what is searched beside the scope. One that would leave nothing is let go.
+    """
+
+    config: RouteConfig
+    #: Gives None while the routes are being trained: then nothing is skipped, and no type is known.
+    router: Callable[[], Router | None]
+
+    name: ClassVar[str] = "route"
+    needs: ClassVar[frozenset[str]] = frozenset({"query", "vector", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"routing"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with its routing, its filter narrowed, and a note for all that the question decided."""
+        likeness = self._likeness(state)
+        shown = dict(list(likeness.by_route.items())[:_SHOWN])
+        skip = (
+            "" if state.query.operators else likeness.skip(least=self.config.skip_from, margin=self.config.skip_margin)
+        )
+        if skip:
+            cosine = likeness.by_route[skip]
+            text = f"Nothing was searched: the question is like {skip} ({cosine:.2f}), which needs no search."
+            return _noted(replace(state, routing=Routing(skip=True, likeness=shown)), Note("route_skip", text))
+        memory_type = likeness.memory_type(least=self.config.type_from)
+        routing = Routing(memory_type=memory_type, likeness=shown)
+        try:
+            return self._narrowed(replace(state, routing=routing), routing)
+        except SearchTimeoutError:
+            note = Note(
+                "route_timeout", "No time was left to read times and projects from the question.", degraded=True
+            )
+            return _noted(replace(state, routing=routing), note)
+
+    def _likeness(self, state: SearchState) -> Likeness:
+        # Without a vector the model may not answer: routes are not trained with it now.
+        router = None if state.vector is None else self.router()
+        return Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
+
+    def projects(self, state: SearchState) -> Sequence[str]:
+        """Return the projects that a question may name; raise SearchTimeoutError, DatabaseUnavailableError."""
+        return known_projects(state.scope, timeout_seconds=state.deadline.leg_seconds)
+
+    def _known_projects(self, state: SearchState) -> Sequence[str]:
+        """Return the same, which may have been read ahead."""
+        try:
+            return state.projects_ahead() if state.projects_ahead else self.projects(state)
+        except DatabaseUnavailableError:
+            # The other thread may have found no connection free; this one has one.
+            return self.projects(state)
+
+    def _narrowed(self, state: SearchState, routing: Routing) -> SearchState:
+        """Return the state with the filter that the question's time and project make of its own."""
+        text = state.query.plain_text or state.query.retrieval_text
+        seconds = state.deadline.leg_seconds
+        said = time_in(text, state.now)
+        project = project_in(text, self._known_projects(state))
+        if said is not None and not _counts(said, routing.memory_type, text):
+            said = None
+        for window, name in ((said.window if said else None, project), (None, project)):
+            kept = narrowed(state.filter, window, name)
+            if kept == state.filter:
+                break
+            if holds_any(kept, scope=state.scope, timeout_seconds=seconds):
+                found = replace(routing, window=window, project=name)
+                return _noted(replace(state, routing=found, filter=kept), *_notes(found))
+        if said or project:
+            return _noted(
+                state, Note("route_let_go", f"Nothing in scope is of {_words(said, project)}; all was searched.")
+            )
+        return state
+
+
+def narrowed(kept: RequestFilter, window: TimeWindow | None, project: str) -> RequestFilter:
+    """Return a filter that leaves what the given one leaves and what the question says: never more than either."""
+    window = window or TimeWindow()
+    return replace(
+        kept,
+        since=_later(kept.since, window.since),
+        until=_earlier(kept.until, window.until),
+        project=kept.project or project,
+    )
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    return max(one, other) if one and other else one or other
+
+
+def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min(one, other) if one and other else one or other
+
+
+def _counts(said: SaidTime, memory_type: MemoryType | None, text: str) -> bool:
+    """Return whether a time is when something was written, or happened, and not what is asked about."""
+    return said.is_past or memory_type is MemoryType.EPISODIC or bool(_DONE.search(text))
+
+
+def _notes(routing: Routing) -> tuple[Note, ...]:
+    window, notes = routing.window, []
+    if window is not None:
+        since = f" from {window.since:%Y-%m-%d %H:%M}" if window.since else ""
+        until = f" until {window.until:%Y-%m-%d %H:%M}" if window.until else ""
+        words = f"\N{LEFT DOUBLE QUOTATION MARK}{window.words}\N{RIGHT DOUBLE QUOTATION MARK}"
+        notes.append(Note("route_window", f"{words} narrows the time{since}{until}."))
+    if routing.project:
+        notes.append(
+            Note("route_project", f"Remembered items are those of the project {routing.project}, and of none.")
+        )
+    return tuple(notes)
+
+
+def _words(said: SaidTime | None, project: str) -> str:
+    return " and ".join(filter(None, (said.window.words if said else "", project)))
+
+
+def _noted(state: SearchState, *notes: Note) -> SearchState:
+    return replace(state, notes=(*state.notes, *notes))

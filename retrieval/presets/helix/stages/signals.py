@@ -1,0 +1,129 @@
+"""Ordering the pool by several signals."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
+from retrieval.presets.helix.config import SignalsConfig
+from retrieval.presets.helix.memory_types import memory_type_of, prevailing
+from retrieval.ranking.blend import query_weights
+from retrieval.ranking.fusion import leg_of
+from retrieval.ranking.signals import (
+    SIGNALS,
+    WRITTEN,
+    confidence,
+    last_touched,
+    rank_by_signals,
+    recency,
+    similarity,
+    with_fused,
+    with_sparse,
+    with_written,
+)
+from retrieval.text.identifiers import share_held, written_names
+
+#: The words' signal is the full-text score, which is known of every pooled chunk, whichever leg searched for them.
+_SIDES: Final = {"bm25": "fulltext"}
+#: The legs that know nothing of words as they are written.
+_VECTORS: Final = frozenset({"dense", "sparse"})
+#: Most similar hits whose types are looked at where neither the question nor the request says one.
+_LOOKED_AT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RankSignals:
+    """Order the pool by relevance, recency, salience, confidence and the graph, weighed for one memory type.
+
+    All hits of a search are weighed alike: sums of different weights cannot be compared. It is the type that the
+    question asks for, else the only one that the request wants, else the one that most of the most similar hits have,
+    else facts.
+    """
+
+    config: SignalsConfig
+
+    name: ClassVar[str] = "signals"
+    needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"order"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with its hits ranked, best first; those with a seat keep it."""
+        measured = self._measured(state)
+        memory_type, why = self._type(measured, state)
+        declared = self.config.of(memory_type)
+        weights = {name: float(getattr(declared, name)) for name in SIGNALS}
+        hits = rank_by_signals(measured, weights, least_spans=self.config.least_spans)
+        note = Note("ranked_as", f"The weights are those of {memory_type} items: {why}.")
+        return replace(state, hits=hits, weights=weights, ranked_as=memory_type, notes=(*state.notes, note))
+
+    def _measured(self, state: SearchState) -> tuple[Hit, ...]:
+        """Return the hits with the raw values of the five signals; what a hit does not have is absent."""
+        searched = _searched(state)
+        legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in searched})
+        similarities = similarity(state.hits, legs, least_cosine_span=self.config.least_cosine_span)
+        if "sparse" in searched:
+            share = 1.0 if searched == {"sparse"} else self.config.sparse_share
+            similarities = with_sparse(similarities, state.hits, share)
+        hits, held = _written(state)
+        similarities = with_written(similarities, held, share=self.config.written_share)
+        return tuple(
+            hit.with_signals({**hit.signals, **self._signals(hit, relevance, state)})
+            for hit, relevance in zip(hits, with_fused(similarities, hits), strict=True)
+        )
+
+    def _signals(self, hit: Hit, relevance: float | None, state: SearchState) -> dict[str, float]:
+        chunk = hit.chunk
+        trust = state.scope.inclusion(chunk.connection_id).connection.trust
+        found = {
+            "similarity": relevance,
+            "recency": self._recency(chunk, state),
+            "salience": chunk.salience,
+            "confidence": confidence(trust, is_confirmed=chunk.is_confirmed),
+            "graph": hit.signals.get("graph", math.fsum(lift.amount for lift in hit.lifts)),
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _recency(self, chunk: ChunkFacts, state: SearchState) -> float:
+        last = last_touched(chunk, state.now, to_the_day=not state.is_admin)
+        return recency(last, state.now, hourly_decay=self.config.hourly_decay)
+
+    def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:
+        """Return the memory type whose weights serve, and why."""
+        if state.routing is not None and state.routing.memory_type is not None:
+            return state.routing.memory_type, "the question asks for these"
+        if len(state.filter.memory_types) == 1:
+            return next(iter(state.filter.memory_types)), "only these are wanted"
+        nearest = sorted(measured, key=lambda hit: (-hit.signals.get("similarity", 0.0), hit.chunk_id))[:_LOOKED_AT]
+        found = prevailing(
+            ((type_of(hit, state), hit.signals.get("similarity", 0.0)) for hit in nearest),
+            least_share=self.config.type_share,
+        )
+        if found is None:
+            return MemoryType.SEMANTIC, "nothing says another type"
+        return found, "the most similar hits are"
+
+
+def _searched(state: SearchState) -> set[str]:
+    """Return the legs that searched, whether for the question or for other ways to put it."""
+    return {leg_of(ranking) for ranking in state.rankings}
+
+
+def _written(state: SearchState) -> tuple[Ranking, list[float]]:
+    """Return the hits, and which share of what the question writes as code each holds; it is a signal of those hits.
+
+    A search by vectors alone is ordered by what vectors find.
+    """
+    names = written_names(state.query.plain_text or state.query.retrieval_text)
+    if not names or _VECTORS.issuperset(_searched(state)):
+        return state.hits, [0.0] * len(state.hits)
+    held = [share_held(names, hit.chunk.title, *hit.chunk.heading_path, hit.chunk.text) for hit in state.hits]
+    marked = (hit.with_signals({**hit.signals, WRITTEN: part}) for hit, part in zip(state.hits, held, strict=True))
+    return tuple(marked), held
+
+
+def type_of(hit: Hit, state: SearchState) -> MemoryType:
+    """Return a hit's own memory type. Expects a completed hit."""
+    return memory_type_of(hit.chunk, connection=state.scope.inclusion(hit.chunk.connection_id).connection.name)

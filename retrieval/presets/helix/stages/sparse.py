@@ -1,0 +1,84 @@
+"""The leg of learned sparse vectors."""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar
+
+from retrieval.encoders.model_calls import ModelCalls, model_key
+from retrieval.encoders.sparse import SparseVector
+from retrieval.encoders.sparse_encoder import SparseEncoder
+from retrieval.engine.state import Note, SearchState
+from retrieval.engine.types import Ranking
+from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
+from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
+from retrieval.presets.helix.config import SparseConfig
+
+
+@dataclass(frozen=True, slots=True)
+class SparseModel:
+    """The installation's sparse model."""
+
+    #: None for one that cannot be had.
+    encoder: SparseEncoder | None
+    key: int = 0
+    #: A sentence on why it cannot be had.
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Find the chunks in scope whose learned sparse vectors are nearest to the query's: by inner product (SPLADE)."""
+
+    config: SparseConfig
+    model: SparseModel
+    calls: ModelCalls = field(default_factory=ModelCalls)
+
+    name: ClassVar[str] = "sparse"
+    needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
+    gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
+    optional: ClassVar[bool] = False
+
+    def __call__(self, state: SearchState) -> SearchState:
+        """Return the state with this leg's ranking; without its model or time it gives none and says so."""
+        try:
+            ranking, note = self._search(state)
+        except SearchTimeoutError:
+            ranking, note = (), Note("sparse_timeout", "The sparse leg ran out of time.", degraded=True)
+        except EncoderTimeoutError:
+            text = "The sparse model did not answer in time; the other legs searched alone."
+            ranking, note = (), Note("sparse_timeout", text, degraded=True)
+        except EncoderError:
+            text = "The sparse model failed; the other legs searched alone."
+            ranking, note = (), Note("sparse_failed", text, degraded=True)
+        return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
+
+    def _search(self, state: SearchState) -> tuple[Ranking, Note]:
+        if self.model.encoder is None:
+            return (), Note("sparse_unavailable", self.model.problem, degraded=True)
+        vector = self._vector(self.model.encoder, state)
+        if not vector.places:
+            return (), Note("sparse_nothing", "The sparse model gave the query no word.")
+        look = SparseLook(
+            vector,
+            scope=state.scope,
+            model_key=self.model.key,
+            depth=self.config.depth,
+            timeout_seconds=state.deadline.leg_seconds,
+            kept=state.filter,
+        )
+        size = state.terms.corpus_size
+        if size < self.config.exact_below:
+            return sparse_exact(look), Note("sparse_exact", f"{len(vector.places)} words, compared {size} chunks.")
+        ranking = sparse_hnsw(look, ef_search=self.config.ef_search)
+        return ranking, Note("sparse_hnsw", f"{len(vector.places)} words, HNSW index, {size} chunks in scope.")
+
+    def _vector(self, encoder: SparseEncoder, state: SearchState) -> SparseVector:
+        """Return the query's vector; raise EncoderError, also where the model takes too long."""
+        text = state.query.plain_text or state.query.retrieval_text
+        work = partial(encoder.encode_query, text)
+        return self.calls.within(state.deadline.embed_seconds, work, model=model_key(encoder))
+
+
+def sparse_leg(config: SparseConfig, model: SparseModel | None, calls: ModelCalls | None = None) -> tuple[Sparse, ...]:
+    """Return the leg as a tuple of one, empty where no sparse model is chosen or no hits are asked for."""
+    return () if model is None or not config.depth else (Sparse(config, model, calls or ModelCalls()),)
