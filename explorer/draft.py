@@ -1,8 +1,8 @@
 """What a search with a draft differs in from what everybody else gets."""
 
 from explorer.panels.presets import ChangeRow, change_rows
-from retrieval.configuration import configuration_of
-from retrieval.services import SearchOutcome
+from retrieval.search.configuration import configuration_of
+from retrieval.search.service import SearchOutcome
 
 
 def draft_changes(outcome: SearchOutcome) -> tuple[ChangeRow, ...]:

@@ -3,7 +3,7 @@
 from explorer.panels.drops import chunk_label, labels_of
 from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 
 def chunk_labels(outcome: SearchOutcome) -> dict[ChunkId, str]:

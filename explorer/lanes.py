@@ -9,7 +9,7 @@ from explorer.snippets import StemIn
 from retrieval.engine.config import FulltextConfig
 from retrieval.engine.types import ChunkId, Hit, QueryTerms
 from retrieval.index.facts import read_facts
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 
 def lanes_of(outcome: SearchOutcome, *, stem_in: StemIn) -> LanesPanel:

@@ -9,10 +9,10 @@ from typing import Final
 
 from corecube.access import Principal
 from corecube.scope import AccessScope
-from retrieval import runtime
 from retrieval.index import outbox
 from retrieval.index.store import VectorIndex
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 #: Searches that a process keeps, and for how long. One takes up to a few MB, most of it the texts of its pool.
 _ENTRIES: Final = 16
@@ -93,7 +93,7 @@ _recent: Final = RecentSearches()
 def searched(asking: Asking, trace: str) -> SearchOutcome:
     """Return the search with a trace id where it is the very same one and nothing in its scope has changed since.
 
-    Any other is made anew, and kept. Raises what `retrieval.services.search` raises.
+    Any other is made anew, and kept. Raises what `retrieval.search.service.search` raises.
     """
     kept = _recent.get(trace)
     return kept.outcome if kept and _is_current(kept, asking) else _searched_anew(asking)

@@ -15,14 +15,14 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.panels.presets import ChangeRow, change_rows, version_label
 from explorer.sections import is_section
-from retrieval.configuration import Configuration, configuration_of
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import filter_of
 from retrieval.index.outbox import pruned_up_to
 from retrieval.models import EmbeddingIndex, OutboxEntry, SearchRecord
 from retrieval.presets.catalog import PRESETS
-from retrieval.services import SearchRequest
+from retrieval.search.configuration import Configuration, configuration_of
+from retrieval.search.service import SearchRequest
 from retrieval.stored_trace import spans_of
 
 #: Changed documents that are counted; beyond that the number only says that there are more.

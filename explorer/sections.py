@@ -7,7 +7,7 @@ from retrieval.errors import UnknownSectionError
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
-from retrieval.section_sets import section_named, section_set_named, section_sets
+from retrieval.search.section_sets import section_named, section_set_named, section_sets
 
 
 @dataclass(frozen=True, slots=True)

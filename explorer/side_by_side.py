@@ -9,7 +9,7 @@ from corecube.errors import CoreCubeError
 from retrieval.engine.stored_filter import AskedFilter
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS, Preset
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 logger = logging.getLogger(__name__)
 

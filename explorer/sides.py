@@ -24,7 +24,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 from retrieval.stored_trace import hits_of, spans_of
 
 _LOG = "log"
@@ -147,7 +147,7 @@ def narrowing_of(record: SearchRecord, scope: AccessScope) -> tuple[str, ...]:
 
 
 def run(side: Side, question: Question, principal: Principal) -> Run:
-    """Return what a side finds: as the log has it, or by a search now. Raises as `retrieval.services.search` does."""
+    """Return what a side finds: as the log has it, or by a search now. Raises as `retrieval.search.service.search` does."""
     return _logged(side, side.record) if side.record else _now(side, question, principal)
 
 

@@ -13,12 +13,12 @@ from django.views.decorators.http import require_safe
 
 from corecube.bounded import BoundedCheck
 from corecube.health import require_database
-from retrieval import runtime
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import Reranker
 from retrieval.index.bm25.status import bm25_status
 from retrieval.llm.environment import stored_models
 from retrieval.llm.reachability import ModelState, status_of, status_words
+from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
 

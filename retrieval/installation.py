@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from corecube.health import DatabaseFacts, database_facts, pool_figures
 from corecube.version import VERSION
-from retrieval import runtime
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.engine.admission import Load
 from retrieval.health import Part, State, checked_parts
@@ -22,6 +21,7 @@ from retrieval.ingest.workers import messages_waiting
 from retrieval.llm.environment import stored_models
 from retrieval.llm.reachability import status_of, status_words
 from retrieval.models import EmbeddingIndex, Worker
+from retrieval.search import runtime
 
 _PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy", "plotly")
 

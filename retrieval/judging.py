@@ -14,7 +14,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from retrieval.errors import UnknownPassageError
 from retrieval.models import Chunk, Document, Judgment
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 from retrieval.text.sanitise import storable
 
 #: What is kept of a query, in characters: no more is retrieved with, and an index holds no more.

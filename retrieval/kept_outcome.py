@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from corecube.access import Principal, scope_for
-from retrieval.configuration import Configuration
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
@@ -13,7 +12,8 @@ from retrieval.engine.types import Answerability, Verdict
 from retrieval.index.facts import read_facts
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.services import SearchOutcome
+from retrieval.search.configuration import Configuration
+from retrieval.search.service import SearchOutcome
 from retrieval.stored_passages import stored_passages
 from retrieval.stored_trace import hits_of, spans_of
 

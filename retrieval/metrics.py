@@ -15,18 +15,18 @@ from corecube.door import door
 from corecube.errors import CoreCubeError, RefusedForNowError
 from corecube.forwarding import USER_HEADER
 from corecube.models import User
-from retrieval import runtime
-from retrieval.configuration import configuration_of
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.admission import Load
 from retrieval.engine.admission_ladder import Refusal, Rung
-from retrieval.evidence_runs import PRESET
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.config import DensityConfig
 from retrieval.presets.consolidated.evidence.rerank_figures import CutRate
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.search import runtime
+from retrieval.search.configuration import configuration_of
+from retrieval.search.evidence_runs import PRESET
 
 _CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: The rungs from the lowest on; a gauge tells the number.

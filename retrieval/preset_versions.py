@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from corecube import audit
 from corecube.models import User
-from retrieval.configuration import SHIPPED
 from retrieval.errors import UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import Preset
+from retrieval.search.configuration import SHIPPED
 from retrieval.text.sanitise import storable
 
 _DRAFT = PresetVersion.Status.DRAFT

@@ -8,9 +8,9 @@ from uuid import UUID
 from django.db.models import QuerySet, Sum
 
 from corecube.models import Connection
-from retrieval.configuration import configuration_of
 from retrieval.models import Chunk, TermFrequency
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.search.configuration import configuration_of
 
 _SHOWN_CHARACTERS: Final = 80
 

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.db import transaction
 from kombu.exceptions import OperationalError as QueueError
 
-from retrieval.queued_searches import are_waiting, forget_finished, run_queued, take_up_lost
+from retrieval.search.queued_searches import are_waiting, forget_finished, run_queued, take_up_lost
 
 logger = logging.getLogger(__name__)
 

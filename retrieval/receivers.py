@@ -15,7 +15,7 @@ from retrieval.models import Memory
 @receiver(serving)
 def warm_up_beside(**_: Any) -> None:  # noqa: ANN401 -- Django's signature
     """Open what the first search would open, while the web server starts."""
-    from retrieval import warm_up  # noqa: PLC0415 -- commands need no engine, and it takes half a second to load
+    from retrieval.search import warm_up  # noqa: PLC0415 -- commands need no engine, and it takes half a second to load
 
     warm_up.begin()
 

@@ -12,7 +12,7 @@ from retrieval.engine.state import SearchState
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.packing import by_number
-from retrieval.services import SearchOutcome, checked_query
+from retrieval.search.service import SearchOutcome, checked_query
 from retrieval.stages.analyze import Analyze
 from retrieval.stored_passages import stored_passages
 

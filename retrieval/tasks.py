@@ -11,7 +11,7 @@ from django.db import Error, connection
 from kombu.exceptions import OperationalError as QueueError
 
 from corecube.commands import database_trouble
-from retrieval import enrich_tasks, index_tasks, queued_tasks, warm_up  # noqa: F401 -- for Celery, which looks for tasks in this module
+from retrieval import enrich_tasks, index_tasks, queued_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
 from retrieval.conversations.shelf import forget_old_conversations
 from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
@@ -21,6 +21,7 @@ from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
 from retrieval.ingest.workers import give_sign, take_leave
 from retrieval.llm.reachability import check_due
 from retrieval.retention import forget_old_searches
+from retrieval.search import warm_up
 
 logger = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, settings
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
-from retrieval import calibrations, runtime
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
+from retrieval.search import calibrations, runtime
 from retrieval.testing import HashEncoder
 from tests.kept_rows import KeptRows, Stand
 from tests.unhurried import without_deadlines

@@ -172,7 +172,7 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
     allowed = ("retrieval.index.", "retrieval.evaluate.bench", "retrieval.migrations.")
     assert {name for name in speakers if not name.startswith(allowed)} <= {
         "retrieval.index_tasks",
-        "retrieval.runtime",
+        "retrieval.search.runtime",
         "retrieval.ingest.lock",
         "retrieval.ingest.sync",
         "retrieval.ingest.watchdog",

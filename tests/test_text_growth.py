@@ -125,7 +125,15 @@ LONG_RUNS = tuple(map(Text, ("a", "a ", "A b. ", "etc. ", "`a` ", "[1] ", "1,", 
 #: Packages whose functions read no text of strangers: start-up, settings, the command line, measuring.
 _ELSEWHERE = ("corecube.embedded", "corecube.env", "corecube.settings", "corecube.checks", "retrieval.evaluate")
 #: What a module asks databases, models and other machines by: its functions do more than read a text.
-_OUTSIDE = ("django", "corecube.models", "corecube.audit", "retrieval.models", "retrieval.runtime", "socket", "httpx2")
+_OUTSIDE = (
+    "django",
+    "corecube.models",
+    "corecube.audit",
+    "retrieval.models",
+    "retrieval.search.runtime",
+    "socket",
+    "httpx2",
+)
 
 
 def working(work):

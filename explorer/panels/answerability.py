@@ -8,7 +8,7 @@ from explorer.panels.bars import percent
 from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.verdict import Reason
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.ANSWERABLE: "answerable",

@@ -11,10 +11,10 @@ from explorer.panels.badges import Badge, badges
 from explorer.panels.hit_badges import HitBadge, hit_badges
 from explorer.snippets import Segment, StemIn, highlight, snippet
 from retrieval.engine.types import ChunkId, Hit
-from retrieval.evidence_runs import PRESET, Evidence, SectionEvidence, lines_of
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence
 from retrieval.presets.consolidated.evidence.sections import Section
-from retrieval.services import SearchOutcome
+from retrieval.search.evidence_runs import PRESET, Evidence, SectionEvidence, lines_of
+from retrieval.search.service import SearchOutcome
 
 #: Hits that stand below a section.
 MOST_HITS: Final = 5

@@ -11,7 +11,7 @@ from explorer.panels.events import EventLine, event_lines
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Note, Span
 from retrieval.engine.tunables import Tunables
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 #: Which part of the preset's configuration a stage is set by, where the names differ.
 _SECTIONS: Final = {

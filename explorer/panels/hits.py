@@ -14,7 +14,7 @@ from explorer.panels.verdict import beats_next
 from explorer.panels.verdict_evidence import evidence_beats_next
 from explorer.snippets import Segment, StemIn, highlight, snippet
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 _ABSENT: Final = "\N{EN DASH}"
 

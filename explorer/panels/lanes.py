@@ -15,7 +15,7 @@ from explorer.snippets import StemIn, highlight, snippet
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.ranking.comparison import Direction, Move, compare
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 #: Cards that a lane shows.
 MOST_CARDS: Final = 20

@@ -19,7 +19,7 @@ from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import MAPPED, RUBRIC
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.fusion import reciprocal_rank_fusion
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 _REPLACED: Final = "counted in the blend only"
 #: The only part of a score by the rubric, or of one that is shown on its scale.

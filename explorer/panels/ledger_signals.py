@@ -10,7 +10,7 @@ from explorer.panels.ledger_rows import LedgerRow, TermRow
 from retrieval.engine.types import Hit, MemoryType
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 _REPLACED: Final = "counted in the order that was reranked only"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"

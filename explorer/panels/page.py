@@ -17,7 +17,7 @@ from explorer.panels.hits import HitRow, hit_rows
 from explorer.panels.presets import version_label
 from explorer.panels.timeline import TraceRow, trace_rows
 from explorer.snippets import StemIn
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

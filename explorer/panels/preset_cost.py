@@ -10,7 +10,7 @@ from explorer.panels.bars import BarPart, stacked
 from explorer.panels.funnel import milliseconds
 from retrieval.engine.state import Span
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 #: Groups of stages in the order in which a search comes to them, and what they are called.
 GROUPS: Final[Mapping[str, str]] = {

@@ -9,11 +9,11 @@ from django.forms import BoundField
 from corecube.models import User
 from explorer import wording
 from explorer.forms import TunablesForm
-from retrieval.configuration import SHIPPED, Configuration, fitted
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.tunables import Change, TunableFacts, diff
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import Preset, preset_named
+from retrieval.search.configuration import SHIPPED, Configuration, fitted
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}
 

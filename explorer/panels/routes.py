@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.panels.bars import percent
-from retrieval import runtime
-from retrieval.configuration import configuration_of
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.models import RouteExample
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.router.routes import ROUTES, SEARCH_ROUTE, SKIP_ROUTES, shipped_examples
+from retrieval.search import runtime
+from retrieval.search.configuration import configuration_of
 
 _SHIPPED_SHOWN: Final = 3
 _PURPOSES: Final = {

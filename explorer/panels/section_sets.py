@@ -9,7 +9,7 @@ from explorer.panels.presets import FieldRow, figure
 from explorer.section_forms import SectionForm, SectionSetForm
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
-from retrieval.section_sets import is_edited, is_shipped
+from retrieval.search.section_sets import is_edited, is_shipped
 
 
 @dataclass(frozen=True, slots=True)

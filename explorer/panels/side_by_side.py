@@ -23,7 +23,7 @@ from explorer.side_by_side import Attempt
 from explorer.snippets import StemIn
 from retrieval.engine.types import ChunkId, Hit
 from retrieval.ranking.comparison import Overlap, alone, overlap_at, places_of
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 #: The depth that overlaps are counted to.
 DEPTH: Final = 10

@@ -9,7 +9,7 @@ from explorer.panels.bars import percent
 from explorer.panels.events import EventLine, event_lines
 from explorer.panels.funnel import milliseconds, removed
 from retrieval.engine.state import Note, Span
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 
 @dataclass(frozen=True, slots=True)

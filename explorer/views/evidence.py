@@ -22,9 +22,9 @@ from explorer.panels.evidence import evidence_panel
 from explorer.stems import stem_in
 from explorer.views.search import failure_title
 from explorer.views.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
-from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, gather
 from retrieval.models import Document, SearchRecord
-from retrieval.section_sets import DEFAULT_SECTION_SET, section_sets
+from retrieval.search.evidence_runs import MOST_SUBJECT, EvidenceRequest, gather
+from retrieval.search.section_sets import DEFAULT_SECTION_SET, section_sets
 
 logger = logging.getLogger(__name__)
 

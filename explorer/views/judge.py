@@ -22,7 +22,7 @@ from explorer.views.viewer import admins_only, principal_of, signed_in, viewer_o
 from retrieval.judging import GRADES, PassageId, grades_of, judge, ranked_passages
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.question_sets import save_case, set_named
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 from retrieval.stored_trace import ranking_of
 
 

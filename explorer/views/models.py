@@ -26,8 +26,6 @@ from explorer.panels.models import (
     reranker_card,
 )
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
-from retrieval import runtime
-from retrieval.configuration import configuration_of
 from retrieval.encoders.local import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.engine.config import CorecubeConfig
@@ -36,6 +34,8 @@ from retrieval.ingest import indexes as services
 from retrieval.ingest.heartbeat import alive_since
 from retrieval.models import EmbeddingIndex
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.search import runtime
+from retrieval.search.configuration import configuration_of
 
 _NEXT: Final = "next"
 

@@ -22,10 +22,10 @@ from explorer.panels.presets import (
 )
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval import preset_versions
-from retrieval.configuration import SHIPPED, configuration_of
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.search.configuration import SHIPPED, configuration_of
 
 _LIVE = PresetVersion.Status.LIVE
 _DRAFT = PresetVersion.Status.DRAFT

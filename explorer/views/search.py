@@ -42,8 +42,8 @@ from retrieval.engine.stored_filter import AskedFilter, read_filter
 from retrieval.generate.answering import prepare
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
-from retrieval.queued_searches import PRESET
-from retrieval.services import SearchOutcome, SearchRequest
+from retrieval.search.queued_searches import PRESET
+from retrieval.search.service import SearchOutcome, SearchRequest
 
 logger = logging.getLogger(__name__)
 

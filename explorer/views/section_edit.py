@@ -14,10 +14,10 @@ from explorer.section_forms import SectionForm, tell
 from explorer.views.section_sets import CONFLICT, INVALID
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
-from retrieval.evidence_runs import MOST_SUBJECT
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
-from retrieval.section_sets import fingerprint, save_section_set, section_named, section_set_named
+from retrieval.search.evidence_runs import MOST_SUBJECT
+from retrieval.search.section_sets import fingerprint, save_section_set, section_named, section_set_named
 
 _STEPS: Final = {"up": -1, "down": 1}
 

@@ -14,9 +14,9 @@ from explorer.panels.section_sets import number_rows, section_lines, set_row
 from explorer.section_forms import CopyForm, SectionSetForm
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
-from retrieval.evidence_runs import MOST_SUBJECT
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.section_sets import (
+from retrieval.search.evidence_runs import MOST_SUBJECT
+from retrieval.search.section_sets import (
     copy_section_set,
     delete_section_set,
     fingerprint,

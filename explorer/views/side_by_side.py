@@ -28,7 +28,7 @@ from explorer.views.search import failure_title, left_out
 from explorer.views.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import Usage
-from retrieval.services import checked_query
+from retrieval.search.service import checked_query
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from explorer.panels.lifeline import Candidate, LifelinePanel, WherePanel, candi
 from retrieval.lifeline.service import Reader, follow
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 from retrieval.text.sanitise import storable
 
 #: Documents that the search box offers at once.

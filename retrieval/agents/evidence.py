@@ -10,10 +10,10 @@ from retrieval.agents.snippets import result_out
 from retrieval.api.evidence import gather_counted
 from retrieval.api.request_body import RequestBody
 from retrieval.api.shape import Absolute
-from retrieval.evidence_runs import MOST_SUBJECT, EvidenceRequest, SectionEvidence
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.cells import Presence
-from retrieval.section_sets import DEFAULT_SECTION_SET
+from retrieval.search.evidence_runs import MOST_SUBJECT, EvidenceRequest, SectionEvidence
+from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
 _NAME: Final = 60
 #: Passages of each section, where a whole set is asked for.

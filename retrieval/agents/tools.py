@@ -24,7 +24,7 @@ from retrieval.api.memory_schemas import (
 )
 from retrieval.api.shape import Absolute
 from retrieval.models import SearchRecord
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS: Final = ToolAnnotations(

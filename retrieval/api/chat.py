@@ -17,7 +17,7 @@ from retrieval.api.schemas import REFUSALS
 from retrieval.api.search import explanation_for
 from retrieval.api.stream import event_stream
 from retrieval.generate.answering import answered, note, prepare
-from retrieval.services import search
+from retrieval.search.service import search
 
 router = Router(tags=["openai"])
 

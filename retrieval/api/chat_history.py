@@ -9,7 +9,7 @@ from retrieval.api.chat_schemas import MessageIn
 from retrieval.generate.model_rewrite import follow_up
 from retrieval.generate.rewrite import Said
 from retrieval.llm.types import Turn
-from retrieval.services import SearchRequest
+from retrieval.search.service import SearchRequest
 from retrieval.text.sanitise import storable
 
 #: More is not read of a conversation, from its end.

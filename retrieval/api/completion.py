@@ -11,7 +11,7 @@ from retrieval.generate.answering import DOUBTFUL, Answering
 from retrieval.generate.events import Done
 from retrieval.llm.types import Citation, TokenUsage
 from retrieval.ranking.packing import by_number
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 
 Json = dict[str, Any]
 

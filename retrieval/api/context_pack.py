@@ -11,8 +11,8 @@ from retrieval.api.dify_schemas import conditions_of
 from retrieval.api.search import scope_request
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk
-from retrieval.presets.contextpack.retrieving import Retrieved, retrieved
-from retrieval.services import SearchRequest
+from retrieval.search.context_packs import Retrieved, retrieved
+from retrieval.search.service import SearchRequest
 
 router = Router(tags=["search"])
 

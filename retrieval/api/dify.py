@@ -25,7 +25,7 @@ from retrieval.api.shape import document_path
 from retrieval.engine.types import Hit, ScoreType
 from retrieval.memory.recall import usable_preset
 from retrieval.models import Document, SearchRecord
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from corecube.api import principal_of
 from retrieval.api import evidence_schemas, schemas
 from retrieval.api.evidence_shape import evidence_out
 from retrieval.api.search import scope_request
-from retrieval.evidence_runs import Evidence, EvidenceRequest, asked_sections, gather, require_preset
 from retrieval.models import SearchRecord
-from retrieval.section_sets import section_set_named
+from retrieval.search.evidence_runs import Evidence, EvidenceRequest, asked_sections, gather, require_preset
+from retrieval.search.section_sets import section_set_named
 
 router = Router(tags=["evidence"])
 

@@ -9,8 +9,8 @@ from pydantic.config import JsonDict
 from retrieval.api.preset_schemas import Overrides, TunableOut
 from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Explanation, HitOut, ScopeIn, Timings
-from retrieval.evidence_runs import MOST_SUBJECT
-from retrieval.section_sets import DEFAULT_SECTION_SET
+from retrieval.search.evidence_runs import MOST_SUBJECT
+from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
 _NAME = 60
 _ASKED: JsonDict = {

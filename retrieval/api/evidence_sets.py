@@ -5,11 +5,11 @@ from ninja import Router, Status
 
 from corecube.access import Principal
 from corecube.api import principal_of
-from retrieval import section_sets
 from retrieval.api import evidence_schemas, schemas
 from retrieval.api.evidence_shape import section_bounds, section_set_out
 from retrieval.api.managed import managed_preset, may_manage_presets
-from retrieval.evidence_runs import PRESET, require_preset
+from retrieval.search import section_sets
+from retrieval.search.evidence_runs import PRESET, require_preset
 
 router = Router(tags=["evidence"])
 

@@ -4,14 +4,14 @@ from retrieval.api import evidence_schemas as schemas
 from retrieval.api import shape
 from retrieval.api.preset_schemas import TunableOut
 from retrieval.engine.types import Hit
-from retrieval.evidence_runs import Evidence, SectionEvidence
 from retrieval.presets.consolidated.evidence.cells import Cell
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
-from retrieval.section_sets import fingerprint, is_edited, is_shipped
-from retrieval.services import SearchOutcome
+from retrieval.search.evidence_runs import Evidence, SectionEvidence
+from retrieval.search.section_sets import fingerprint, is_edited, is_shipped
+from retrieval.search.service import SearchOutcome
 
 
 def evidence_out(evidence: Evidence, absolute: shape.Absolute, *, with_explanation: bool) -> schemas.EvidenceOut:

@@ -11,7 +11,7 @@ from retrieval.api.schemas import REFUSALS
 from retrieval.lifeline.service import Reader, follow
 from retrieval.lifeline.types import Lifeline
 from retrieval.models import SearchRecord
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 router = Router(tags=["search"])
 

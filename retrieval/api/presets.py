@@ -8,9 +8,9 @@ from corecube.models import User
 from retrieval import preset_versions
 from retrieval.api import preset_schemas, schemas
 from retrieval.api.managed import managed_preset, may_manage_presets
-from retrieval.configuration import configuration_of, fitted
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.search.configuration import configuration_of, fitted
 
 router = Router(tags=["presets"])
 

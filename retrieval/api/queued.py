@@ -12,9 +12,9 @@ from corecube.api import principal_of
 from retrieval.api import schemas, shape
 from retrieval.kept_outcome import kept_outcome
 from retrieval.models import QueuedSearch, SearchRecord
-from retrieval.queued_searches import queue_search, queued_of
 from retrieval.queued_tasks import search_soon
-from retrieval.services import SearchRequest
+from retrieval.search.queued_searches import queue_search, queued_of
+from retrieval.search.service import SearchRequest
 
 router = Router(tags=["search"])
 

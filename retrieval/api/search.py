@@ -9,7 +9,7 @@ from retrieval.api import schemas, shape
 from retrieval.api.managed import managed_connections
 from retrieval.api.queued import QueuedOut, queued
 from retrieval.models import SearchRecord
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 router = Router(tags=["search"])
 

@@ -9,7 +9,7 @@ from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Lift, Passage
 from retrieval.quality_preview import LowChunk
-from retrieval.services import SearchOutcome
+from retrieval.search.service import SearchOutcome
 from retrieval.text.rows import row_unit
 
 #: Makes an address of this server out of a path.

@@ -25,7 +25,7 @@ from retrieval.generate.rewrite import Rewriting
 from retrieval.llm.heartbeats import with_silences
 from retrieval.llm.types import Notice
 from retrieval.models import Message, SearchRecord
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from retrieval.evaluate.corpus import evaluation_principal
 from retrieval.evaluate.datasets import Dataset, read_lines
 from retrieval.evaluate.scattered import ScatteredCorpus, scattered
 from retrieval.models import Document, SearchRecord
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 _SEED: Final = 7
 

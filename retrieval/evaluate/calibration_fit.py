@@ -15,7 +15,7 @@ from retrieval.evaluate.calibration_questions import JudgedQuestion
 from retrieval.models import SearchRecord
 from retrieval.ranking.answerability.logistic import Sample
 from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, shipped
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 #: Questions of each kind without which nothing is fitted.
 LEAST_OF_EACH: Final = 30

@@ -9,7 +9,7 @@ from retrieval.engine.types import Verdict
 from retrieval.judging import grades_of, ranked_passages
 from retrieval.models import Case, SearchRecord
 from retrieval.ranking.measures import Measures, mean, measure
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.stages.resources import Resources
 
 

@@ -12,7 +12,6 @@ from ir_measures import AP, RR, Judged, R, nDCG
 from corecube import garbage
 from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
-from retrieval import runtime
 from retrieval.engine.state import Span
 from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
@@ -22,9 +21,10 @@ from retrieval.evaluate.latency import latency_ms, times_of
 from retrieval.evaluate.ordering import ordering
 from retrieval.evaluate.stress import Stress, misspelled, with_false_links
 from retrieval.evaluate.unjudged import without_judge
-from retrieval.generate.relevance import kept_relevance
 from retrieval.models import SearchRecord, Sync
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.relevance import kept_relevance
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.stages.resources import Resources
 
 #: Hits asked for, so that measures cut at 100 see all they need.

@@ -8,7 +8,6 @@ from django.conf import settings
 
 from corecube.access import Principal
 from corecube.arrivals import arrivals
-from retrieval import runtime
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.engine.words import stemmer
@@ -16,6 +15,7 @@ from retrieval.generate.extractive import ExtractiveProvider
 from retrieval.generate.threads import AnswerThreads, EndingThreads
 from retrieval.llm.routes import route
 from retrieval.llm.types import Route
+from retrieval.search import runtime
 
 
 def route_for(

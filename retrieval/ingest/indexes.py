@@ -46,7 +46,7 @@ def queue_build(row: EmbeddingIndex) -> None:
 
 def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
     """Let searches use this index; raise IndexStateError when it is not complete, EncoderError, ConfigError."""
-    from retrieval.runtime import encoder_of  # noqa: PLC0415 -- the runtime imports the stages' resources
+    from retrieval.search.runtime import encoder_of  # noqa: PLC0415 -- the runtime imports the stages' resources
 
     encoder_of(row)
     with transaction.atomic():

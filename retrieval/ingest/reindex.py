@@ -14,13 +14,13 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from corecube.errors import CoreCubeError
-from retrieval import runtime
 from retrieval.encoders import Encoder
 from retrieval.index.embedding_index import only_builder, progress, searched, twin_of
 from retrieval.index.writer import MissingVector, copy_vectors, fill_index, lacking_documents
 from retrieval.ingest.embedding import embed_documents
 from retrieval.ingest.vectors import stored_texts
 from retrieval.models import EmbeddingIndex
+from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
 

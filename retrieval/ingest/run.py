@@ -11,13 +11,13 @@ from django.utils import timezone
 from corecube.connectors import SourceItem, connector_for
 from corecube.connectors.types import Connector
 from corecube.models import Connection
-from retrieval import runtime
 from retrieval.graph.addresses import Place
 from retrieval.index.embedding_index import ensure_index
 from retrieval.ingest.encode import Target
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.models import Sync
+from retrieval.search import runtime
 from retrieval.text.document import CHUNK_PROFILES, ChunkLimits, RawDocument
 
 #: What changes while a sync runs.

@@ -9,7 +9,6 @@ from uuid import UUID
 import numpy as np
 
 from corecube.errors import ConfigError
-from retrieval import runtime
 from retrieval.encoders import Encoder
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
@@ -17,6 +16,7 @@ from retrieval.index.embedding_index import kept_indexes, vectors_key
 from retrieval.index.store import VectorIndex
 from retrieval.ingest.embedding import NO_LISTENER, ChunkText, DocumentText, Listener, embed_documents, embed_texts
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
+from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
 

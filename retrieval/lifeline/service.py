@@ -6,7 +6,6 @@ from typing import Final
 from uuid import UUID
 
 from corecube.scope import AccessScope, ExcludedConnection, Exclusion, Inclusion
-from retrieval import runtime
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import probe, store
@@ -15,7 +14,8 @@ from retrieval.lifeline.legs import asked_for
 from retrieval.lifeline.types import ACCESS, INDEXED, SCOPE, DocumentProbe, Evidence, Lifeline, Place, Step, StepState
 from retrieval.lifeline.walk import Journey, not_reached, step_names, steps, ways
 from retrieval.models import Document, SyncItem
-from retrieval.services import SearchOutcome
+from retrieval.search import runtime
+from retrieval.search.service import SearchOutcome
 
 #: What one exact look into the whole scope may take.
 _LOOK_SECONDS: Final = 2.0

@@ -9,7 +9,6 @@ from django.db.models import Q
 
 from corecube.access import Principal
 from corecube.models import Connection, Grant, User
-from retrieval import runtime
 from retrieval.engine.types import Passage
 from retrieval.llm.clients import forget_others, usable_client
 from retrieval.llm.environment import default_of, stored_models
@@ -20,6 +19,7 @@ from retrieval.llm.spending import Account
 from retrieval.llm.token_counters import counter_of
 from retrieval.llm.types import Notice, Provider, Route, Window
 from retrieval.models import LanguageModel, RoutingRule
+from retrieval.search import runtime
 
 _WORDS: Final[Mapping[Reason, str]] = {
     Reason.MAY_NOT_READ: (

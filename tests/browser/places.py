@@ -19,7 +19,13 @@ from retrieval.models import (
 )
 from retrieval.preset_versions import save_draft
 from retrieval.presets.catalog import preset_named
-from retrieval.section_sets import copy_section_set, fingerprint, save_section_set, section_set_named, written_with
+from retrieval.search.section_sets import (
+    copy_section_set,
+    fingerprint,
+    save_section_set,
+    section_set_named,
+    written_with,
+)
 from tests.browser.pages import Places
 
 

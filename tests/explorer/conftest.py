@@ -7,13 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, Inclusion, Sensitivity, TrustLevel
-from retrieval.configuration import Configuration
 from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.state import Drop, DropReason, Note, Query, SearchState, Span
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term, TermMatch
 from retrieval.presets.catalog import Preset, build_corecube
-from retrieval.services import SearchOutcome
+from retrieval.search.configuration import Configuration
+from retrieval.search.service import SearchOutcome
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 #: Long enough ago that every search below is over.

@@ -9,8 +9,8 @@ from django.test import Client
 from lxml import html
 
 from corecube.models import ApiKey
-from retrieval import runtime
 from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.search import runtime
 from tests.explorer.test_ledger_order import QUESTIONS, VowelReranker, reader
 
 __all__ = ["reader"]

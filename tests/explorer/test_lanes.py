@@ -7,7 +7,7 @@ import pytest
 from explorer.lanes import completed, lanes_of
 from explorer.stems import stem_in
 from retrieval.models import Chunk
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 
 @pytest.fixture

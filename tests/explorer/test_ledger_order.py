@@ -13,9 +13,9 @@ from lxml import html
 
 from corecube.models import ApiKey, User
 from corecube.scope import TrustLevel
-from retrieval import runtime
 from retrieval.engine.types import ScoreType
 from retrieval.samples import Company, add_samples
+from retrieval.search import runtime
 
 QUESTIONS = (
     "How did the ammonia leak at Tallow Quay in March 2026 happen?",

@@ -8,7 +8,7 @@ import pytest
 from explorer.recent_searches import KeptSearch, RecentSearches
 from retrieval.index.outbox import Mark
 from retrieval.index.store import VectorIndex
-from retrieval.services import SearchRequest
+from retrieval.search.service import SearchRequest
 
 
 @pytest.fixture

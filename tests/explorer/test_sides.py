@@ -6,7 +6,7 @@ from django.http import Http404
 from corecube.access import ScopeRequest, scope_for
 from explorer.sides import Question, Side, narrowing_of, now_of, opposite, read_side, run
 from retrieval.models import SearchRecord
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 
 @pytest.fixture

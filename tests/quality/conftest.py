@@ -10,7 +10,6 @@ from django.db import connection, transaction
 from django.test import override_settings
 
 from corecube.access import Principal, user_named
-from retrieval import runtime
 from retrieval.encoders import load_encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.words import stemmer
@@ -19,7 +18,8 @@ from retrieval.generate.rewrite import Rewriting, Said, stand_alone
 from retrieval.llm.types import Task
 from retrieval.models import Document
 from retrieval.samples import Company, add_samples
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 from tests.unhurried import MOMENT, without_deadlines, written_at_that_moment
 
 _MODEL: Path = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL

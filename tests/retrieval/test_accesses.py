@@ -11,7 +11,7 @@ from retrieval.accesses import AccessBuffer, flush_accesses, note_accesses
 from retrieval.index.accesses import Access, write_accesses
 from retrieval.index.deleting import delete_all_documents
 from retrieval.models import Document, DocumentAccess
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 NOW = timezone.now()
 

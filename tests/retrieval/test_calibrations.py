@@ -8,11 +8,11 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from corecube.models import AuditEvent
-from retrieval import calibrations, runtime
 from retrieval.models import Calibration, SearchRecord
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel
-from retrieval.services import SearchRequest, search
+from retrieval.search import calibrations, runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]

@@ -9,12 +9,12 @@ from django.db import connection
 from corecube.access import Principal
 from corecube.errors import NotPermittedError
 from corecube.models import ApiKey
-from retrieval.configuration import configuration_of
 from retrieval.errors import OverridesError, UnknownVersionError
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import PRESETS
-from retrieval.services import SearchRequest, search
+from retrieval.search.configuration import configuration_of
+from retrieval.search.service import SearchRequest, search
 
 PRESET = PRESETS["corecube"]
 #: Nothing counts but full text.
@@ -149,7 +149,7 @@ def test_without_a_draft_there_is_none_to_search_with(world):
 
 def test_stored_numbers_that_do_not_fit_leave_the_search_their_defaults(world, caplog):
     store({"blend.dense": 7.0, "gone.since": 1, "fusion.pool": 40, "deadline_ms": "soon"})
-    with caplog.at_level(logging.WARNING, "retrieval.configuration"):
+    with caplog.at_level(logging.WARNING, "retrieval.search.configuration"):
         outcome = find(world)
         find(world)
     assert (outcome.config.blend.dense, outcome.config.fusion.pool) == (0.6, 40)

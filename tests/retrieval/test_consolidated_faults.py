@@ -16,7 +16,6 @@ from django.db import connection as database
 from corecube.access import ScopeRequest
 from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity
-from retrieval import runtime
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
@@ -25,7 +24,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from tests.retrieval.conftest import http_answer
 from tests.retrieval.stages.sectioned import CrossEncoder
 

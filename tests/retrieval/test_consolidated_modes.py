@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from django.db import transaction
 
-from retrieval import runtime
 from retrieval.engine.pipeline import Legs
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import filter_of
@@ -18,7 +17,8 @@ from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.consolidated.pipeline import build_consolidated
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 
 REPORT = shipped("report")
 

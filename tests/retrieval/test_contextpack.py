@@ -7,7 +7,6 @@ import pytest
 
 from corecube.errors import DatabaseUnavailableError, InvalidRequestError
 from corecube.models import ApiKey
-from retrieval import runtime
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
@@ -17,9 +16,10 @@ from retrieval.models import Chunk, SearchRecord
 from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
-from retrieval.presets.contextpack.retrieving import retrieve
 from retrieval.reopening import reopened
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.context_packs import retrieve
+from retrieval.search.service import SearchRequest, search
 
 #: What the description of the original sets, and what it is called here. Its model, gpt-4o, is a row of the language
 #: models here, chosen by the routing rules.

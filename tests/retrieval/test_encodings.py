@@ -11,7 +11,6 @@ from pgvector import SparseVector
 
 from corecube.access import scope_for
 from explorer.panels.ledger import LedgerSource, ledger
-from retrieval import runtime
 from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankTimeoutError, UnknownModeError
@@ -27,7 +26,8 @@ from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
 from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.signals import SIGNALS
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from tests.word_models import write_late_model, write_sparse_model
 
 WORDS = ("revert", "rollback", "queue", "draining", "zanzibar", "staging")

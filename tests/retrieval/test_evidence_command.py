@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval.section_sets import save_section_set
+from retrieval.search.section_sets import save_section_set
 from tests.retrieval.test_evidence_runs import WRITTEN
 
 

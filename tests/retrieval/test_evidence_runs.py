@@ -9,8 +9,6 @@ from django.db import OperationalError
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import InvalidRequestError, NotPermittedError, UnknownConnectionError
 from corecube.models import ApiKey, Compartment
-from retrieval import services
-from retrieval.compartment_narrowing import UnknownCompartmentError, within_compartments
 from retrieval.engine.state import Note, Span
 from retrieval.errors import (
     EmptyQueryError,
@@ -20,14 +18,16 @@ from retrieval.errors import (
     UnknownSectionSetError,
     UnknownVersionError,
 )
-from retrieval.evidence_runs import NO_TIME, EvidenceRequest, gather, lines_of
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
 from retrieval.presets.consolidated.evidence.recovery import merged
 from retrieval.presets.consolidated.evidence.section_reading import read_section_set
 from retrieval.presets.consolidated.stages.recover_sources import RecoverSources
-from retrieval.section_sets import save_section_set
+from retrieval.search import service
+from retrieval.search.compartment_narrowing import UnknownCompartmentError, within_compartments
+from retrieval.search.evidence_runs import NO_TIME, EvidenceRequest, gather, lines_of
+from retrieval.search.section_sets import save_section_set
 from tests.retrieval.conftest import hit
 
 #: Sections without floors, which the encoder of tests gives no use for.
@@ -186,7 +186,7 @@ def test_a_section_that_fails_leaves_the_others(costs):
     [(OperationalError("no connection"), "database_unavailable"), (RuntimeError("secret"), "internal_error")],
 )
 def test_an_error_that_nobody_raised_on_purpose_leaves_the_other_sections(costs, monkeypatch, error, code):
-    whole, calls = services.scope_for, []
+    whole, calls = service.scope_for, []
 
     def second_fails(*args, **more):
         calls.append(args)

@@ -8,7 +8,6 @@ import openai
 import pytest
 
 from corecube.access import scope_for
-from retrieval import runtime
 from retrieval.encoders.late_encoder import load_late_encoder
 from retrieval.encoders.late_interaction import LateInteraction
 from retrieval.encoders.remote_encoder import RemoteEncoder
@@ -19,7 +18,8 @@ from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
 from retrieval.presets.helix.route_examples import trained_router
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 from tests.word_models import write_late_model
 

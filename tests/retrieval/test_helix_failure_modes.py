@@ -12,7 +12,6 @@ from pgvector import HalfVector
 
 from corecube.errors import ConfigError
 from corecube.models import Connection
-from retrieval import runtime, warm_up
 from retrieval.encoders import load_encoder
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import MemoryType, ScoreType
@@ -26,7 +25,8 @@ from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
 from retrieval.presets.helix.route_examples import Routers, trained_router
 from retrieval.presets.helix.router.routes import shipped_examples
 from retrieval.presets.helix.stages.few_pairs import few_pairs
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime, warm_up
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 from tests.retrieval.index.conftest import rebuild as rebuild_hnsw
 

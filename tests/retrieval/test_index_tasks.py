@@ -4,10 +4,11 @@ import pytest
 from celery.exceptions import Retry
 
 from corecube.celery import app
-from retrieval import index_tasks, runtime
+from retrieval import index_tasks
 from retrieval.errors import EncoderUnavailableError
 from retrieval.index import embedding_index
 from retrieval.models import Chunk, Embedding
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 

@@ -13,7 +13,7 @@ from retrieval.engine.query import read_query
 from retrieval.engine.words import stemmer
 from retrieval.index import store
 from retrieval.ingest.sync import sync_connection
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 
 @pytest.fixture

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval import runtime
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
-from retrieval.evidence_runs import EvidenceRequest, gather
 from retrieval.generate.answering import answered, prepare
 from retrieval.models import LanguageModel, SearchRecord
 from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import PRESETS, preset_named
-from retrieval.section_sets import save_section_set
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.evidence_runs import EvidenceRequest, gather
+from retrieval.search.section_sets import save_section_set
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 from tests.fake_llm import FakeLLM, Fault
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from corecube.errors import OverloadedError
-from retrieval import runtime
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.metrics import Metric, exposition, load_metrics
+from retrieval.search import runtime
 
 
 def figures(text):

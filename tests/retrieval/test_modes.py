@@ -2,11 +2,11 @@
 
 import pytest
 
-from retrieval import runtime
 from retrieval.errors import UnknownModeError
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 
 pytestmark = pytest.mark.usefixtures("unhurried")

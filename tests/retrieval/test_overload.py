@@ -15,10 +15,10 @@ from corecube.access import Principal
 from corecube.database import let_go
 from corecube.errors import OverloadedError
 from corecube.pool import connections_at_work, fit, most_connections, room_for_one
-from retrieval import runtime
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import PoolConfig, Purpose, Refusal
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from tests.race import until
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,11 +6,11 @@ import pytest
 from django.db import connection, transaction
 
 from corecube.models import AuditEvent
-from retrieval.configuration import configuration_of
 from retrieval.errors import TunablesError, UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.preset_versions import discard_draft, promote, save_draft
 from retrieval.presets.catalog import PRESETS
+from retrieval.search.configuration import configuration_of
 
 PRESET = PRESETS["corecube"]
 

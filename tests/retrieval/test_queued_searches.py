@@ -10,7 +10,6 @@ from django.utils import timezone
 from corecube.access import ScopeRequest, scope_for
 from corecube.errors import ConflictError, InvalidRequestError, NotFoundError
 from corecube.models import ApiKey
-from retrieval import runtime
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.stored_filter import AskedFilter, filter_of
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError, OverridesError
@@ -19,8 +18,9 @@ from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule,
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.stages.read_names import ReadNames
-from retrieval.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
+from retrieval.search.service import SearchRequest, search
 from retrieval.stages.variants import Variants, with_variants
 from retrieval.stored_trace import ranking_of
 from tests.fake_llm import FakeLLM, Fault

@@ -8,7 +8,7 @@ from corecube.scope import Sensitivity
 from retrieval.errors import EmptyQueryError
 from retrieval.models import Document, SearchRecord
 from retrieval.reopening import reopened
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 QUESTION = "how to roll back staging"
 

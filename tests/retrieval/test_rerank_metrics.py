@@ -2,14 +2,14 @@
 
 import pytest
 
-from retrieval import runtime
 from retrieval.errors import RerankError
 from retrieval.metrics import exposition, rerank_metrics
 from retrieval.models import PresetVersion
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, DensityConfig, RerankPlanConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from tests.retrieval.stages.sectioned import CrossEncoder, failing
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval import runtime
 from retrieval.encoders.breaker import CircuitBreaker
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.models import SearchRecord
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 
 pytestmark = pytest.mark.django_db
 QUERY = "how do we roll back staging?"

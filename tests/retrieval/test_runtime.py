@@ -4,12 +4,12 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from retrieval import runtime
 from retrieval.engine.ttl_cache import KeptBriefly
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.models import RouteExample
 from retrieval.presets.helix import route_examples
-from retrieval.runtime import DatabaseThreads, InlineExecutor, OwnThreads, RerankThreads
+from retrieval.search import runtime
+from retrieval.search.runtime import DatabaseThreads, InlineExecutor, OwnThreads, RerankThreads
 
 _READ = ("retrieval_embeddingindex", "retrieval_routeexample", "retrieval_calibration")
 

@@ -14,7 +14,7 @@ from retrieval.errors import EmptyQueryError, ModelMissingError, QueryTooLongErr
 from retrieval.index import statements
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import EmbeddingIndex, PresetVersion, SearchRecord
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 
 def find(world, name, text, **fields):
@@ -240,9 +240,9 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(world, django_assert
 
 
 def test_a_document_deleted_between_the_legs_and_the_reading_is_left_out(world):
-    from retrieval import runtime
     from retrieval.engine.types import QueryTerms
     from retrieval.index import store
+    from retrieval.search import runtime
 
     outcome = find(world, "bob", "rollback staging")
     with database.cursor() as cursor:

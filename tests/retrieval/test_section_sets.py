@@ -10,7 +10,7 @@ from corecube.models import AuditEvent, User
 from retrieval.errors import TunablesError, UnknownSectionError, UnknownSectionSetError, VersionConflictError
 from retrieval.models import StoredSectionSet
 from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, read_section_set, shipped
-from retrieval.section_sets import (
+from retrieval.search.section_sets import (
     DEFAULT_SECTION_SET,
     copy_section_set,
     delete_section_set,

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval import runtime
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.encoders.reranker import without_breaker
@@ -17,7 +16,8 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from tests.retrieval.evidence.conftest import typed
 from tests.retrieval.stages.sectioned import CrossEncoder, sectioned
 

@@ -10,10 +10,10 @@ from django.core.management import call_command
 from lxml import html
 
 from corecube.models import ApiKey
-from retrieval import runtime
 from retrieval.engine.tunables import Tunables
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
+from retrieval.search import runtime
 
 CONFIGURATION = Path(__file__).parents[2] / "docs" / "configuration.md"
 #: Of a version in which they are not the default.

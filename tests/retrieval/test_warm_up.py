@@ -9,12 +9,12 @@ from django.db import connection
 from corecube import garbage
 from corecube.access import scope_for
 from corecube.serving import serving
-from retrieval import runtime, warm_up
 from retrieval.errors import ModelMissingError
 from retrieval.index.store import VectorIndex
 from retrieval.index.warming import Warmed, walk, warm_relations
 from retrieval.models import EmbeddingIndex, SearchRecord
 from retrieval.presets.helix.route_examples import Routers
+from retrieval.search import runtime, warm_up
 from retrieval.testing import HashEncoder
 
 

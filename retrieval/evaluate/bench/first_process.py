@@ -18,11 +18,11 @@ def main(asked: dict[str, Any]) -> None:
     from django.conf import settings  # noqa: PLC0415
 
     from corecube import garbage  # noqa: PLC0415
-    from retrieval import runtime, warm_up  # noqa: PLC0415
     from retrieval.evaluate.bench.corpus import bench_principal  # noqa: PLC0415
     from retrieval.evaluate.bench.plan import Plan  # noqa: PLC0415
     from retrieval.evaluate.bench.workload import KnownQueries, first_query, installed_model, request_for  # noqa: PLC0415
-    from retrieval.services import search  # noqa: PLC0415
+    from retrieval.search import runtime, warm_up  # noqa: PLC0415
+    from retrieval.search.service import search  # noqa: PLC0415
 
     settings.CORECUBE_BM25_DIR = Path(asked["bm25_dir"])
     plan = Plan.of(asked["plan"])

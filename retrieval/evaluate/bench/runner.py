@@ -15,7 +15,6 @@ from django.conf import settings
 from corecube import garbage
 from corecube.access import Principal
 from corecube.scope import AccessScope
-from retrieval import runtime, warm_up
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Vector
 from retrieval.errors import SearchTimeoutError
@@ -39,7 +38,8 @@ from retrieval.evaluate.bench.workload import KnownQueries, installed_model, req
 from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms, times_of
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.services import SearchOutcome, search
+from retrieval.search import runtime, warm_up
+from retrieval.search.service import SearchOutcome, search
 
 #: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
 #: copies it from the files.

@@ -17,7 +17,7 @@ from retrieval.evaluate.bench.corpus import MODEL, document_key, slug
 from retrieval.evaluate.bench.plan import Plan, chunks_in, connections_in
 from retrieval.evaluate.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, mixing, noise, plain_words, unit
 from retrieval.models import Chunk, Embedding
-from retrieval.services import SearchRequest
+from retrieval.search.service import SearchRequest
 
 _QUERY_WORDS: Final = (2, 6)
 _NAMED_SHARE: Final = 0.5

@@ -12,7 +12,6 @@ from django.conf import settings
 
 from corecube.errors import ConfigError, CoreCubeError
 from corecube.models import Connection
-from retrieval import runtime
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
 from retrieval.index.embedding_index import kept_indexes
@@ -27,6 +26,7 @@ from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, messag
 from retrieval.ingest.enrich.wants import Wants, asked_for, writable
 from retrieval.ingest.enrich.writers import Answered, Writers, writers
 from retrieval.models import Chunk, EmbeddingIndex
+from retrieval.search import runtime
 from retrieval.text.context_line import in_context
 
 logger = logging.getLogger(__name__)

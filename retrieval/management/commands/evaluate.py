@@ -13,7 +13,6 @@ from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.models import User
-from retrieval import runtime
 from retrieval.evaluate.datasets import load_dataset
 from retrieval.evaluate.question_set import SetResult, measure_cases
 from retrieval.evaluate.runner import Evaluation, evaluate
@@ -23,6 +22,7 @@ from retrieval.evaluate.unjudged import without_judge
 from retrieval.ingest.run import Progress
 from retrieval.models import QuestionSet, Sync
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.search import runtime
 
 
 class Command(DatabaseCommand):

@@ -8,9 +8,9 @@ from django.core.management.base import CommandError
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
-from retrieval.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence
-from retrieval.section_sets import DEFAULT_SECTION_SET
+from retrieval.search.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
+from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
 _BEST_HITS: Final = 3
 _MARKS: Final = {

@@ -12,10 +12,10 @@ from corecube.commands import DatabaseCommand
 from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
 from corecube.errors import CoreCubeError
-from retrieval import runtime
 from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.ingest.reasons import advice
+from retrieval.search import runtime
 from retrieval.text.document import CHUNK_PROFILES
 
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from explorer.charts.scores import score_charts
-from retrieval.configuration import Configuration
 from retrieval.engine.config import DenseConfig, FloorConfig
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, ScoreType
+from retrieval.search.configuration import Configuration
 
 
 def charts(outcome):

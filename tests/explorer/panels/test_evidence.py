@@ -7,9 +7,9 @@ import pytest
 
 from explorer.panels.evidence import MOST_HITS, evidence_panel
 from explorer.stems import stem_in
-from retrieval.evidence_runs import Evidence, SectionEvidence
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence
 from retrieval.presets.consolidated.evidence.section_reading import shipped
+from retrieval.search.evidence_runs import Evidence, SectionEvidence
 from tests.explorer.conftest import FIRST
 
 REPORT = shipped("report")

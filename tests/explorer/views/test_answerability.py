@@ -2,8 +2,8 @@
 
 import pytest
 
-from retrieval import calibrations
 from retrieval.ranking.answerability.model import shipped
+from retrieval.search import calibrations
 from retrieval.testing import HashEncoder
 
 

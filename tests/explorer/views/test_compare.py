@@ -8,13 +8,14 @@ import pytest
 
 from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, AuditEvent, Grant
-from retrieval import preset_versions, runtime
+from retrieval import preset_versions
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import AskedFilter
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from tests.explorer.views.test_search import HIDDEN
 
 PATH = "/compare/"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from retrieval.generate.relevance import kept_relevance
 from retrieval.models import Document, LanguageModel, SearchRecord
+from retrieval.search.relevance import kept_relevance
 from tests.explorer.views.test_search import HIDDEN, page
 from tests.fake_llm import FakeLLM, Fault
 from tests.retrieval.generate.test_relevance import ANSWERING, ASKED, judging

@@ -2,9 +2,9 @@
 
 import pytest
 
-from retrieval import runtime
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.ingest.workers import give_sign
+from retrieval.search import runtime
 
 
 def page(response):

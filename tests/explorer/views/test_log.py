@@ -11,7 +11,7 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, ReadModel, SearchRecord
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from django.test import Client
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.stored_filter import AskedFilter, filter_of
 from retrieval.models import LanguageModel, QueuedSearch, RoutingRule
-from retrieval.queued_searches import run_queued
+from retrieval.search.queued_searches import run_queued
 from tests.fake_llm import FakeLLM, Fault
 
 ASKED = "How do I undo a deployment?"

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from corecube.models import AuditEvent
-from retrieval import runtime
 from retrieval.errors import ModelMissingError, StageError
 from retrieval.models import Chunk, SearchRecord
+from retrieval.search import runtime
 
 #: Words that only connections outside Bob's scope hold: their names, compartment, titles and texts.
 HIDDEN = (

@@ -7,7 +7,7 @@ from corecube.models import AuditEvent
 from retrieval.models import StoredSectionSet
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.sections import NUMBERS, Section
-from retrieval.section_sets import copy_section_set, fingerprint, is_edited, section_set_named
+from retrieval.search.section_sets import copy_section_set, fingerprint, is_edited, section_set_named
 
 REPORT = shipped("report")
 PAGE = "/section-sets/report/"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from retrieval.models import SearchRecord
-from retrieval.section_sets import copy_section_set, delete_section_set
+from retrieval.search.section_sets import copy_section_set, delete_section_set
 
 ASKED = {"q": "rollback", "preset": "consolidated", "section": "report/how_it_works"}
 QUERY = "rollback how it works process steps procedure architecture"

@@ -9,9 +9,9 @@ from corecube.errors import OverloadedError
 from corecube.models import ApiKey, AuditEvent
 from explorer import side_by_side
 from explorer.side_by_side import Asking, ask_each
-from retrieval.generate.relevance import kept_relevance
 from retrieval.models import LanguageModel, SearchRecord, Usage
 from retrieval.presets.catalog import PRESETS
+from retrieval.search.relevance import kept_relevance
 from tests.explorer.views.test_search import HIDDEN
 from tests.fake_llm import FakeLLM
 from tests.retrieval.generate.test_relevance import ASKED as JUDGED

@@ -104,7 +104,6 @@ def test_a_large_message_is_refused(world, send, settings):
 
 
 def test_an_unforeseen_failure_says_nothing_of_its_cause(world, send, monkeypatch):
-    from retrieval import services
 
     def fail(*_, **__):
         raise RuntimeError("secret detail")

@@ -3,8 +3,8 @@
 import pytest
 from django.db import OperationalError
 
-from retrieval import runtime, services
 from retrieval.errors import ModelMissingError, StageError
+from retrieval.search import runtime
 
 SEARCH = "/api/v1/search"
 CHAT = "/v1/chat/completions"

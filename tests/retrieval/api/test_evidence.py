@@ -10,7 +10,7 @@ from corecube.models import ApiKey, AuditEvent
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, shipped
-from retrieval.section_sets import section_named, section_set_named
+from retrieval.search.section_sets import section_named, section_set_named
 
 PATH = "/api/v1/evidence"
 SETS = "/api/v1/section-sets"

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from retrieval import runtime
 from retrieval.index.bm25.follower import rebuild
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets.helix.route_examples import Routers
+from retrieval.search import runtime
 
 
 @pytest.fixture

@@ -5,10 +5,11 @@ import json
 import pytest
 
 from corecube.models import ApiKey, AuditEvent
-from retrieval import index_tasks, runtime
+from retrieval import index_tasks
 from retrieval.index import embedding_index
 from retrieval.ingest import indexes, reindex
 from retrieval.models import Chunk, EmbeddingIndex
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 

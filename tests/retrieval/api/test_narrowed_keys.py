@@ -5,7 +5,7 @@ import pytest
 from corecube.access import Principal
 from corecube.models import ApiKey
 from corecube.scope import Sensitivity
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 
 #: It concerns the whole installation, which such a key knows only a part of: refused. With the least body it takes.
 WHOLE = {

@@ -14,7 +14,7 @@ from retrieval.api.stream import event_stream
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.generate.answering import Answering
 from retrieval.llm.types import Route, TokenUsage
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder, ScriptedProvider
 
 

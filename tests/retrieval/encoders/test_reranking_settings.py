@@ -7,10 +7,10 @@ import sys
 import pytest
 from django.core.checks import run_checks
 
-from retrieval import runtime
 from retrieval.encoders.rerank_services import SERVICE_KINDS
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.engine.types import ScoreType
+from retrieval.search import runtime
 
 
 def configure(settings, **fields):

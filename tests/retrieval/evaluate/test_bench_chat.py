@@ -11,12 +11,12 @@ from django.conf import settings as installed
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from retrieval import runtime
 from retrieval.encoders import load_encoder
 from retrieval.evaluate.bench.chat import ChatPoint, ChatReport
 from retrieval.evaluate.bench.chat_load import read_all
 from retrieval.evaluate.bench.web_server import WebServer, web_server
 from retrieval.models import Document, SearchRecord
+from retrieval.search import runtime
 
 MODEL = installed.CORECUBE_MODELS_DIR / installed.CORECUBE_MODEL
 COMPANY = """

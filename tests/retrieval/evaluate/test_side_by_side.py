@@ -13,8 +13,8 @@ from retrieval.evaluate.corpus import document_names
 from retrieval.evaluate.ordering import ordering
 from retrieval.evaluate.raw_files import ingested_folder, known_items
 from retrieval.evaluate.runner import measured
-from retrieval.generate.relevance import kept_relevance
 from retrieval.presets.catalog import PRESETS
+from retrieval.search.relevance import kept_relevance
 from tests.fake_llm import FakeLLM
 from tests.retrieval.conftest import hit
 from tests.retrieval.generate.test_relevance import judging, stored

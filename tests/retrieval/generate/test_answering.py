@@ -23,7 +23,7 @@ from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import Preset
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.testing import HashEncoder, ScriptedProvider
 from tests.passages import made
 

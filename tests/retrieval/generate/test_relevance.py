@@ -7,11 +7,11 @@ import pytest
 
 from corecube.access import ScopeRequest
 from retrieval.engine.types import ScoreType
-from retrieval.generate.relevance import kept_relevance
 from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, SearchRecord, Usage
 from retrieval.presets.contextpack.config import ContextPackConfig, RelevanceConfig
-from retrieval.presets.contextpack.retrieving import retrieve
-from retrieval.services import SearchRequest, search
+from retrieval.search.context_packs import retrieve
+from retrieval.search.relevance import kept_relevance
+from retrieval.search.service import SearchRequest, search
 from tests.fake_llm import FakeLLM, Fault
 from tests.obedient_model import fence_of, read
 

@@ -16,7 +16,7 @@ from retrieval.llm.clients import KEY, client_of
 from retrieval.llm.types import Turn
 from retrieval.memory.items import Item, remember
 from retrieval.models import LanguageModel, Memory, RoutingRule, Usage
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 from tests.fake_llm import FakeLLM, Fault
 
 SAID = "It takes four minutes [1]."

@@ -6,12 +6,12 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 
 from corecube.errors import DatabaseUnavailableError
-from retrieval import runtime
 from retrieval.llm.token_counters import counter_of
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig
-from retrieval.presets.contextpack.retrieving import retrieve, retrieved
-from retrieval.services import SearchRequest
+from retrieval.search import runtime
+from retrieval.search.context_packs import retrieve, retrieved
+from retrieval.search.service import SearchRequest
 from tests.fake_llm import FakeLLM
 
 PATH = "/api/v1/language-models"
@@ -97,7 +97,7 @@ def test_where_it_cannot_be_read_who_would_answer_the_embedding_model_counts(wor
     def is_down(*_, **__):
         raise DatabaseUnavailableError
 
-    monkeypatch.setattr("retrieval.services.answerer_counter", is_down)
+    monkeypatch.setattr("retrieval.search.service.answerer_counter", is_down)
     pack = retrieve("rollback staging", principal=world.principal("bob"))
     assert pack.selected_chunks
     assert pack.trace.tokenizer == runtime.encoder().name

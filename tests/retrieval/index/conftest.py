@@ -10,10 +10,10 @@ from django.utils import timezone
 from pgvector import HalfVector
 
 from corecube.access import scope_for
-from retrieval import runtime
 from retrieval.index.statements import statement
 from retrieval.index.writer import create_vector_index
 from retrieval.models import Document
+from retrieval.search import runtime
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import CommonMention
 from retrieval.models.document import document_id
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 from tests.retrieval.index.test_graph import leads, put
 
 _ZANZIBAR = number_of(key_of("Zanzibar"))

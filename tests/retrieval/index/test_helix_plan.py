@@ -10,12 +10,12 @@ from django.db import connection as database
 from django.utils import timezone
 from pgvector import HalfVector
 
-from retrieval import runtime
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
 from retrieval.index import store
 from retrieval.models import Document
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from tests.retrieval.index.conftest import rebuilding
 from tests.retrieval.index.test_plans import indexes, plan_of
 

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from corecube.access import scope_for
 from corecube.models import Connection
-from retrieval import runtime
 from retrieval.engine.config import DenseConfig, FulltextConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
+from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.complete import Complete
 from retrieval.stages.dense import Dense

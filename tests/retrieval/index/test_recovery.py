@@ -2,11 +2,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from retrieval import runtime
 from retrieval.engine.state import RequestFilter
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
+from retrieval.search import runtime
 from tests.retrieval.stages.recovering import state_of
 
 EVERYTHING = RequestFilter()

@@ -11,7 +11,7 @@ from django.utils import timezone
 from corecube.connectors import ItemError, SourceItem
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
-from retrieval import runtime, tasks
+from retrieval import tasks
 from retrieval.encoders.protocol import Batching
 from retrieval.errors import IngestError
 from retrieval.ingest import claims, run
@@ -34,6 +34,7 @@ from retrieval.ingest.steps import Doing, Step, Steps
 from retrieval.ingest.sync import sync_connection
 from retrieval.ingest.watchdog import give_back, new_steps
 from retrieval.models import Document, Sync, SyncItem
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 

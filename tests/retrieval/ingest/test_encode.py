@@ -3,10 +3,10 @@
 import pytest
 
 from corecube.models import Compartment, Connection
-from retrieval import runtime
 from retrieval.ingest import prepare
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 from retrieval.text.quality import quality_of
 from retrieval.text.simhash import simhash

@@ -5,11 +5,11 @@ from corecube.connections import InvalidConnectionError, change_connection
 from corecube.errors import ConfigError
 from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity, TrustLevel
-from retrieval import runtime
 from retrieval.encoders import embedders
 from retrieval.errors import ModelMissingError
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Sync
+from retrieval.search import runtime
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from django.db import connection
 
 from corecube.errors import ConfigError
 from corecube.models import AuditEvent
-from retrieval import runtime
 from retrieval.errors import EncoderError, EncoderUnavailableError, IndexStateError
 from retrieval.index import embedding_index
 from retrieval.index.embedding_index import active_row, kept_indexes, progress
@@ -18,7 +17,8 @@ from retrieval.index.writer import MissingVector, fill_index
 from retrieval.ingest import encode, indexes, reindex
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, EmbeddingIndex
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 
 

@@ -10,7 +10,6 @@ from django.utils import timezone
 from corecube.connectors import SourceItem
 from corecube.models import Compartment, Connection
 from explorer.panels.jobs import sync_row
-from retrieval import runtime
 from retrieval.encoders.protocol import Batching
 from retrieval.ingest.crew import begin_next, take_next
 from retrieval.ingest.jobs import job_states
@@ -18,6 +17,7 @@ from retrieval.ingest.run import Source
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 SECONDS_A_CALL = 10.0

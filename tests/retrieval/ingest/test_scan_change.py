@@ -7,14 +7,14 @@ from django.db import connection
 
 from corecube.errors import ConfigError
 from corecube.models import AuditEvent
-from retrieval import runtime
 from retrieval.errors import IndexStateError
 from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.scans import USUAL_OVERSAMPLE, ScanChoice
 from retrieval.ingest import indexes, reindex
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 
 DEFINITION = "SELECT indexdef FROM pg_indexes WHERE indexname = %s"

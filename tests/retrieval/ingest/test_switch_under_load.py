@@ -5,12 +5,12 @@ import threading
 import pytest
 from django.db import connection
 
-from retrieval import runtime
 from retrieval.index import embedding_index
 from retrieval.index.embedding_index import active_row, progress
 from retrieval.ingest import indexes, reindex
 from retrieval.ingest.sync import sync_connection
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 from tests.retrieval.ingest.test_model_change import Fixed, Named
 

@@ -11,13 +11,13 @@ from django.utils import timezone
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnknownConnectionError
 from corecube.models import Compartment, Connection
-from retrieval import runtime
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.crew import startable
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, OutboxEntry, Sync, TermFrequency
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from corecube.access import scope_for
-from retrieval import runtime
 from retrieval.ingest.sync import sync_connection
 from retrieval.lifeline.service import Reader, follow
 from retrieval.models import Document, Sync
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 
 #: Title and text. "valve" is in all but two, "gasket" in three.
 SHELF = {

@@ -139,8 +139,8 @@ def test_a_document_without_a_vector_is_missed_by_the_vector_leg_with_that_reaso
 
 
 def test_a_search_without_a_vector_is_told_as_degraded(world, find, lifeline, monkeypatch):
-    from retrieval import runtime
     from retrieval.errors import EncoderError
+    from retrieval.search import runtime
 
     def fail(_text):
         raise EncoderError

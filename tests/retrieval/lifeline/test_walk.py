@@ -12,7 +12,7 @@ from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.engine.types import ChunkId, Passage
 from retrieval.lifeline.types import DocumentProbe, Evidence, StepState, Way
 from retrieval.lifeline.walk import Journey, step_names, steps, ways
-from retrieval.runtime import InlineExecutor
+from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import hit
 
 NOTHING = Evidence(DocumentProbe({}, 0, 0, None, None))

@@ -5,7 +5,6 @@ from dataclasses import replace
 from django.utils import timezone
 
 from corecube.access import scope_for
-from retrieval import runtime
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
@@ -13,6 +12,7 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.presets.consolidated.pipeline import build_consolidated
+from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.embed import Embed
 

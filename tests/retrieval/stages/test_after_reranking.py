@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval import runtime
 from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
@@ -16,6 +15,7 @@ from retrieval.presets.consolidated.stages.balance_sources import BalanceSources
 from retrieval.presets.consolidated.stages.prefer_sources import PreferSources
 from retrieval.presets.consolidated.stages.protect import Protect
 from retrieval.ranking.blend import on_unit_scale
+from retrieval.search import runtime
 from tests.retrieval.evidence.conftest import numbers, typed
 from tests.retrieval.stages.sectioned import PRECEDENCE, sectioned
 from tests.retrieval.stages.test_rerank_section import state_of

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
-from retrieval import runtime
 from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
@@ -17,7 +16,8 @@ from retrieval.models import Chunk, Document
 from retrieval.presets.helix.config import Bm25Config
 from retrieval.ranking.score_rounding import as_told
 from retrieval.ranking.signals import in_two_digits
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.bm25 import Bm25
 from retrieval.stages.complete import Complete

@@ -6,12 +6,12 @@ import pytest
 from django.db import connection as database
 
 from corecube.access import scope_for
-from retrieval import runtime
 from retrieval.engine.config import DenseConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.models import Document
+from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.dense import Dense
 from retrieval.stages.embed import Embed

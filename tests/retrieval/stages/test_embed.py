@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from corecube.access import Principal
-from retrieval import runtime
 from retrieval.engine.query import read_query
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.stages.embed import Embed
 from retrieval.testing import HashEncoder
 

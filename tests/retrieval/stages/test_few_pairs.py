@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import pytest
 
 from corecube.errors import ConfigError
-from retrieval import runtime
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
 from retrieval.presets.helix.stages.few_pairs import MOST_PAIRS, few_pairs
+from retrieval.search import runtime
 
 
 class Local:

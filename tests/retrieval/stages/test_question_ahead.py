@@ -7,7 +7,6 @@ import pytest
 
 from corecube.access import scope_for
 from corecube.errors import DatabaseUnavailableError
-from retrieval import runtime
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
@@ -19,6 +18,7 @@ from retrieval.presets.helix.config import GraphConfig, RouteConfig
 from retrieval.presets.helix.stages.question_ahead import QuestionAhead
 from retrieval.presets.helix.stages.read_names import ReadNames
 from retrieval.presets.helix.stages.route import Route
+from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
 from retrieval.testing import HashEncoder
 

@@ -8,7 +8,6 @@ from django.db import connection
 
 from corecube.access import scope_for
 from corecube.errors import ConfigError
-from retrieval import runtime
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
@@ -19,7 +18,8 @@ from retrieval.presets.helix.config import GraphConfig, RouteConfig
 from retrieval.presets.helix.stages.question_ahead import QuestionAhead
 from retrieval.presets.helix.stages.read_names import ReadNames
 from retrieval.presets.helix.stages.route import Route
-from retrieval.services import SearchRequest, search
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
 from retrieval.stages.analyze import Analyze
 from retrieval.testing import HashEncoder
 

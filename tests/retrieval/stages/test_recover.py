@@ -6,7 +6,6 @@ import pytest
 from django.db import connection as database
 from pgvector import HalfVector
 
-from retrieval import runtime
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import Note, RequestFilter, Span
@@ -16,6 +15,7 @@ from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import RoutedRange
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 from tests.retrieval.stages.recovering import LENIENT, ask_for, stage_named, state_of
 

@@ -5,7 +5,6 @@ import pytest
 
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
-from retrieval import runtime
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import RequestFilter
@@ -14,6 +13,7 @@ from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses, is_recovered
+from retrieval.search import runtime
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.complete import Complete
 from tests.retrieval.stages.recovering import REPORT, ask_for, stage_named, state_of

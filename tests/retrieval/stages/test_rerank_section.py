@@ -16,7 +16,7 @@ from retrieval.presets.consolidated.evidence.config import BreakerConfig, Rerank
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
 from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
-from retrieval.runtime import InlineExecutor
+from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import Clock, chunk_id, hit
 from tests.retrieval.stages.sectioned import CrossEncoder, failing, sectioned, sleeping, taking
 

@@ -17,7 +17,7 @@ from retrieval.presets.consolidated.evidence.depth import Health
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages.set_up_section import SetUpSection, narrowed_by, question_ask
-from retrieval.services import SearchRequest, search
+from retrieval.search.service import SearchRequest, search
 from tests.retrieval.evidence.test_references import TOP_K
 from tests.retrieval.stages.sectioned import ask
 

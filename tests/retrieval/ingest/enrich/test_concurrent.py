@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from retrieval import runtime
 from retrieval.index import embedding_index
 from retrieval.index.embedding_index import active_row, kept_indexes, progress
 from retrieval.index.store import VectorIndex
@@ -16,6 +15,7 @@ from retrieval.ingest.enrich import services
 from retrieval.ingest.enrich.services import enrich, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, TermFrequency
+from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 from retrieval.text.context_line import in_context
 from tests.retrieval.ingest.test_model_change import Fixed, Named

@@ -9,12 +9,12 @@ from django.core.management import CommandError, call_command
 
 from corecube.errors import ConfigError
 from corecube.models import Connection
-from retrieval import runtime
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.enrich import chat
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding, OutboxEntry, TermFrequency
+from retrieval.search import runtime
 from retrieval.text.context_line import in_context
 
 CONTEXT = "The chunk speaks of the works in hall seven."

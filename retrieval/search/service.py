@@ -16,8 +16,6 @@ from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.arrivals import begun
 from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.scope import AccessScope
-from retrieval import runtime
-from retrieval.configuration import Configuration, configuration_of
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.metadata_conditions import Conditions
@@ -27,7 +25,6 @@ from retrieval.engine.state import Note, RequestFilter, SearchState, Span
 from retrieval.engine.stored_filter import AskedFilter, filter_json
 from retrieval.engine.types import Passage, Ranking
 from retrieval.errors import EmptyQueryError, QueryTooLongError, SearchTimeoutError
-from retrieval.generate.relevance import ModelJudge, answerer_counter
 from retrieval.index.kept import kept_by
 from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
@@ -37,10 +34,13 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.ranking.score_rounding import as_told
+from retrieval.search import runtime
+from retrieval.search.configuration import Configuration, configuration_of
+from retrieval.search.relevance import ModelJudge, answerer_counter
+from retrieval.search.tracing import trace_json
 from retrieval.stages.resources import Resources
 from retrieval.stages.variants import with_variants
 from retrieval.text.sanitise import storable
-from retrieval.tracing import trace_json
 
 logger = logging.getLogger(__name__)
 

@@ -6,14 +6,14 @@ from typing import Final
 from uuid import UUID
 
 from corecube.access import Principal, ScopeRequest
-from retrieval.configuration import configuration_of
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.tunables import diff
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.contextpack.building import context_pack_of
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.pack import ContextPack
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.configuration import configuration_of
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.text.sanitise import storable
 
 PRESET: Final = "contextpack"

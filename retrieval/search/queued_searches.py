@@ -23,7 +23,7 @@ from retrieval.engine.stored_filter import AskedFilter, filter_json, filter_of
 from retrieval.llm.expansion import expander, variants_of
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.services import SearchOutcome, SearchRequest, checked_query, search
+from retrieval.search.service import SearchOutcome, SearchRequest, checked_query, search
 
 logger = logging.getLogger(__name__)
 

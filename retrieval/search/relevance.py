@@ -23,7 +23,7 @@ from retrieval.presets.contextpack.config import RelevanceConfig
 from retrieval.presets.contextpack.judge import Judged
 from retrieval.presets.contextpack.judging import Judging
 from retrieval.presets.contextpack.judgment_cache import KeptRelevance
-from retrieval.runtime import admission
+from retrieval.search.runtime import admission
 
 logger = logging.getLogger(__name__)
 

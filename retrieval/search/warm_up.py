@@ -21,14 +21,14 @@ from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
 from corecube.models import User
 from corecube.scope import AccessScope
-from retrieval import runtime
-from retrieval.configuration import configuration_of
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.index.warming import walk, warm_relations
 from retrieval.models import Document
 from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.search import runtime
+from retrieval.search.configuration import configuration_of
 from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)

@@ -14,8 +14,6 @@ from typing import Final
 
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
-from retrieval.compartment_narrowing import within_compartments
-from retrieval.configuration import configuration_of
 from retrieval.engine.state import RequestFilter
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
@@ -25,8 +23,10 @@ from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.consolidated.evidence.sections import Section
-from retrieval.section_sets import section_named, section_set_named
-from retrieval.services import SearchOutcome, SearchRequest, search
+from retrieval.search.compartment_narrowing import within_compartments
+from retrieval.search.configuration import configuration_of
+from retrieval.search.section_sets import section_named, section_set_named
+from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)

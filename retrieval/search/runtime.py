@@ -14,7 +14,6 @@ from django.db import connection
 from corecube.database import let_go
 from corecube.machine import cores
 from corecube.pool import connections_at_work, most_connections
-from retrieval.calibrations import active_models
 from retrieval.encoders import Encoder, embedders
 from retrieval.encoders.admission import INGEST_SLOTS
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale, CosineScales
@@ -38,6 +37,7 @@ from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
 from retrieval.presets.helix.route_examples import Routers, added_examples
 from retrieval.presets.helix.stages.sparse import SparseModel
+from retrieval.search.calibrations import active_models
 from retrieval.stages.resources import Resources
 
 _routers: Final = Routers()
