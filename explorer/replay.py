@@ -21,9 +21,9 @@ from retrieval.engine.stored_filter import filter_of
 from retrieval.index.outbox import pruned_up_to
 from retrieval.models import EmbeddingIndex, OutboxEntry, SearchRecord
 from retrieval.presets.catalog import PRESETS
+from retrieval.records.stored_trace import spans_of
 from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.service import SearchRequest
-from retrieval.stored_trace import spans_of
 
 #: Changed documents that are counted; beyond that the number only says that there are more.
 _MOST_COUNTED: Final = 1000

@@ -24,8 +24,8 @@ from retrieval.models import SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.records.stored_trace import hits_of, spans_of
 from retrieval.search.service import SearchRequest, search
-from retrieval.stored_trace import hits_of, spans_of
 
 _LOG = "log"
 _DRAFT = "draft"

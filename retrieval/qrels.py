@@ -10,9 +10,9 @@ from uuid import UUID
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.scope import AccessScope
-from retrieval.judging import GRADES, PassageId, evened, grades_of, passages_in
 from retrieval.models import Case, Judgment, QuestionSet
 from retrieval.question_sets import cut, save_case
+from retrieval.records.judgments import GRADES, PassageId, evened, grades_of, passages_in
 
 _Row = TypeVar("_Row")
 

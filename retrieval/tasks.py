@@ -20,7 +20,7 @@ from retrieval.ingest.crew import has_something_to_do, work_through
 from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
 from retrieval.ingest.workers import give_sign, take_leave
 from retrieval.llm.reachability import check_due
-from retrieval.retention import forget_old_searches
+from retrieval.records.retention import forget_old_searches
 from retrieval.search import warm_up
 
 logger = logging.getLogger(__name__)

@@ -92,7 +92,7 @@ PURE = (
     "retrieval.generate.rewrite",
     "retrieval.index.lexemes",
     "retrieval.index.reach",
-    "retrieval.lifeline.walk",
+    "retrieval.records.lifeline.walk",
     "retrieval.ranking.measures",
     "retrieval.memory.turns",
     "retrieval.presets.helix.memory_types",
@@ -112,7 +112,7 @@ PURE = (
     "retrieval.text.simhash",
     "retrieval.engine.slots",
     "retrieval.engine.state",
-    "retrieval.stored_trace",
+    "retrieval.records.stored_trace",
     "retrieval.engine.tunables",
     "retrieval.engine.types",
 )

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from explorer.charts.chart import Chart
-from retrieval.traffic import Bin, Traffic
+from retrieval.records.traffic import Bin, Traffic
 
 _HEIGHT: Final = 230
 _DAY: Final = timedelta(days=1)

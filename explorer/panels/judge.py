@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from explorer import wording
-from retrieval.judging import GRADES, Graded, PassageId
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
+from retrieval.records.judgments import GRADES, Graded, PassageId
 
 
 @dataclass(frozen=True, slots=True)

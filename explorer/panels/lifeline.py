@@ -10,7 +10,7 @@ from django.urls import reverse
 from corecube.scope import ExcludedConnection, Exclusion
 from explorer import wording
 from retrieval.engine.types import ChunkId
-from retrieval.lifeline.types import ACCESS, INDEXED, PACKED, SCOPE, TOP_K, Lifeline, Step, StepState, Way
+from retrieval.records.lifeline.types import ACCESS, INDEXED, PACKED, SCOPE, TOP_K, Lifeline, Step, StepState, Way
 
 _LABELS: Final[Mapping[str, str]] = {
     INDEXED: "indexed",

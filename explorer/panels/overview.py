@@ -15,7 +15,7 @@ from explorer.panels.connections import ConnectionRow
 from explorer.panels.health import HealthRow
 from retrieval.ingest.jobs import STALLED
 from retrieval.models import Sync
-from retrieval.traffic import Figures
+from retrieval.records.traffic import Figures
 
 #: What the figures can reach back over: label, how long, how long a bin is, and what the query log calls it.
 RANGES: Final = {

@@ -20,7 +20,7 @@ from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, TermMatch
 from retrieval.models import Chunk, SearchRecord
-from retrieval.stored_trace import hits_of, ranking_of, spans_of
+from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
 
 
 class Presence(StrEnum):

@@ -13,7 +13,7 @@ from corecube.http import HtmxHttpRequest
 from explorer.views.search import answered, failure_title
 from explorer.views.viewer import principal_of, signed_in, viewer_of
 from retrieval.models import SearchRecord
-from retrieval.reopening import reopened
+from retrieval.records.reopening import reopened
 
 
 @require_GET

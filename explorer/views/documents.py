@@ -21,8 +21,8 @@ from explorer.choices import with_chosen
 from explorer.panels.document import document_panel
 from explorer.panels.documents import MOST_LISTED, PER_PAGE, DocumentPage, document_row, page_number
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
-from retrieval.accesses import note_accesses
 from retrieval.models import Chunk, Document
+from retrieval.records.accesses import note_accesses
 from retrieval.text.sanitise import storable
 
 

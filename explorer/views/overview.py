@@ -22,7 +22,7 @@ from explorer.views.viewer import admins_only, viewer_of
 from retrieval.ingest.jobs import job_states
 from retrieval.installation import installation
 from retrieval.models import SearchRecord, Sync
-from retrieval.traffic import traffic
+from retrieval.records.traffic import traffic
 
 _LAST_SEARCHES: Final = 8
 _MOST_JOBS: Final = 10

@@ -7,9 +7,9 @@ from typing import Final
 from corecube.access import Principal, scope_for
 from corecube.scope import AccessScope
 from explorer.panels.lifeline import Candidate, LifelinePanel, WherePanel, candidates, lifeline_panel
-from retrieval.lifeline.service import Reader, follow
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
+from retrieval.records.lifeline.service import Reader, follow
 from retrieval.search.service import SearchOutcome
 from retrieval.text.sanitise import storable
 

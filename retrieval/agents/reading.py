@@ -8,11 +8,11 @@ from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import NotFoundError
 from corecube.scope import AccessScope
-from retrieval.accesses import note_accesses
 from retrieval.agents.schemas import FetchToolOut
 from retrieval.api.shape import Absolute, document_path
 from retrieval.models import Chunk, Document
 from retrieval.models.document import id_in
+from retrieval.records.accesses import note_accesses
 
 #: Longest text that one call returns, in characters.
 MOST_CHARACTERS: Final = 100_000

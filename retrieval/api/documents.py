@@ -13,13 +13,13 @@ from corecube.api import principal_of
 from corecube.connectors.push import Pushed
 from corecube.errors import NotFoundError
 from corecube.models import Connection
-from retrieval.accesses import note_accesses
 from retrieval.api import push_schemas, schemas, shape
 from retrieval.api.idempotency import Answer, IdempotencyKey, once
 from retrieval.api.managed import pushable_connection
 from retrieval.ingest.push import PushState, delete_pushed, name_for, push_document
 from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id as id_of
+from retrieval.records.accesses import note_accesses
 from retrieval.text.sanitise import storable
 
 router = Router(tags=["documents"])

@@ -13,9 +13,9 @@ from retrieval.api.judgment_schemas import FeedbackIn
 from retrieval.api.schemas import REFUSALS
 from retrieval.engine.types import ChunkId
 from retrieval.errors import UnknownPassageError, UnknownTraceError
-from retrieval.judging import THUMB_GRADES, PassageId, judge, passages_in
 from retrieval.models import SearchRecord
-from retrieval.stored_trace import chunk_id_of, ranking_of
+from retrieval.records.judgments import THUMB_GRADES, PassageId, judge, passages_in
+from retrieval.records.stored_trace import chunk_id_of, ranking_of
 
 router = Router(tags=["judgments"])
 

@@ -9,8 +9,8 @@ from corecube.errors import InvalidRequestError
 from retrieval.api.judgment_schemas import JudgmentIn, JudgmentOut
 from retrieval.api.schemas import REFUSALS
 from retrieval.errors import UnknownPassageError
-from retrieval.judging import PassageId, evened, judge, passages_in
-from retrieval.stored_trace import chunk_id_of
+from retrieval.records.judgments import PassageId, evened, judge, passages_in
+from retrieval.records.stored_trace import chunk_id_of
 
 router = Router(tags=["judgments"])
 

@@ -8,9 +8,9 @@ from corecube.api import principal_of
 from corecube.errors import NotFoundError
 from retrieval.api.lifeline_schemas import LifelineIn, LifelineOut, StepOut, WayOut
 from retrieval.api.schemas import REFUSALS
-from retrieval.lifeline.service import Reader, follow
-from retrieval.lifeline.types import Lifeline
 from retrieval.models import SearchRecord
+from retrieval.records.lifeline.service import Reader, follow
+from retrieval.records.lifeline.types import Lifeline
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 router = Router(tags=["search"])

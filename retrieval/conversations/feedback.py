@@ -9,8 +9,8 @@ from corecube.access import Principal, scope_for
 from corecube.errors import ConflictError, InvalidRequestError
 from retrieval.conversations.asking import UNFINISHED, question_of
 from retrieval.errors import UnknownPassageError
-from retrieval.judging import THUMB_GRADES, PassageId, judge
 from retrieval.models import Message, SearchRecord
+from retrieval.records.judgments import THUMB_GRADES, PassageId, judge
 
 
 def rate_answer(answer: Message, rating: int | None) -> None:

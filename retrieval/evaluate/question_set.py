@@ -6,9 +6,9 @@ from uuid import UUID
 
 from corecube.access import Principal
 from retrieval.engine.types import Verdict
-from retrieval.judging import grades_of, ranked_passages
 from retrieval.models import Case, SearchRecord
 from retrieval.ranking.measures import Measures, mean, measure
+from retrieval.records.judgments import grades_of, ranked_passages
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.stages.resources import Resources
 

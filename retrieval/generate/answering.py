@@ -13,7 +13,6 @@ from django.db import transaction
 from corecube.access import Principal
 from corecube.database import let_go
 from corecube.errors import CoreCubeError
-from retrieval.accesses import note_accesses
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Verdict
@@ -23,6 +22,7 @@ from retrieval.generate.writing import NoAnswerError, Writing
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import Notice, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
+from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.service import SearchOutcome
 from retrieval.stages.resources import Resources

@@ -10,7 +10,6 @@ from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import NotPermittedError
 from corecube.models import Connection
 from corecube.scope import AccessScope, ConnectionFacts
-from retrieval.accesses import note_accesses
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Hit, MemoryType, Passage, Ranking
@@ -21,6 +20,7 @@ from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.ranking.packing import outside_in
+from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.stages.assemble import header

@@ -6,11 +6,11 @@ from datetime import timezone as fixed_timezone
 import pytest
 from django.utils import timezone
 
-from retrieval import accesses
-from retrieval.accesses import AccessBuffer, flush_accesses, note_accesses
 from retrieval.index.accesses import Access, write_accesses
 from retrieval.index.deleting import delete_all_documents
 from retrieval.models import Document, DocumentAccess
+from retrieval.records import accesses
+from retrieval.records.accesses import AccessBuffer, flush_accesses, note_accesses
 from retrieval.search.service import SearchRequest, search
 
 NOW = timezone.now()

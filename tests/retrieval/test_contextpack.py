@@ -11,12 +11,12 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
 from retrieval.ingest.sync import sync_connection
-from retrieval.kept_outcome import kept_outcome
 from retrieval.models import Chunk, SearchRecord
 from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
-from retrieval.reopening import reopened
+from retrieval.records.recent_outcome import kept_outcome
+from retrieval.records.reopening import reopened
 from retrieval.search import runtime
 from retrieval.search.context_packs import retrieve
 from retrieval.search.service import SearchRequest, search

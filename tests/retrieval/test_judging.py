@@ -7,8 +7,8 @@ from corecube.models import Grant
 from retrieval.errors import UnknownPassageError
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
-from retrieval.judging import LONGEST_QUERY, PassageId, evened, grades_of, judge
 from retrieval.models import Chunk, Judgment
+from retrieval.records.judgments import LONGEST_QUERY, PassageId, evened, grades_of, judge
 
 
 def passage(slug, word):

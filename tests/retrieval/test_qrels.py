@@ -7,9 +7,9 @@ from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent
 from retrieval import qrels
-from retrieval.judging import PassageId, grades_of, judge
 from retrieval.models import Chunk, Judgment
 from retrieval.question_sets import save_case, set_named
+from retrieval.records.judgments import PassageId, grades_of, judge
 
 
 def passage(slug, word):

@@ -2,9 +2,9 @@ import pytest
 
 from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent
-from retrieval.judging import LONGEST_QUERY
 from retrieval.models import Case, QuestionSet
 from retrieval.question_sets import delete_case, delete_set, mark_case, save_case, set_named
+from retrieval.records.judgments import LONGEST_QUERY
 
 
 def test_a_set_is_made_once_under_its_name(people):

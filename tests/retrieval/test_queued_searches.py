@@ -18,11 +18,11 @@ from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule,
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.records.stored_trace import ranking_of
 from retrieval.search import runtime
 from retrieval.search.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
 from retrieval.search.service import SearchRequest, search
 from retrieval.stages.variants import Variants, with_variants
-from retrieval.stored_trace import ranking_of
 from tests.fake_llm import FakeLLM, Fault
 from tests.retrieval.test_helix import FORBIDDEN, reachable
 

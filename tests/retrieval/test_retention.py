@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from retrieval.models import Case, QuestionSet, SearchRecord
-from retrieval.retention import forget_old_searches
+from retrieval.records.retention import forget_old_searches
 
 
 @pytest.fixture

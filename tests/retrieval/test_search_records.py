@@ -9,9 +9,9 @@ from corecube.models import User
 from retrieval.engine.state import Drop, DropReason, Note, Span
 from retrieval.engine.types import ChunkId
 from retrieval.models import EmbeddingIndex, SearchRecord
+from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
 from retrieval.search.service import SearchRequest, search
 from retrieval.search.tracing import span_json
-from retrieval.stored_trace import hits_of, ranking_of, spans_of
 
 QUESTION = "how to roll back staging"
 

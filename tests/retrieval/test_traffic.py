@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.models import SearchRecord
-from retrieval.traffic import Figures, bin_begin, traffic
+from retrieval.records.traffic import Figures, bin_begin, traffic
 
 UNTIL = datetime(2026, 6, 1, 12, 20, tzinfo=UTC)
 HOUR = timedelta(hours=1)

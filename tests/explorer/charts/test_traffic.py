@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from explorer.charts.traffic import traffic_charts
-from retrieval.traffic import Bin, Figures, Traffic
+from retrieval.records.traffic import Bin, Figures, Traffic
 
 HOUR = timedelta(hours=1)
 START = datetime(2026, 6, 1, 8, tzinfo=UTC)

@@ -7,7 +7,7 @@ import pytest
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from explorer.panels.lifeline import Candidate, WherePanel, candidates, lifeline_panel, step_label
-from retrieval.lifeline.types import Lifeline, Step, StepState, Way
+from retrieval.records.lifeline.types import Lifeline, Step, StepState, Way
 from tests.explorer.conftest import RUNBOOKS, THIRD
 
 LINE = Lifeline(

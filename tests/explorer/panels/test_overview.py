@@ -8,7 +8,7 @@ from corecube.models import ApiKey, User
 from explorer.panels.connections import ConnectionRow
 from explorer.panels.health import HealthRow
 from explorer.panels.overview import problems, search_figures, store_figures
-from retrieval.traffic import Figures
+from retrieval.records.traffic import Figures
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

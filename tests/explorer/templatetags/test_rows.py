@@ -10,7 +10,7 @@ from explorer.snippets import Segment
 from explorer.templatetags.explorer_format import drop_rows, lane_card, table_rows, trail
 from explorer.templatetags.judging import grade_buttons
 from explorer.templatetags.ledgers import decision_rows, part_rows
-from retrieval.judging import Graded, PassageId
+from retrieval.records.judgments import Graded, PassageId
 from tests.explorer.conftest import chunk_id
 
 EVIL = "<script>\"&'"

@@ -2,9 +2,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from corecube.access import scope_for
-from retrieval.judging import PassageId, judge
 from retrieval.models import Case, Chunk, Judgment, QuestionSet
 from retrieval.question_sets import save_case, set_named
+from retrieval.records.judgments import PassageId, judge
 
 QUERY = "Run deployctl rollback before touching the staging database"
 

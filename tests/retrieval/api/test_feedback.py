@@ -4,7 +4,7 @@ import pytest
 
 from corecube.models import ApiKey
 from retrieval.models import Chunk, Judgment, SearchRecord
-from retrieval.stored_trace import chunk_id_of
+from retrieval.records.stored_trace import chunk_id_of
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from corecube.access import scope_for
 from retrieval.ingest.sync import sync_connection
-from retrieval.lifeline.service import Reader, follow
 from retrieval.models import Document, Sync
+from retrieval.records.lifeline.service import Reader, follow
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from retrieval.engine.types import ScoreType
-from retrieval.lifeline.types import StepState
 from retrieval.models import Chunk, TermFrequency
+from retrieval.records.lifeline.types import StepState
 from tests.retrieval.lifeline.conftest import put
 
 _REMEDY = re.compile(r"An? (\w+\.\w+) of at (?:least|most) ([\d,.]*\d)")

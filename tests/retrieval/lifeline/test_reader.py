@@ -10,10 +10,10 @@ from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.models import Grant
 from corecube.scope import Exclusion
 from retrieval.ingest.sync import sync_connection
-from retrieval.lifeline.service import Reader, follow
-from retrieval.lifeline.types import StepState
 from retrieval.models import Document, Embedding, SyncItem
 from retrieval.models.document import document_id
+from retrieval.records.lifeline.service import Reader, follow
+from retrieval.records.lifeline.types import StepState
 
 PASSED, DROPPED, NOT_REACHED = StepState.PASSED, StepState.DROPPED, StepState.NOT_REACHED
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from retrieval.engine.state import RequestFilter
-from retrieval.lifeline.types import StepState
 from retrieval.models import Chunk
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.records.lifeline.types import StepState
 from tests.retrieval.lifeline.conftest import put
 
 REPORT = shipped("report")

@@ -10,8 +10,8 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.engine.types import ChunkId, Passage
-from retrieval.lifeline.types import DocumentProbe, Evidence, StepState, Way
-from retrieval.lifeline.walk import Journey, step_names, steps, ways
+from retrieval.records.lifeline.types import DocumentProbe, Evidence, StepState, Way
+from retrieval.records.lifeline.walk import Journey, step_names, steps, ways
 from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import hit
 
@@ -234,13 +234,13 @@ def test_before_any_leg_there_is_only_the_lack_of_time(state):
     ],
 )
 def test_the_room_that_was_needed_counts_what_would_take_some_of_it(before, tokens, budget, needed):
-    from retrieval.lifeline.losses import room_needed
+    from retrieval.records.lifeline.losses import room_needed
 
     assert room_needed(before, tokens, budget=budget) == needed
 
 
 @pytest.mark.parametrize(("likeness", "least"), [(0.57, 0.58), (0.58, 0.59), (20 / 21, 0.96), (0.5, 0.51), (1.0, 1.01)])
 def test_the_share_that_keeps_both_is_above_their_likeness(likeness, least):
-    from retrieval.lifeline.losses import _hundredth_above
+    from retrieval.records.lifeline.losses import _hundredth_above
 
     assert _hundredth_above(likeness) == least > likeness

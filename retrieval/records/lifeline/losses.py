@@ -9,13 +9,13 @@ from corecube.scope import AccessScope
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
-from retrieval.lifeline.depth import deeper
-from retrieval.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.fairness import least_slots
 from retrieval.presets.consolidated.evidence.quota import cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.records.lifeline.depth import deeper
+from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 
 #: The tunable that sets a window, by the stage that has it.
 _WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool", "judge_relevance": "relevance.top"}

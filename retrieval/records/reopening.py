@@ -12,9 +12,9 @@ from retrieval.engine.state import SearchState
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.packing import by_number
+from retrieval.records.stored_passages import stored_passages
 from retrieval.search.service import SearchOutcome, checked_query
 from retrieval.stages.analyze import Analyze
-from retrieval.stored_passages import stored_passages
 
 
 def reopened(record: SearchRecord, principal: Principal, *, text: str) -> SearchOutcome:

@@ -12,10 +12,10 @@ from retrieval.engine.types import Answerability, Verdict
 from retrieval.index.facts import read_facts
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
+from retrieval.records.stored_passages import stored_passages
+from retrieval.records.stored_trace import hits_of, spans_of
 from retrieval.search.configuration import Configuration
 from retrieval.search.service import SearchOutcome
-from retrieval.stored_passages import stored_passages
-from retrieval.stored_trace import hits_of, spans_of
 
 
 def kept_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:

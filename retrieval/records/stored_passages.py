@@ -6,8 +6,8 @@ from typing import Any
 from corecube.scope import AccessScope
 from retrieval.engine.types import Passage
 from retrieval.index.facts import read_facts
+from retrieval.records.stored_trace import chunk_id_of, packed_hits
 from retrieval.stages.assemble import header
-from retrieval.stored_trace import chunk_id_of, packed_hits
 
 
 def stored_passages(trace: Mapping[str, Any], *, scope: AccessScope) -> tuple[Passage, ...]:
