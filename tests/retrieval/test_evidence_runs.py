@@ -194,7 +194,7 @@ def test_an_error_that_nobody_raised_on_purpose_leaves_the_other_sections(costs,
             raise error
         return whole(*args, **more)
 
-    monkeypatch.setattr(services, "scope_for", second_fails)
+    monkeypatch.setattr(service, "scope_for", second_fails)
     sections = ask(costs, subject="March").sections
     assert [it.code for it in sections] == ["", code, ""]
     assert "secret" not in sections[1].problem

@@ -108,7 +108,7 @@ def test_an_unforeseen_failure_says_nothing_of_its_cause(world, send, monkeypatc
     def fail(*_, **__):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(services, "scope_for", fail)
+    monkeypatch.setattr(service, "scope_for", fail)
     call = {**LIST, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "rollback"}}}
     answer = send(call, world.key("bob"))
     assert answer.json()["result"]["isError"] is True

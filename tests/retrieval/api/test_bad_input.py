@@ -192,13 +192,13 @@ class TestFailures:
     def test_a_stopped_database_is_unavailable_also_inside_a_stage(self, world, post, path, monkeypatch):
         error = StageError("dense")
         error.__cause__ = OperationalError("the connection is closed")
-        monkeypatch.setattr(services, "preset_named", fail_with(error))
+        monkeypatch.setattr(service, "preset_named", fail_with(error))
         response = self.send(world, post, path)
         assert (response.status_code, response.json()["error"]["code"]) == (503, "database_unavailable")
         assert response.headers["Retry-After"]
 
     def test_an_unforeseen_error_says_nothing_of_its_cause(self, world, post, path, monkeypatch):
-        monkeypatch.setattr(services, "scope_for", fail_with(RuntimeError("secret detail")))
+        monkeypatch.setattr(service, "scope_for", fail_with(RuntimeError("secret detail")))
         response = self.send(world, post, path)
         assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
         assert "secret" not in response.content.decode()
