@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError as QueueError
 
 from corecube.commands import database_trouble
 from retrieval import enrich_tasks, index_tasks, queued_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
-from retrieval.conversations.shelf import forget_old_conversations
+from retrieval.answers.conversations.shelf import forget_old_conversations
 from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
 from retrieval.ingest.cancelling import finish_all_cancelled

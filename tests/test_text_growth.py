@@ -10,11 +10,11 @@ from uuid import UUID
 import pytest
 
 from explorer import answers, snippets
+from retrieval.answers import citations, claims, extractive, quotes, rewrite
+from retrieval.answers.faithfulness import Checker
 from retrieval.engine import query
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
 from retrieval.engine.words import TermFinder
-from retrieval.generate import citations, claims, extractive, quotes, rewrite
-from retrieval.generate.faithfulness import Checker
 from retrieval.graph import links, mentions, spans
 from retrieval.graph.addresses import Place
 from retrieval.graph.mentions import Mentions

@@ -13,7 +13,7 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.templatetags.explorer_format import document_url
-from retrieval.conversations.shelf import conversations_of
+from retrieval.answers.conversations.shelf import conversations_of
 from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk
 

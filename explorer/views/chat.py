@@ -21,10 +21,10 @@ from explorer.examples import examples_for
 from explorer.panels.chat import scope_words, shelf_of, source_choices
 from explorer.panels.conversation import exchange_panel, exchange_panels, readers_text
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
-from retrieval.conversations.asking import ask, change, start
-from retrieval.conversations.reading import exchange_of, reopened
-from retrieval.conversations.shelf import answer_of, conversation_of
-from retrieval.conversations.writing import begin, claimed, finished
+from retrieval.answers.conversations.asking import ask, change, start
+from retrieval.answers.conversations.reading import exchange_of, reopened
+from retrieval.answers.conversations.shelf import answer_of, conversation_of
+from retrieval.answers.conversations.writing import begin, claimed, finished
 from retrieval.models import Conversation, Message
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 

@@ -17,9 +17,9 @@ from corecube.http import HtmxHttpRequest
 from explorer.panels.chat import passage_panel
 from explorer.views.chat import answering, own_answer, render_exchange
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
-from retrieval.conversations.asking import retry
-from retrieval.conversations.feedback import rate_answer, rate_citation
-from retrieval.conversations.reading import exchange_of
+from retrieval.answers.conversations.asking import retry
+from retrieval.answers.conversations.feedback import rate_answer, rate_citation
+from retrieval.answers.conversations.reading import exchange_of
 from retrieval.models import Message
 
 

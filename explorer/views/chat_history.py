@@ -17,9 +17,9 @@ from explorer import wording
 from explorer.panels.chat import shelf_of
 from explorer.views.chat import own_conversation
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
-from retrieval.conversations.export import as_json, as_markdown
-from retrieval.conversations.reading import reopened
-from retrieval.conversations.shelf import delete_all, rename
+from retrieval.answers.conversations.export import as_json, as_markdown
+from retrieval.answers.conversations.reading import reopened
+from retrieval.answers.conversations.shelf import delete_all, rename
 from retrieval.models.document import id_in
 
 _KINDS: Final = {

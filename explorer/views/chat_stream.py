@@ -18,10 +18,10 @@ from corecube.http import HtmxHttpRequest
 from explorer.panels.conversation import problem_text
 from explorer.views.chat import own_answer
 from explorer.views.viewer import signed_in, viewer_of, wants_fragment
-from retrieval.conversations.asking import stop
-from retrieval.conversations.writing import LOOK_SECONDS, Writing, begin, claimed, written
+from retrieval.answers.conversations.asking import stop
+from retrieval.answers.conversations.writing import LOOK_SECONDS, Writing, begin, claimed, written
+from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.engine.types import Passage
-from retrieval.generate.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.llm.types import Notice
 from retrieval.models import Message
 

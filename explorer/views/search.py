@@ -37,9 +37,9 @@ from explorer.templatetags.explorer_format import document_url
 from explorer.views.judge import judging_context
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from explorer.views.where import pinned_title, reader_of, where_panel
+from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import AskedFilter, read_filter
-from retrieval.generate.answering import prepare
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.search.queued_searches import PRESET

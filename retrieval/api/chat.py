@@ -7,6 +7,7 @@ from ninja import Router
 
 from corecube.api import principal_of
 from corecube.database import let_go
+from retrieval.answers.answering import answered, note, prepare
 from retrieval.api import completion
 from retrieval.api.chat_history import history_of, standing_alone
 from retrieval.api.chat_request import search_request, usable_presets
@@ -16,7 +17,6 @@ from retrieval.api.errors import ModelNotFoundError
 from retrieval.api.schemas import REFUSALS
 from retrieval.api.search import explanation_for
 from retrieval.api.stream import event_stream
-from retrieval.generate.answering import answered, note, prepare
 from retrieval.search.service import search
 
 router = Router(tags=["openai"])

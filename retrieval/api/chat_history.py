@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from corecube.access import Principal
+from retrieval.answers.model_rewrite import follow_up
+from retrieval.answers.rewrite import Said
 from retrieval.api.chat_schemas import MessageIn
-from retrieval.generate.model_rewrite import follow_up
-from retrieval.generate.rewrite import Said
 from retrieval.llm.types import Turn
 from retrieval.search.service import SearchRequest
 from retrieval.text.sanitise import storable

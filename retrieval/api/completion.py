@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from retrieval.answers.answering import DOUBTFUL, Answering
+from retrieval.answers.events import Done
 from retrieval.api import schemas
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.engine.types import Passage
-from retrieval.generate.answering import DOUBTFUL, Answering
-from retrieval.generate.events import Done
 from retrieval.llm.types import Citation, TokenUsage
 from retrieval.ranking.packing import by_number
 from retrieval.search.service import SearchOutcome

@@ -20,10 +20,10 @@ from corecube.errors import (
     RefusedForNowError,
     UnknownConnectionError,
 )
+from retrieval.answers.memory.recall import usable_preset
 from retrieval.api.dify_schemas import DifyError, RecordOut, RetrievalIn, RetrievalOut, conditions_of
 from retrieval.api.shape import document_path
 from retrieval.engine.types import Hit, ScoreType
-from retrieval.memory.recall import usable_preset
 from retrieval.models import Document, SearchRecord
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 

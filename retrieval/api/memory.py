@@ -5,10 +5,10 @@ from ninja import Router
 
 from corecube.access import Principal
 from corecube.api import principal_of
+from retrieval.answers.memory.items import Item, remember
+from retrieval.answers.memory.recall import Question, Recalled, RecalledItem, recall
 from retrieval.api import memory_schemas, schemas, shape
 from retrieval.engine.types import MemoryType
-from retrieval.memory.items import Item, remember
-from retrieval.memory.recall import Question, Recalled, RecalledItem, recall
 from retrieval.models import SearchRecord
 from retrieval.text.sanitise import storable
 

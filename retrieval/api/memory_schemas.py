@@ -6,10 +6,10 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from retrieval.answers.memory.items import MOST_CHARACTERS
 from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Source
 from retrieval.engine.types import MemoryType
-from retrieval.memory.items import MOST_CHARACTERS
 
 MOST_BUDGET_TOKENS = 32_000
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from corecube.api import error_body
 from corecube.errors import CoreCubeError
+from retrieval.answers.answering import answer_events, note_later
+from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.api.completion import Chat, Json, annotation, chunk, ending, finish_reason, usage_chunk
-from retrieval.generate.answering import answer_events, note_later
-from retrieval.generate.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.llm.heartbeats import with_silences
 
 logger = logging.getLogger(__name__)

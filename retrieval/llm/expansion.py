@@ -13,8 +13,8 @@ from asgiref.sync import async_to_sync
 from corecube.access import Principal
 from corecube.database import let_go
 from corecube.scope import AccessScope
+from retrieval.answers.providers import extractive_provider
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError
-from retrieval.generate.providers import extractive_provider
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.neutral import plain
 from retrieval.llm.routes import route_over

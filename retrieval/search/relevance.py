@@ -12,10 +12,10 @@ from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
 from corecube.database import let_go
+from retrieval.answers.providers import extractive_provider
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
-from retrieval.generate.providers import extractive_provider
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.routes import route_over
 from retrieval.models import Usage

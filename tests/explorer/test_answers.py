@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from corecube.access import Principal
 from corecube.models import User
 from explorer.answers import Citable, Doubt, answer_html, answer_panel, marked_html
+from retrieval.answers.answering import Answering
 from retrieval.encoders.kept_vectors import SentenceEncoder
-from retrieval.generate.answering import Answering
 from retrieval.llm.types import Route
 from retrieval.testing import HashEncoder, ScriptedProvider
 

@@ -10,11 +10,11 @@ from django.db import connection, transaction
 from django.test import override_settings
 
 from corecube.access import Principal, user_named
+from retrieval.answers.extractive import extract_answer
+from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.words import stemmer
-from retrieval.generate.extractive import extract_answer
-from retrieval.generate.rewrite import Rewriting, Said, stand_alone
 from retrieval.llm.types import Task
 from retrieval.models import Document
 from retrieval.samples import Company, add_samples

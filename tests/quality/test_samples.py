@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from ir_measures import R, nDCG
 
+from retrieval.answers.rewrite import Said, stand_alone
 from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.evaluate.calibration import auroc
-from retrieval.generate.rewrite import Said, stand_alone
 from retrieval.stages.answerability import JudgeAnswerability
 from tests.unhurried import LONGEST_MS
 

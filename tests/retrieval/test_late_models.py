@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from retrieval.answers.answering import answered, prepare
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
-from retrieval.generate.answering import answered, prepare
 from retrieval.models import LanguageModel, SearchRecord
 from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import PRESETS, preset_named

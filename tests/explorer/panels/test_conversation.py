@@ -5,7 +5,7 @@ import uuid
 import pytest
 
 from explorer.panels.conversation import exchange_panel, problem_text
-from retrieval.conversations.reading import Exchange, Reference, Standing
+from retrieval.answers.conversations.reading import Exchange, Reference, Standing
 from retrieval.engine.types import ChunkId
 from retrieval.models import Message
 

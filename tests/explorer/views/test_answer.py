@@ -8,7 +8,7 @@ import pytest
 
 from corecube.models import AuditEvent, Grant
 from corecube.scope import Sensitivity
-from retrieval.generate.answering import NoAnswerError
+from retrieval.answers.answering import NoAnswerError
 from retrieval.models import SearchRecord
 from tests.explorer.views.test_search import HIDDEN, page
 

@@ -9,10 +9,10 @@ from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
 from corecube.errors import UnavailableError
+from retrieval.answers.answering import Answering
 from retrieval.api.completion import Chat
 from retrieval.api.stream import event_stream
 from retrieval.encoders.kept_vectors import SentenceEncoder
-from retrieval.generate.answering import Answering
 from retrieval.llm.types import Route, TokenUsage
 from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder, ScriptedProvider

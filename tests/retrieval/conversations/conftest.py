@@ -2,9 +2,9 @@
 
 import pytest
 
-from retrieval.conversations.asking import ask, start
-from retrieval.conversations.reading import exchange_of
-from retrieval.conversations.writing import begin, claimed, finished
+from retrieval.answers.conversations.asking import ask, start
+from retrieval.answers.conversations.reading import exchange_of
+from retrieval.answers.conversations.writing import begin, claimed, finished
 from retrieval.models import Message
 
 

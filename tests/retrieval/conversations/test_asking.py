@@ -3,8 +3,8 @@ import pytest
 from corecube.access import ScopeRequest
 from corecube.errors import UnknownConnectionError
 from corecube.models import Grant
-from retrieval.conversations.asking import ask, change, narrowing_of, retry, start, stop
-from retrieval.conversations.writing import begin, claimed
+from retrieval.answers.conversations.asking import ask, change, narrowing_of, retry, start, stop
+from retrieval.answers.conversations.writing import begin, claimed
 from retrieval.errors import EmptyQueryError, UnknownPresetError
 from retrieval.models import Conversation, Message, SearchRecord
 

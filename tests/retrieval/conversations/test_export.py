@@ -1,9 +1,9 @@
 import json
 
 from corecube.models import Connection
-from retrieval.conversations.asking import ask
-from retrieval.conversations.export import WITHHELD, as_json, as_markdown
-from retrieval.conversations.reading import reopened
+from retrieval.answers.conversations.asking import ask
+from retrieval.answers.conversations.export import WITHHELD, as_json, as_markdown
+from retrieval.answers.conversations.reading import reopened
 
 
 def test_markdown_holds_questions_answers_and_their_sources(talk, world):

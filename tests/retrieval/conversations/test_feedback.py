@@ -2,8 +2,8 @@ import pytest
 
 from corecube.errors import ConflictError, InvalidRequestError
 from corecube.models import Connection
-from retrieval.conversations.asking import ask, start
-from retrieval.conversations.feedback import rate_answer, rate_citation
+from retrieval.answers.conversations.asking import ask, start
+from retrieval.answers.conversations.feedback import rate_answer, rate_citation
 from retrieval.errors import UnknownPassageError
 from retrieval.models import Judgment, Message, SearchRecord
 

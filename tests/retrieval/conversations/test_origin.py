@@ -6,11 +6,11 @@ import pytest
 
 from corecube.access import ScopeRequest
 from corecube.models import Connection
-from retrieval.conversations.asking import ask, change, start
-from retrieval.conversations.export import as_json, as_markdown
-from retrieval.conversations.reading import reopened, turns_before
-from retrieval.conversations.writing import begin, claimed
-from retrieval.generate.answering import origin
+from retrieval.answers.answering import origin
+from retrieval.answers.conversations.asking import ask, change, start
+from retrieval.answers.conversations.export import as_json, as_markdown
+from retrieval.answers.conversations.reading import reopened, turns_before
+from retrieval.answers.conversations.writing import begin, claimed
 from retrieval.models import LanguageModel, Message, RoutingRule, SearchRecord
 from tests.fake_llm import FakeLLM, Fault
 

@@ -5,8 +5,8 @@ from django.utils import timezone
 
 from corecube.models import Connection, Grant
 from corecube.scope import Sensitivity
-from retrieval.conversations.asking import ask, start
-from retrieval.conversations.reading import Standing, reopened, said_before, turns_before
+from retrieval.answers.conversations.asking import ask, start
+from retrieval.answers.conversations.reading import Standing, reopened, said_before, turns_before
 from retrieval.index.deleting import delete_all_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Message

@@ -4,8 +4,8 @@ import pytest
 from django.utils import timezone
 
 from corecube.errors import InvalidRequestError
-from retrieval.conversations.asking import start
-from retrieval.conversations.shelf import (
+from retrieval.answers.conversations.asking import start
+from retrieval.answers.conversations.shelf import (
     answer_of,
     conversation_of,
     conversations_of,

@@ -5,10 +5,10 @@ import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.db import connection
 
-from retrieval.conversations.asking import ask, retry, start, stop
-from retrieval.conversations.writing import begin, claimed, finished, keep, written
+from retrieval.answers.conversations.asking import ask, retry, start, stop
+from retrieval.answers.conversations.writing import begin, claimed, finished, keep, written
+from retrieval.answers.events import Text
 from retrieval.errors import AnswerUnavailableError
-from retrieval.generate.events import Text
 from retrieval.llm.types import Piece, Route
 from retrieval.models import Message, SearchRecord
 
@@ -42,7 +42,7 @@ class Slow:
 def slow(monkeypatch):
     """Let a provider that never ends answer everything."""
     provider = Slow()
-    monkeypatch.setattr("retrieval.generate.answering.route_for", lambda *_, **__: Route((provider,)))
+    monkeypatch.setattr("retrieval.answers.answering.route_for", lambda *_, **__: Route((provider,)))
     return provider
 
 
@@ -130,7 +130,7 @@ def test_without_a_stream_no_connection_is_kept_meanwhile(transactional_db, monk
             held.append(await sync_to_async(lambda: connection.connection)())
             yield Piece("Drain it [1].")
 
-    monkeypatch.setattr("retrieval.generate.answering.route_for", lambda *_, **__: Route((Watching(),)))
+    monkeypatch.setattr("retrieval.answers.answering.route_for", lambda *_, **__: Route((Watching(),)))
     finished(begun())
     assert held == [None]
 

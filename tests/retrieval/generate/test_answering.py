@@ -13,12 +13,12 @@ from django.db import OperationalError, connection
 from corecube.access import Principal
 from corecube.errors import UnavailableError
 from corecube.models import User
+from retrieval.answers.answering import Answering, answer_events, answered, note, prepare
+from retrieval.answers.events import Cited, Done, Failed, Text
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Answerability, QueryTerms, Verdict
-from retrieval.generate.answering import Answering, answer_events, answered, note, prepare
-from retrieval.generate.events import Cited, Done, Failed, Text
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
 from retrieval.models import SearchRecord
@@ -241,7 +241,7 @@ def test_prepared_from_a_search_the_extractive_answer_quotes(world):
 
 
 def test_where_nothing_was_found_only_the_extractive_answerer_speaks(world, monkeypatch):
-    from retrieval.generate import answering as module
+    from retrieval.answers import answering as module
 
     principal = world.principal("charlie")
     outcome = search(SearchRequest(text="rollback"), principal=principal)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from retrieval.answers.extractive import ExtractiveProvider, extract_answer
+from retrieval.answers.threads import AnswerThreads
 from retrieval.encoders.kept_vectors import KeptVectors, SentenceEncoder
 from retrieval.engine.words import stemmer
-from retrieval.generate.extractive import ExtractiveProvider, extract_answer
-from retrieval.generate.threads import AnswerThreads
 from retrieval.llm.types import Task
 from retrieval.testing import HashEncoder
 

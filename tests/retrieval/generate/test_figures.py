@@ -2,8 +2,8 @@
 
 import pytest
 
+from retrieval.answers.figures import names_of, numbers_of, words_of
 from retrieval.engine.words import stemmer
-from retrieval.generate.figures import names_of, numbers_of, words_of
 
 STEM = stemmer("english")
 

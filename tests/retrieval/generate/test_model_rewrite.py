@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from retrieval.generate.model_rewrite import follow_up
-from retrieval.generate.rewrite import Said
+from retrieval.answers.model_rewrite import follow_up
+from retrieval.answers.rewrite import Said
 from retrieval.llm.types import Turn
 from retrieval.models import LanguageModel, RoutingRule, Usage
 from tests.fake_llm import FakeLLM, Fault
@@ -90,6 +90,6 @@ def test_what_is_no_single_question_is_not_searched_for(rewritten, model, fake, 
 
 
 def test_it_has_little_time(rewritten, model, fake, monkeypatch):
-    monkeypatch.setattr("retrieval.generate.model_rewrite._SECONDS", 0.2)
+    monkeypatch.setattr("retrieval.answers.model_rewrite._SECONDS", 0.2)
     fake.fault = Fault.SLOW_FIRST
     assert rewritten() == BY_RULES

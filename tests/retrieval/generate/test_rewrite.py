@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.generate.rewrite import Said, depends, stand_alone
+from retrieval.answers.rewrite import Said, depends, stand_alone
 
 LIMIT = Said("What is the credit limit of Marrowfield Foods?", ("Credit control",))
 LEVEL = Said("How quickly is SEV1 answered in 2026?")

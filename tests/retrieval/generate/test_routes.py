@@ -10,11 +10,11 @@ from asgiref.sync import async_to_sync
 from corecube.access import ScopeRequest
 from corecube.models import ApiKey
 from corecube.secrets import Purpose, seal
-from retrieval.generate.answering import answered, prepare
-from retrieval.generate.providers import route_for
+from retrieval.answers.answering import answered, prepare
+from retrieval.answers.memory.items import Item, remember
+from retrieval.answers.providers import route_for
 from retrieval.llm.clients import KEY, client_of
 from retrieval.llm.types import Turn
-from retrieval.memory.items import Item, remember
 from retrieval.models import LanguageModel, Memory, RoutingRule, Usage
 from retrieval.search.service import SearchRequest, search
 from tests.fake_llm import FakeLLM, Fault

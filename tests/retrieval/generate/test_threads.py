@@ -5,8 +5,8 @@ from itertools import pairwise
 from threading import Event
 from time import monotonic
 
-from retrieval.generate import threads as module
-from retrieval.generate.threads import AnswerThreads, EndingThreads
+from retrieval.answers import threads as module
+from retrieval.answers.threads import AnswerThreads, EndingThreads
 
 
 def test_unfinished_counts_what_is_at_work_and_what_waits():

@@ -7,13 +7,13 @@ import pytest
 from django.db import connection as database
 
 from corecube.access import scope_for
+from retrieval.answers.memory.items import Item, remember
 from retrieval.encoders.sparse import SparseVector
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType, Term
 from retrieval.index import store
 from retrieval.index.filters import holds_any, known_projects
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
-from retrieval.memory.items import Item, remember
 from retrieval.models import Chunk, Document
 
 OLD, NEW = datetime(2020, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)

@@ -7,13 +7,13 @@ import pytest
 
 from corecube.access import scope_for
 from corecube.errors import DatabaseUnavailableError
+from retrieval.answers.memory.items import Item, remember
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.reading import read
-from retrieval.memory.items import Item, remember
 from retrieval.presets.helix.config import GraphConfig, RouteConfig
 from retrieval.presets.helix.stages.question_ahead import QuestionAhead
 from retrieval.presets.helix.stages.read_names import ReadNames

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.access import scope_for
+from retrieval.answers.memory.items import Item, remember
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState, TimeWindow
 from retrieval.engine.types import MemoryType
-from retrieval.memory.items import Item, remember
 from retrieval.models import Document
 from retrieval.presets.helix.config import RouteConfig
 from retrieval.presets.helix.router.routes import Router

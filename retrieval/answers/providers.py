@@ -8,11 +8,11 @@ from django.conf import settings
 
 from corecube.access import Principal
 from corecube.arrivals import arrivals
+from retrieval.answers.extractive import ExtractiveProvider
+from retrieval.answers.threads import AnswerThreads, EndingThreads
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.engine.words import stemmer
-from retrieval.generate.extractive import ExtractiveProvider
-from retrieval.generate.threads import AnswerThreads, EndingThreads
 from retrieval.llm.routes import route
 from retrieval.llm.types import Route
 from retrieval.search import runtime

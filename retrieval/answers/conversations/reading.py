@@ -12,8 +12,8 @@ from django.utils import timezone
 from corecube.access import Principal, scope_for
 from corecube.models import User
 from corecube.scope import AccessScope
+from retrieval.answers.rewrite import Said
 from retrieval.engine.types import ChunkId
-from retrieval.generate.rewrite import Said
 from retrieval.llm.types import Turn
 from retrieval.models import Chunk, Conversation, Document, Message
 

@@ -10,12 +10,12 @@ from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import NotPermittedError
 from corecube.models import Connection
 from corecube.scope import AccessScope, ConnectionFacts
+from retrieval.answers.memory.items import KIND, PROJECT
+from retrieval.answers.memory.place import memory_in
+from retrieval.answers.memory.turns import pack_in_turns
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Hit, MemoryType, Passage, Ranking
-from retrieval.memory.items import KIND, PROJECT
-from retrieval.memory.place import memory_in
-from retrieval.memory.turns import pack_in_turns
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from corecube.access import Principal, scope_for
 from corecube.errors import ConflictError, InvalidRequestError
-from retrieval.conversations.asking import UNFINISHED, question_of
+from retrieval.answers.conversations.asking import UNFINISHED, question_of
 from retrieval.errors import UnknownPassageError
 from retrieval.models import Message, SearchRecord
 from retrieval.records.judgments import THUMB_GRADES, PassageId, judge

@@ -13,12 +13,12 @@ from django.db import transaction
 from corecube.access import Principal
 from corecube.database import let_go
 from corecube.errors import CoreCubeError
+from retrieval.answers.events import AnswerEvent, Done, Failed
+from retrieval.answers.providers import route_for
+from retrieval.answers.writing import NoAnswerError, Writing
 from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Verdict
-from retrieval.generate.events import AnswerEvent, Done, Failed
-from retrieval.generate.providers import route_for
-from retrieval.generate.writing import NoAnswerError, Writing
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.types import Notice, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord

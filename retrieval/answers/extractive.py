@@ -6,13 +6,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from retrieval.encoders.kept_vectors import SentenceEncoder
-from retrieval.engine.types import Passage
-from retrieval.engine.words import TermFinder
-from retrieval.errors import EncoderError
-from retrieval.generate.citations import escape_markers, find_citations
-from retrieval.generate.quotes import quotes_of, render
-from retrieval.generate.selection import (
+from retrieval.answers.citations import escape_markers, find_citations
+from retrieval.answers.quotes import quotes_of, render
+from retrieval.answers.selection import (
     Candidate,
     answers,
     candidates,
@@ -21,7 +17,11 @@ from retrieval.generate.selection import (
     most_promising,
     with_similarity,
 )
-from retrieval.generate.threads import AnswerThreads
+from retrieval.answers.threads import AnswerThreads
+from retrieval.encoders.kept_vectors import SentenceEncoder
+from retrieval.engine.types import Passage
+from retrieval.engine.words import TermFinder
+from retrieval.errors import EncoderError
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.packing import by_number

@@ -11,9 +11,9 @@ from django.utils import timezone
 from corecube.access import Principal
 from corecube.connectors.push import Pushed
 from corecube.errors import InvalidRequestError
+from retrieval.answers.memory.place import own_memory
 from retrieval.engine.types import MemoryType
 from retrieval.ingest.push import PushState, push_document
-from retrieval.memory.place import own_memory
 from retrieval.text.sanitise import storable
 
 #: Names of an item's facts among its document's metadata.

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from retrieval.answers.claims import Claim, claims
+from retrieval.answers.events import Unsupported
+from retrieval.answers.figures import names_of, numbers_of, words_of
 from retrieval.engine.types import Passage
-from retrieval.generate.claims import Claim, claims
-from retrieval.generate.events import Unsupported
-from retrieval.generate.figures import names_of, numbers_of, words_of
 from retrieval.llm.types import Citation, EncodeTexts
 from retrieval.text.language import COMMON_WORDS
 from retrieval.text.units import split_units

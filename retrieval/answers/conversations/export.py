@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from retrieval.conversations.reading import Exchange, Reference, Standing
+from retrieval.answers.conversations.reading import Exchange, Reference, Standing
 from retrieval.models import Conversation, Message
 
 #: Said in the place of an answer that rests on what its reader may not see any more.
