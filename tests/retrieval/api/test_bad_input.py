@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError
 
 from retrieval.errors import ModelMissingError, StageError
-from retrieval.search import runtime
+from retrieval.search import runtime, service
 
 SEARCH = "/api/v1/search"
 CHAT = "/v1/chat/completions"
