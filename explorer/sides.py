@@ -147,7 +147,7 @@ def narrowing_of(record: SearchRecord, scope: AccessScope) -> tuple[str, ...]:
 
 
 def run(side: Side, question: Question, principal: Principal) -> Run:
-    """Return what a side finds: as the log has it, or by a search now. Raises as `retrieval.search.service.search` does."""
+    """Return what a side finds: as the log has it, or by a search now. Raises as `search` does."""
     return _logged(side, side.record) if side.record else _now(side, question, principal)
 
 

@@ -49,8 +49,8 @@ class Case(models.Model):
 class Judgment(models.Model):
     """How well a passage answers a question, by one person. It goes with its document."""
 
-    #: As `retrieval.records.judgments` evens it out, so that a second space or a capital makes no other question of it; short
-    #: enough for an index.
+    #: As `retrieval.records.judgments` normalises it, so that a second space or a capital makes no other question of it;
+    #: short enough for an index.
     query = models.TextField()
     # No database constraint: documents may be distributed over servers. Whoever deletes one deletes its judgments.
     document = models.ForeignKey(Document, on_delete=models.CASCADE, db_constraint=False, related_name="judgments")

@@ -110,9 +110,9 @@ class SearchRecord(models.Model):
     is_refused = models.BooleanField(default=False, db_default=False)
     #: What the asker thought of the answer: 1 or -1; empty when they did not say.
     feedback = models.SmallIntegerField(null=True)
-    #: {"spans": [...], "hits": [...], "passages": [...]}, as `retrieval.search.tracing` writes it, and what it ran with:
-    #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}, and what `retrieval.search.service` adds of the
-    #: request, the numbers and the embedding index.
+    #: {"spans": [...], "hits": [...], "passages": [...]}, as `retrieval.search.tracing` writes it; what it ran with:
+    #: {"version": 3, "is_draft": false, "overrides": {"blend.dense": 0.5}}; and what `retrieval.search.service` adds of
+    #: the request, the numbers and the embedding index.
     trace = models.JSONField(default=dict)
 
     objects = SearchRecordQuerySet.as_manager()

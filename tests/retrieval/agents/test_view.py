@@ -5,6 +5,7 @@ import json
 import pytest
 
 from corecube.models import ApiKey
+from retrieval.search import service
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = "application/json, text/event-stream"
@@ -104,7 +105,6 @@ def test_a_large_message_is_refused(world, send, settings):
 
 
 def test_an_unforeseen_failure_says_nothing_of_its_cause(world, send, monkeypatch):
-
     def fail(*_, **__):
         raise RuntimeError("secret detail")
 
