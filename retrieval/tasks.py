@@ -1,14 +1,12 @@
-"""Work for Celery workers. What there is to do stands in the database; a message only says that there is something."""
+"""The life of a Celery worker: what it does when it starts, every few seconds, and when it stops."""
 
 import logging
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, Final
 
-from celery import shared_task
 from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 from django.db import Error, connection
-from kombu.exceptions import OperationalError as QueueError
 
 from corecube.commands import database_trouble
 from retrieval import enrich_tasks, index_tasks, queued_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
@@ -16,8 +14,9 @@ from retrieval.answers.conversations.shelf import forget_old_conversations
 from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
 from retrieval.ingest.cancelling import finish_all_cancelled
-from retrieval.ingest.crew import has_something_to_do, work_through
+from retrieval.ingest.crew import has_something_to_do
 from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
+from retrieval.ingest.tasks import wake_workers
 from retrieval.ingest.workers import give_sign, take_leave
 from retrieval.llm.reachability import check_due
 from retrieval.records.retention import forget_old_searches
@@ -27,7 +26,6 @@ logger = logging.getLogger(__name__)
 
 #: How often a worker looks for what is due by a schedule and for what nobody works on.
 _TICK_SECONDS: Final = 5.0
-_RETRY_SECONDS: Final = 5
 #: How often read models take over what changed, how long they wait after a failure, and how often old changes go.
 _FOLLOW_SECONDS: Final = 2.0
 _FOLLOW_AGAIN_SECONDS: Final = 60.0
@@ -41,25 +39,6 @@ _stopping = Event()
 def open_model(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
     """Load the model beside the start of a worker's process, so that its first document does not wait for it."""
     warm_up.begin(is_worker=True)
-
-
-@shared_task(bind=True, max_retries=None, default_retry_delay=_RETRY_SECONDS)
-def work(self) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 -- Celery binds the task itself
-    """Do what is to be done until nothing is left; when the database goes away, look again a little later."""
-    try:
-        work_through(wake_workers)
-    except Error as error:
-        logger.warning("work.interrupted error=%s", type(error).__name__)
-        connection.close()
-        raise self.retry(exc=error) from error
-
-
-def wake_workers() -> None:
-    """Tell a worker to look. Without a queue nothing is lost: workers look by themselves now and then."""
-    try:
-        work.apply_async(retry=False)
-    except (QueueError, OSError) as error:
-        logger.warning("queue.unavailable error=%s", type(error).__name__)
 
 
 def tick() -> None:

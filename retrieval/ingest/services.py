@@ -15,6 +15,7 @@ from retrieval.ingest.cancelling import ask_to_cancel, finish_cancelled
 from retrieval.ingest.listing import FILE_UPLOADED
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.sync import require_enabled
+from retrieval.ingest.tasks import wake_workers
 from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
 _NOTHING_TO_RETRY: Final = (
@@ -89,8 +90,6 @@ def cancel_sync(sync: Sync, *, actor: User | None) -> Sync:
 
 
 def _wake_when_committed() -> None:
-    from retrieval.tasks import wake_workers  # noqa: PLC0415 -- tasks import the services' neighbours
-
     transaction.on_commit(wake_workers)
 
 

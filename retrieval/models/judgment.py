@@ -49,7 +49,7 @@ class Case(models.Model):
 class Judgment(models.Model):
     """How well a passage answers a question, by one person. It goes with its document."""
 
-    #: As `retrieval.records.judgments` normalises it, so that a second space or a capital makes no other question of it;
+    #: As `retrieval.records.judgments` normalises it, so that a space or a capital makes no other question of it;
     #: short enough for an index.
     query = models.TextField()
     # No database constraint: documents may be distributed over servers. Whoever deletes one deletes its judgments.

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import expect, sync_playwright
 
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.ingest.crew import work_through
 from tests.browser.places import places  # noqa: F401 -- a fixture
 from tests.browser.watch import Watch

@@ -24,7 +24,7 @@ from corecube.connectors.state import state_folder
 from corecube.connectors.upload import save_upload
 from corecube.models import Compartment, Connection
 from retrieval.bm25.follower import follow
-from retrieval.tasks import wake_workers
+from retrieval.ingest.tasks import wake_workers
 call_command("migrate", verbosity=0)
 compartment = Compartment.objects.create(slug="c", name="C")
 connection = Connection.objects.create(slug="x", name="X", kind="upload", compartment=compartment)

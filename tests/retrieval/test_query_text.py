@@ -6,7 +6,7 @@ import re
 import pytest
 from django.db import connection
 
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.models import Message, QueuedSearch, SearchRecord
 
 WORD = "quokkazanzi"

@@ -7,7 +7,7 @@ import pytest
 from corecube.connectors.upload import upload_folder
 from corecube.models import AuditEvent, Compartment, Connection, PushedItem
 from corecube.secrets import seal, unseal
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Sync, SyncItem, SyncProblem, TermFrequency
 

@@ -11,7 +11,7 @@ from dulwich.repo import Repo
 from corecube.connectors.kinds import KINDS
 from corecube.models import Connection
 from corecube.secrets import unseal
-from retrieval import tasks
+from retrieval.ingest import tasks
 
 LISTING = b"""<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>documents</Name>
 <KeyCount>1</KeyCount><IsTruncated>false</IsTruncated><Contents><Key>a.md</Key><Size>3</Size>

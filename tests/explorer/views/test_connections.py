@@ -13,7 +13,7 @@ PAGES = ["/connections/", "/connections/runbooks/", "/connections/runbooks/progr
 @pytest.fixture(autouse=True)
 def queued(monkeypatch):
     """Collect what would go to a worker."""
-    from retrieval import tasks
+    from retrieval.ingest import tasks
 
     ids = []
     monkeypatch.setattr(tasks.work, "apply_async", lambda **options: ids.append(options))

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.ingest.services import cancel_sync, queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem, SyncProblem

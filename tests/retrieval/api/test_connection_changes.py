@@ -8,7 +8,7 @@ from corecube import connections
 from corecube.connectors.check import check_source
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection
 from corecube.secrets import seal, unseal
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import document_id
 

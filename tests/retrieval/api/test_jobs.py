@@ -3,7 +3,7 @@
 import pytest
 
 from corecube.models import ApiKey, AuditEvent, Compartment
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.models.document import document_id
 

@@ -9,7 +9,7 @@ from corecube.forwarding import USER_HEADER, allow_forwarding
 from corecube.models import ApiKey, AuditEvent, Connection
 from corecube.scope import Sensitivity
 from corecube.secrets import seal, unseal
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Sync
 

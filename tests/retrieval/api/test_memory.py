@@ -15,8 +15,7 @@ import pytest
 from corecube.access import Principal, scope_for
 from corecube.forwarding import allow_forwarding
 from corecube.models import ApiKey, AuditEvent, Compartment, Connection, Grant, PushedItem
-from retrieval import tasks
-from retrieval.ingest import push
+from retrieval.ingest import push, tasks
 from retrieval.models import Document, Memory, Sync
 from tests.processes import LIMITED, processes
 

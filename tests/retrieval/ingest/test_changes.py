@@ -9,8 +9,7 @@ from django.utils import timezone
 from corecube.errors import UnavailableError
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
-from retrieval import tasks
-from retrieval.ingest import claims, listing
+from retrieval.ingest import claims, listing, tasks
 from retrieval.ingest.changes import changes_since
 from retrieval.ingest.crew import begin_next, settle_next, take_next, work_through
 from retrieval.ingest.listing import Listing

@@ -11,10 +11,9 @@ from django.utils import timezone
 from corecube.connectors import ItemError, SourceItem
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
-from retrieval import tasks
 from retrieval.encoders.protocol import Batching
 from retrieval.errors import IngestError
-from retrieval.ingest import claims, run
+from retrieval.ingest import claims, run, tasks
 from retrieval.ingest.cancelling import finish_all_cancelled
 from retrieval.ingest.crew import (
     begin_next,

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from retrieval import tasks
+from retrieval.ingest import tasks
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from corecube.connectors import ItemError, ItemProblem, SourceItem
 from explorer.views.connection_rows import connection_rows
-from retrieval import tasks
 from retrieval.errors import EncoderError
+from retrieval.ingest import tasks
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.preparation import prepare_raw
 from retrieval.ingest.problems import reason_of

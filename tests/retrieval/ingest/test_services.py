@@ -1,8 +1,8 @@
 import pytest
 from django.db import IntegrityError, transaction
 
-from retrieval import tasks
 from retrieval.errors import ConnectionDisabledError
+from retrieval.ingest import tasks
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Sync
 
