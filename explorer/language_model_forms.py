@@ -9,7 +9,7 @@ from django.utils.text import slugify
 
 from corecube.models import Compartment, User
 from explorer.edit_form import EditForm
-from retrieval.language_models import LOCKED, fallback_choices, key_length, problems_of
+from retrieval.admin.language_models import LOCKED, fallback_choices, key_length, problems_of
 from retrieval.llm.token_counters import tokenizers
 from retrieval.models import LanguageModel
 

@@ -29,8 +29,8 @@ from retrieval.api import (
     search,
 )
 from retrieval.api.dify import dify_api
-from retrieval.health import healthz, readyz
-from retrieval.metrics import metrics
+from retrieval.operations.health import healthz, readyz
+from retrieval.operations.metrics import metrics
 
 _PARAMETERS: Final = {
     "empty_query": "query",

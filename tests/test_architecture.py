@@ -41,9 +41,9 @@ PURE = (
     "retrieval.encoders.rerank_services",
     "retrieval.encoders.sparse",
     "retrieval.encoders.token_vectors",
-    "retrieval.evaluate.answerability_figures",
-    "retrieval.evaluate.calibration",
-    "retrieval.evaluate.ordering",
+    "retrieval.evaluation.answerability_figures",
+    "retrieval.evaluation.calibration",
+    "retrieval.evaluation.ordering",
     "retrieval.presets.consolidated.evidence.cascade",
     "retrieval.presets.consolidated.evidence.cells",
     "retrieval.presets.consolidated.evidence.config",
@@ -169,14 +169,14 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
         if name.startswith(("retrieval", "explorer"))
         and any(it in {"django.db.connection", "django.db.connections"} for it in imports(name))
     }
-    allowed = ("retrieval.index.", "retrieval.evaluate.bench", "retrieval.migrations.")
+    allowed = ("retrieval.index.", "retrieval.evaluation.bench", "retrieval.migrations.")
     assert {name for name in speakers if not name.startswith(allowed)} <= {
-        "retrieval.index_tasks",
+        "retrieval.ingest.index_tasks",
         "retrieval.search.runtime",
         "retrieval.ingest.lock",
         "retrieval.ingest.sync",
         "retrieval.ingest.watchdog",
-        "retrieval.tasks",
+        "retrieval.tasks.worker",
     }
 
 

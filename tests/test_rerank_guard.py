@@ -5,9 +5,9 @@ from contextlib import suppress
 import pytest
 
 from corecube.models import ApiKey
+from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.errors import OverridesError, TunablesError
 from retrieval.models import PresetVersion
-from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import preset_named
 from retrieval.search.configuration import configuration_of
 from retrieval.search.service import SearchRequest, search

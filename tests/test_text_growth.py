@@ -123,7 +123,7 @@ RUNS = tuple(Text(unit) for unit in dict.fromkeys((*SIGNS, *MIXTURES)))
 #: Texts whose work is copying, which shows only where they are long.
 LONG_RUNS = tuple(map(Text, ("a", "a ", "A b. ", "etc. ", "`a` ", "[1] ", "1,", "\n", "a\n", "\u3002")))
 #: Packages whose functions read no text of strangers: start-up, settings, the command line, measuring.
-_ELSEWHERE = ("corecube.embedded", "corecube.env", "corecube.settings", "corecube.checks", "retrieval.evaluate")
+_ELSEWHERE = ("corecube.embedded", "corecube.env", "corecube.settings", "corecube.checks", "retrieval.evaluation")
 #: What a module asks databases, models and other machines by: its functions do more than read a text.
 _OUTSIDE = (
     "django",

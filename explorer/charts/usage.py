@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from explorer.charts.chart import Chart
-from retrieval.usage import Sums
+from retrieval.operations.usage import Sums
 
 _HEIGHT: Final = 240
 #: Colours in turn; the models with the most get the first.

@@ -8,11 +8,11 @@ from typing import Final
 from corecube.env import Reading
 from explorer import wording
 from explorer.panels.load import ingest_words, is_memory_tight, is_pool_cut, load_tone, load_words
-from retrieval.health import Part, State
 from retrieval.index.bm25.status import Bm25Status
 from retrieval.ingest.workers import lost
-from retrieval.installation import Disk, Installation
 from retrieval.models import Worker
+from retrieval.operations.health import Part, State
+from retrieval.operations.installation import Disk, Installation
 
 _TONES: Final = {State.OK: "good", State.DEGRADED: "warn", State.FAILED: "bad"}
 _WORDS: Final = {"good": "ok", "warn": "look at it", "bad": "failed"}

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from explorer import wording
-from retrieval.language_models import key_length
+from retrieval.admin.language_models import key_length
 from retrieval.llm.reachability import ModelState, ModelStatus, status_of
 from retrieval.llm.trial import Trial
 from retrieval.models import LanguageModel, RoutingRule

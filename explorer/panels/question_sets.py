@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 
 from corecube.scope import AccessScope
 from explorer.panels.judge import MeasureCell, measure_cells
-from retrieval.evaluate.question_set import CaseResult, SetResult
+from retrieval.evaluation.question_set import CaseResult, SetResult
 from retrieval.models import Case, QuestionSet
 from retrieval.records.judgments import evened, standing
 

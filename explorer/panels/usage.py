@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.panels.language_models import money
-from retrieval.usage import Line, Sums
+from retrieval.operations.usage import Line, Sums
 
 _HEADINGS: Final = {"model": "By model", "user": "By user", "key": "By API key", "month": "By month"}
 _NAMES: Final = {"model": "Model", "user": "User", "key": "API key", "month": "Month"}

@@ -26,7 +26,7 @@ from retrieval.ingest.jobs import job_states
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Sync, SyncItem
-from retrieval.quality_preview import live_least, preview
+from retrieval.operations.quality_preview import live_least, preview
 
 #: Syncs that a connection's page lists, and problems on one page of theirs.
 _LAST_SYNCS: Final = 10

@@ -12,7 +12,7 @@ from corecube.http import HtmxHttpRequest
 from explorer.panels.health import health_rows, overall, setting_rows
 from explorer.panels.load import load_panel
 from explorer.views.viewer import admins_only
-from retrieval.installation import installation
+from retrieval.operations.installation import installation
 
 
 @require_GET

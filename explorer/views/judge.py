@@ -19,8 +19,8 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.panels.judge import JudgePanel, judge_panel
 from explorer.views.viewer import admins_only, principal_of, signed_in, viewer_of, wants_fragment
+from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
-from retrieval.question_sets import save_case, set_named
 from retrieval.records.judgments import GRADES, PassageId, grades_of, judge, ranked_passages
 from retrieval.records.stored_trace import ranking_of
 from retrieval.search.service import SearchOutcome

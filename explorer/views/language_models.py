@@ -18,7 +18,7 @@ from corecube.http import HtmxHttpRequest
 from explorer.language_model_forms import LanguageModelForm, RuleForm
 from explorer.panels.language_models import by_rank, model_rows, rule_rows, trial_words
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
-from retrieval import language_models as services
+from retrieval.admin import language_models as services
 from retrieval.llm.clients import service_of
 from retrieval.llm.environment import default_of, is_named, stored_models
 from retrieval.llm.reachability import try_saved

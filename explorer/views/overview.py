@@ -20,8 +20,8 @@ from explorer.panels.overview import KEY_ENDS_SOON, RANGES, problems, search_fig
 from explorer.views.connection_rows import connection_rows
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval.ingest.jobs import job_states
-from retrieval.installation import installation
 from retrieval.models import SearchRecord, Sync
+from retrieval.operations.installation import installation
 from retrieval.records.traffic import traffic
 
 _LAST_SEARCHES: Final = 8

@@ -21,7 +21,7 @@ from explorer.panels.presets import (
     version_rows,
 )
 from explorer.views.viewer import admins_only, viewer_of
-from retrieval import preset_versions
+from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS, Preset

@@ -14,11 +14,11 @@ from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from explorer.panels.question_sets import case_rows, result_panel, set_rows
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
-from retrieval.evaluate.question_set import measure_cases
+from retrieval.evaluation.qrels import MOST_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
+from retrieval.evaluation.question_set import measure_cases
+from retrieval.evaluation.question_sets import delete_case, delete_set, mark_case, save_case, set_named
 from retrieval.models import Case, QuestionSet
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
-from retrieval.qrels import MOST_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
-from retrieval.question_sets import delete_case, delete_set, mark_case, save_case, set_named
 
 #: Cases that the page measures while its reader waits.
 MOST_MEASURED: Final = 100

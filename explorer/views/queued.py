@@ -15,9 +15,9 @@ from corecube.http import HtmxHttpRequest
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import QueuedSearch, SearchRecord
-from retrieval.queued_tasks import search_soon
 from retrieval.search.queued_searches import PRESET, queue_search
 from retrieval.search.service import SearchRequest
+from retrieval.tasks.queued_searches import search_soon
 
 
 @require_POST

@@ -13,7 +13,7 @@ from corecube.http import HtmxHttpRequest
 from explorer.charts.usage import usage_chart
 from explorer.panels.usage import Table, usage_figures, usage_table
 from explorer.views.viewer import admins_only
-from retrieval.usage import by_day, by_group, total, used_between
+from retrieval.operations.usage import by_day, by_group, total, used_between
 
 #: Days back from today, and what they are called.
 _RANGES: Final = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "A year"}

@@ -6,12 +6,12 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from retrieval.admin.language_models import key_length
 from retrieval.api.request_body import RequestBody
-from retrieval.language_models import key_length
 from retrieval.llm.reachability import ModelState, status_of
 from retrieval.llm.trial import Trial
 from retrieval.models import LanguageModel, RoutingRule
-from retrieval.usage import Line, Sums
+from retrieval.operations.usage import Line, Sums
 
 Slug = Annotated[str, Field(max_length=50, pattern=r"^[-a-zA-Z0-9_]*$")]
 Seconds = Annotated[float, Field(ge=0.1, le=600)]

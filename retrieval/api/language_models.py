@@ -12,8 +12,7 @@ from corecube.access import user_named
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import Compartment, User
-from retrieval import language_models as services
-from retrieval import usage
+from retrieval.admin import language_models as services
 from retrieval.api.language_model_schemas import (
     LanguageModelChange,
     LanguageModelIn,
@@ -32,6 +31,7 @@ from retrieval.llm.environment import default_of, stored_models
 from retrieval.llm.reachability import try_saved
 from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel, RoutingRule
+from retrieval.operations import usage
 from retrieval.text.sanitise import storable
 
 router = Router(tags=["language models"])

@@ -5,7 +5,7 @@ from ninja import Router, Status
 
 from corecube.api import principal_of
 from corecube.models import User
-from retrieval import preset_versions
+from retrieval.admin import preset_versions
 from retrieval.api import preset_schemas, schemas
 from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.models import PresetVersion

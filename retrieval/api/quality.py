@@ -9,7 +9,7 @@ from retrieval.api import shape
 from retrieval.api.managed import managed_connection
 from retrieval.api.quality_schemas import QualityIn, QualityOut
 from retrieval.api.schemas import REFUSALS
-from retrieval.quality_preview import live_least, preview
+from retrieval.operations.quality_preview import live_least, preview
 
 router = Router(tags=["connections"])
 

@@ -11,10 +11,10 @@ from corecube.access import Principal, ScopeRequest
 from corecube.api import principal_of
 from retrieval.api import schemas, shape
 from retrieval.models import QueuedSearch, SearchRecord
-from retrieval.queued_tasks import search_soon
 from retrieval.records.recent_outcome import kept_outcome
 from retrieval.search.queued_searches import queue_search, queued_of
 from retrieval.search.service import SearchRequest
+from retrieval.tasks.queued_searches import search_soon
 
 router = Router(tags=["search"])
 

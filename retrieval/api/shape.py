@@ -8,7 +8,7 @@ from retrieval.api import schemas
 from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Lift, Passage
-from retrieval.quality_preview import LowChunk
+from retrieval.operations.quality_preview import LowChunk
 from retrieval.search.service import SearchOutcome
 from retrieval.text.rows import row_unit
 

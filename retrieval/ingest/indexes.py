@@ -39,7 +39,7 @@ def start_index(
 
 def queue_build(row: EmbeddingIndex) -> None:
     """Let a worker build the index once the transaction is committed."""
-    from retrieval.index_tasks import build  # noqa: PLC0415 -- tasks import this module's neighbours
+    from retrieval.ingest.index_tasks import build  # noqa: PLC0415 -- tasks import this module's neighbours
 
     transaction.on_commit(partial(build.delay, row.pk))
 
@@ -65,7 +65,7 @@ def roll_back(*, actor: User | None) -> EmbeddingIndex:
 
 def drop(row: EmbeddingIndex, *, actor: User | None, queue: bool = False) -> None:
     """Delete an index with its vectors, or let a worker delete those; raise IndexStateError for the active one."""
-    from retrieval.index_tasks import clear  # noqa: PLC0415 -- tasks import this module's neighbours
+    from retrieval.ingest.index_tasks import clear  # noqa: PLC0415 -- tasks import this module's neighbours
 
     with transaction.atomic():
         subject, model, dim = str(row.pk), row.model, row.dim

@@ -6,6 +6,7 @@ from django.test import Client
 from lxml import html
 
 from corecube.models import ApiKey
+from retrieval.admin.preset_versions import save_draft
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import (
     Chunk,
@@ -17,7 +18,6 @@ from retrieval.models import (
     QueuedSearch,
     SearchRecord,
 )
-from retrieval.preset_versions import save_draft
 from retrieval.presets.catalog import preset_named
 from retrieval.search.section_sets import (
     copy_section_set,

@@ -9,8 +9,8 @@ from django.test import Client
 from lxml import html
 from playwright.sync_api import expect
 
+from retrieval.admin.preset_versions import save_draft
 from retrieval.models import PresetVersion, SearchRecord
-from retrieval.preset_versions import save_draft
 from retrieval.presets.catalog import PRESETS
 from tests.browser.pages import ERRORS, PAGES
 

@@ -21,9 +21,9 @@ from corecube.connectors.urls import checked_url
 from corecube.env import env_url
 from corecube.metadata_addresses import is_refused, names_refused
 from corecube.oidc.fetch import get_json, post_form
+from retrieval.admin.language_models import InvalidModelError, require_right
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.encoders.sources import HubFile, hub_answers
-from retrieval.language_models import InvalidModelError, require_right
 from retrieval.llm.service import ModelService
 from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel

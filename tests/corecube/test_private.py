@@ -23,7 +23,7 @@ from django.core.management import call_command
 from corecube.connectors.state import state_folder
 from corecube.connectors.upload import save_upload
 from corecube.models import Compartment, Connection
-from retrieval.bm25.follower import follow
+from retrieval.index.bm25.follower import follow
 from retrieval.ingest.tasks import wake_workers
 call_command("migrate", verbosity=0)
 compartment = Compartment.objects.create(slug="c", name="C")

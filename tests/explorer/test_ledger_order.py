@@ -14,7 +14,7 @@ from lxml import html
 from corecube.models import ApiKey, User
 from corecube.scope import TrustLevel
 from retrieval.engine.types import ScoreType
-from retrieval.samples import Company, add_samples
+from retrieval.ingest.samples import Company, add_samples
 from retrieval.search import runtime
 
 QUESTIONS = (

@@ -15,9 +15,9 @@ from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.words import stemmer
+from retrieval.ingest.samples import Company, add_samples
 from retrieval.llm.types import Task
 from retrieval.models import Document
-from retrieval.samples import Company, add_samples
 from retrieval.search import runtime
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 from tests.unhurried import MOMENT, without_deadlines, written_at_that_moment

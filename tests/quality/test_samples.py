@@ -10,7 +10,7 @@ from ir_measures import R, nDCG
 from retrieval.answers.rewrite import Said, stand_alone
 from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.deadline import Deadline
-from retrieval.evaluate.calibration import auroc
+from retrieval.evaluation.calibration import auroc
 from retrieval.stages.answerability import JudgeAnswerability
 from tests.unhurried import LONGEST_MS
 

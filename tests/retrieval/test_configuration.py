@@ -9,9 +9,9 @@ from django.db import connection
 from corecube.access import Principal
 from corecube.errors import NotPermittedError
 from corecube.models import ApiKey
+from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.errors import OverridesError, UnknownVersionError
 from retrieval.models import PresetVersion, SearchRecord
-from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.configuration import configuration_of
 from retrieval.search.service import SearchRequest, search

@@ -7,12 +7,12 @@ import pytest
 
 from corecube.errors import DatabaseUnavailableError, InvalidRequestError
 from corecube.models import ApiKey
+from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SearchRecord
-from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
 from retrieval.records.recent_outcome import kept_outcome

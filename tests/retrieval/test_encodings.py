@@ -11,6 +11,7 @@ from pgvector import SparseVector
 
 from corecube.access import scope_for
 from explorer.panels.ledger import LedgerSource, ledger
+from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import RerankTimeoutError, UnknownModeError
@@ -23,7 +24,6 @@ from retrieval.index.writer import refresh_statistics
 from retrieval.ingest.encodings import fill_encodings
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
-from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.signals import SIGNALS
 from retrieval.search import runtime

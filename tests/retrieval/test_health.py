@@ -13,9 +13,9 @@ from django.test import Client
 
 from corecube.errors import UnavailableError
 from corecube.health import require_database
-from retrieval import health
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import ModelMissingError, RerankError
+from retrieval.operations import health
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
 from retrieval.search import runtime
 from tests.race import until

@@ -4,9 +4,9 @@ import pytest
 from celery.exceptions import Retry
 
 from corecube.celery import app
-from retrieval import index_tasks
 from retrieval.errors import EncoderUnavailableError
 from retrieval.index import embedding_index
+from retrieval.ingest import index_tasks
 from retrieval.models import Chunk, Embedding
 from retrieval.search import runtime
 from retrieval.testing import HashEncoder
@@ -25,7 +25,7 @@ def building(world, monkeypatch):
 
 def test_workers_know_the_task():
     app.loader.import_default_modules()
-    assert "retrieval.index_tasks.build" in app.tasks
+    assert "retrieval.ingest.index_tasks.build" in app.tasks
 
 
 def test_the_task_completes_the_index(building):

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.answers.answering import answered, prepare
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.models import LanguageModel, SearchRecord
-from retrieval.preset_versions import promote, save_draft
 from retrieval.presets.catalog import PRESETS, preset_named
 from retrieval.search import runtime
 from retrieval.search.evidence_runs import EvidenceRequest, gather

@@ -8,7 +8,7 @@ import pytest
 from corecube.errors import OverloadedError
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal, Rung
-from retrieval.metrics import Metric, exposition, load_metrics
+from retrieval.operations.metrics import Metric, exposition, load_metrics
 from retrieval.search import runtime
 
 

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection, transaction
 
 from corecube.models import AuditEvent
+from retrieval.admin.preset_versions import discard_draft, promote, save_draft
 from retrieval.errors import TunablesError, UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
-from retrieval.preset_versions import discard_draft, promote, save_draft
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.configuration import configuration_of
 

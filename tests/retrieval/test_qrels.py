@@ -6,9 +6,9 @@ import pytest
 from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent
-from retrieval import qrels
+from retrieval.evaluation import qrels
+from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import Chunk, Judgment
-from retrieval.question_sets import save_case, set_named
 from retrieval.records.judgments import PassageId, grades_of, judge
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from retrieval.models import Chunk
-from retrieval.quality_preview import live_least, preview
+from retrieval.operations.quality_preview import live_least, preview
 
 
 @pytest.fixture

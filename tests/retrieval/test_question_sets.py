@@ -2,8 +2,8 @@ import pytest
 
 from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent
+from retrieval.evaluation.question_sets import delete_case, delete_set, mark_case, save_case, set_named
 from retrieval.models import Case, QuestionSet
-from retrieval.question_sets import delete_case, delete_set, mark_case, save_case, set_named
 from retrieval.records.judgments import LONGEST_QUERY
 
 
@@ -27,7 +27,7 @@ def test_a_question_is_saved_once_and_cut_where_retrieval_reads_no_further(peopl
 
 
 def test_a_set_holds_only_so_many(people, monkeypatch):
-    monkeypatch.setattr("retrieval.question_sets.MOST_CASES", 1)
+    monkeypatch.setattr("retrieval.evaluation.question_sets.MOST_CASES", 1)
     made = set_named("s", actor=people["alice"])
     save_case(made, "one", actor=people["alice"])
     with pytest.raises(InvalidRequestError, match="at most"):

@@ -3,8 +3,8 @@
 import pytest
 
 from retrieval.errors import RerankError
-from retrieval.metrics import exposition, rerank_metrics
 from retrieval.models import PresetVersion
+from retrieval.operations.metrics import exposition, rerank_metrics
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, DensityConfig, RerankPlanConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip

@@ -46,7 +46,7 @@ def test_a_case_outlives_the_search_that_it_was_saved_from(aged, settings):
 
 
 def test_the_workers_tick_forgets(aged, settings):
-    from retrieval.tasks import tick
+    from retrieval.tasks.worker import tick
 
     settings.CORECUBE_KEEP_SEARCHES_DAYS = 1
     aged(2)

@@ -11,8 +11,8 @@ from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.first_admin import ensure_first_admin
 from corecube.models import Compartment, Connection, Grant, User
+from retrieval.ingest.samples import Company, add_samples, remove_samples, were_offered
 from retrieval.models import Document, Sync
-from retrieval.samples import Company, add_samples, remove_samples, were_offered
 
 COMPANY = """
 [[compartment]]

@@ -23,7 +23,7 @@ def enrich_soon(connection: Connection) -> None:
 
 
 def _send(connection_id: int) -> None:
-    from retrieval.enrich_tasks import enrich_connection  # noqa: PLC0415 -- tasks import this module's neighbours
+    from retrieval.ingest.enrich.tasks import enrich_connection  # noqa: PLC0415 -- tasks import this module's neighbours
 
     try:
         enrich_connection.apply_async((connection_id,), retry=False)

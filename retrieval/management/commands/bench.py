@@ -13,15 +13,15 @@ from psycopg import Error as ServerError
 from tqdm import tqdm
 
 from corecube.errors import CoreCubeError
-from retrieval.evaluate.bench.budget import BudgetRow
-from retrieval.evaluate.bench.chat import ChatPhase, ChatReport, bench_chat
-from retrieval.evaluate.bench.corpus import Progress
-from retrieval.evaluate.bench.overload import OverloadReport, bench_overload
-from retrieval.evaluate.bench.plan import Plan
-from retrieval.evaluate.bench.push import PushReport, bench_push
-from retrieval.evaluate.bench.runner import BenchReport, ScopeFigures, bench
-from retrieval.evaluate.bench.synthesis import DIM
-from retrieval.evaluate.bench.workload import KnownQueries
+from retrieval.evaluation.bench.budget import BudgetRow
+from retrieval.evaluation.bench.chat import ChatPhase, ChatReport, bench_chat
+from retrieval.evaluation.bench.corpus import Progress
+from retrieval.evaluation.bench.overload import OverloadReport, bench_overload
+from retrieval.evaluation.bench.plan import Plan
+from retrieval.evaluation.bench.push import PushReport, bench_push
+from retrieval.evaluation.bench.runner import BenchReport, ScopeFigures, bench
+from retrieval.evaluation.bench.synthesis import DIM
+from retrieval.evaluation.bench.workload import KnownQueries
 from retrieval.index.scans import ScanChoice
 from retrieval.models import EmbeddingIndex
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named

@@ -13,10 +13,10 @@ from tqdm import tqdm
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
-from retrieval.evaluate import answerability_report as report
-from retrieval.evaluate.answerability import Survey
-from retrieval.evaluate.calibration_fit import calibrated, observe
-from retrieval.evaluate.calibration_questions import read_questions
+from retrieval.evaluation import answerability_report as report
+from retrieval.evaluation.answerability import Survey
+from retrieval.evaluation.calibration_fit import calibrated, observe
+from retrieval.evaluation.calibration_questions import read_questions
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search import calibrations, runtime
 

@@ -13,12 +13,12 @@ from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.models import User
-from retrieval.evaluate.datasets import load_dataset
-from retrieval.evaluate.question_set import SetResult, measure_cases
-from retrieval.evaluate.runner import Evaluation, evaluate
-from retrieval.evaluate.side_by_side import collections, side_by_side, table_head, table_row
-from retrieval.evaluate.stress import Stress
-from retrieval.evaluate.unjudged import without_judge
+from retrieval.evaluation.datasets import load_dataset
+from retrieval.evaluation.question_set import SetResult, measure_cases
+from retrieval.evaluation.runner import Evaluation, evaluate
+from retrieval.evaluation.side_by_side import collections, side_by_side, table_head, table_row
+from retrieval.evaluation.stress import Stress
+from retrieval.evaluation.unjudged import without_judge
 from retrieval.ingest.run import Progress
 from retrieval.models import QuestionSet, Sync
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from corecube.commands import DatabaseCommand
 from corecube.models import Connection
-from retrieval.quality_preview import LowChunk, QualityPreview, live_least, preview
+from retrieval.operations.quality_preview import LowChunk, QualityPreview, live_least, preview
 
 _DEFAULT_LIMIT: Final = 20
 

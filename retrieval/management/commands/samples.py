@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 from corecube.commands import DatabaseCommand
 from corecube.errors import CoreCubeError
 from corecube.first_admin import NewAccount
+from retrieval.ingest.samples import Company, add_samples, remove_samples, were_offered
 from retrieval.models import Sync
-from retrieval.samples import Company, add_samples, remove_samples, were_offered
 
 
 class Command(DatabaseCommand):

@@ -4,7 +4,7 @@ from datetime import date
 from decimal import Decimal
 
 from explorer.charts.usage import usage_chart
-from retrieval.usage import Sums
+from retrieval.operations.usage import Sums
 
 FIRST, LAST = date(2026, 3, 1), date(2026, 3, 3)
 

@@ -11,11 +11,11 @@ from corecube.health import DatabaseFacts
 from explorer.panels.health import health_rows, overall, setting_rows, size
 from retrieval.encoders.admission import IngestLoad, Memory
 from retrieval.engine.admission import Admission
-from retrieval.health import Part, State
 from retrieval.index.bm25.status import Bm25Status
 from retrieval.index.outbox import Lag
-from retrieval.installation import Disk, Installation
 from retrieval.models import EmbeddingIndex, Worker
+from retrieval.operations.health import Part, State
+from retrieval.operations.installation import Disk, Installation
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 GB = 10**9

@@ -8,7 +8,7 @@ import pytest
 
 from corecube.access import Principal, ScopeRequest
 from corecube.models import ApiKey, AuditEvent, Grant
-from retrieval import preset_versions
+from retrieval.admin import preset_versions
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import AskedFilter

@@ -3,9 +3,8 @@
 import pytest
 
 from corecube.models import AuditEvent
-from retrieval import index_tasks
 from retrieval.index import embedding_index
-from retrieval.ingest import indexes, reindex
+from retrieval.ingest import index_tasks, indexes, reindex
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
 from retrieval.search import runtime
 from retrieval.testing import HashEncoder

@@ -2,8 +2,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from corecube.access import scope_for
+from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import Case, Chunk, Judgment, QuestionSet
-from retrieval.question_sets import save_case, set_named
 from retrieval.records.judgments import PassageId, judge
 
 QUERY = "Run deployctl rollback before touching the staging database"

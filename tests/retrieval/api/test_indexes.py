@@ -5,9 +5,8 @@ import json
 import pytest
 
 from corecube.models import ApiKey, AuditEvent
-from retrieval import index_tasks
 from retrieval.index import embedding_index
-from retrieval.ingest import indexes, reindex
+from retrieval.ingest import index_tasks, indexes, reindex
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.search import runtime
 from retrieval.testing import HashEncoder

@@ -15,6 +15,7 @@ from django.core.management.base import CommandError
 from django.db import connection, transaction
 from django.utils import timezone
 from tantivy import Occur, Query
+from tests.retrieval.index.bm25.conftest import Shelf
 
 from corecube.models import Connection
 from retrieval.index import outbox
@@ -25,7 +26,6 @@ from retrieval.index.writer import delete_documents
 from retrieval.ingest.services import delete_connection
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, OutboxEntry, ReadModel, SearchRecord
-from tests.retrieval.bm25.conftest import Shelf
 
 ROOT = Path(__file__).parents[3]
 _CHILD = """
@@ -35,7 +35,7 @@ from django.conf import settings
 from django.db import connection
 connection.settings_dict["NAME"] = sys.argv[1]
 settings.CORECUBE_BM25_DIR = __import__("pathlib").Path(sys.argv[2])
-from retrieval.bm25 import follower, schema
+from retrieval.index.bm25 import follower, schema
 follower._CHANGES_AT_ONCE = 2
 follower._DOCUMENTS_AT_ONCE = 2
 getattr(follower, sys.argv[3])(progress=lambda chunks: print(chunks, flush=True))

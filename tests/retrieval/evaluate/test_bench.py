@@ -10,12 +10,12 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from retrieval.evaluate.bench.corpus import bench_principal
-from retrieval.evaluate.bench.plan import Plan
-from retrieval.evaluate.bench.runner import recipe
-from retrieval.evaluate.bench.scratch import _LOCK, scratch_database
-from retrieval.evaluate.bench.workload import KnownQueries, sample_queries
-from retrieval.evaluate.latency import quickest_ms
+from retrieval.evaluation.bench.corpus import bench_principal
+from retrieval.evaluation.bench.plan import Plan
+from retrieval.evaluation.bench.runner import recipe
+from retrieval.evaluation.bench.scratch import _LOCK, scratch_database
+from retrieval.evaluation.bench.workload import KnownQueries, sample_queries
+from retrieval.evaluation.latency import quickest_ms
 from retrieval.index.statements import statement
 from retrieval.models import SearchRecord
 

@@ -3,7 +3,7 @@
 import pytest
 
 from retrieval.engine.state import Span
-from retrieval.evaluate.bench.budget import BUDGETS, TOTAL_MS, against_budget
+from retrieval.evaluation.bench.budget import BUDGETS, TOTAL_MS, against_budget
 from retrieval.presets.catalog import preset_named
 
 

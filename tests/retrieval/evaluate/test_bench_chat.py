@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from retrieval.encoders import load_encoder
-from retrieval.evaluate.bench.chat import ChatPoint, ChatReport
-from retrieval.evaluate.bench.chat_load import read_all
-from retrieval.evaluate.bench.web_server import WebServer, web_server
+from retrieval.evaluation.bench.chat import ChatPoint, ChatReport
+from retrieval.evaluation.bench.chat_load import read_all
+from retrieval.evaluation.bench.web_server import WebServer, web_server
 from retrieval.models import Document, SearchRecord
 from retrieval.search import runtime
 

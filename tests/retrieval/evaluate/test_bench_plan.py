@@ -1,7 +1,7 @@
 import pytest
 
 from corecube.errors import InvalidRequestError
-from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in, connections_in, require_space
+from retrieval.evaluation.bench.plan import CONNECTIONS, Plan, chunks_in, connections_in, require_space
 
 
 def plan(**changes):

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from corecube.models import Connection
-from retrieval.evaluate.bench.push import PushPhase, PushPoint
+from retrieval.evaluation.bench.push import PushPhase, PushPoint
 from retrieval.models import Document
 
 

@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from retrieval.evaluate.bench.plan import CONNECTIONS
-from retrieval.evaluate.bench.synthesis import DIM, mixing, plain_words, synthesis, unit, word
+from retrieval.evaluation.bench.plan import CONNECTIONS
+from retrieval.evaluation.bench.synthesis import DIM, mixing, plain_words, synthesis, unit, word
 from retrieval.graph.mentions import mentions_of
 from retrieval.graph.names import names_of
 from retrieval.graph.spans import number_of

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.evaluate.calibration import auroc, bootstrap, calibration_error, folds, reliability
+from retrieval.evaluation.calibration import auroc, bootstrap, calibration_error, folds, reliability
 
 
 def numbers(*values):

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from corecube.errors import InvalidRequestError
-from retrieval.evaluate.datasets import load_dataset
+from retrieval.evaluation.datasets import load_dataset
 
 
 def write(directory, *, corpus=None, queries=None, qrels="query-id\tcorpus-id\tscore\nq1\td1\t1\n"):

@@ -6,9 +6,9 @@ from django.core.management import CommandError, call_command
 
 from corecube.access import scope_for
 from retrieval.engine.types import Verdict
-from retrieval.evaluate.question_set import measure_cases
+from retrieval.evaluation.question_set import measure_cases
+from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import Chunk, SearchRecord
-from retrieval.question_sets import save_case, set_named
 from retrieval.records.judgments import PassageId, judge
 
 pytestmark = pytest.mark.usefixtures("unhurried")

@@ -6,9 +6,9 @@ from django.core.management import CommandError, call_command
 
 from corecube.access import scope_for
 from corecube.models import Connection
-from retrieval.evaluate.corpus import evaluation_principal
-from retrieval.evaluate.latency import percentiles
-from retrieval.evaluate.runner import document_ranking
+from retrieval.evaluation.corpus import evaluation_principal
+from retrieval.evaluation.latency import percentiles
+from retrieval.evaluation.runner import document_ranking
 from retrieval.models import Document, SearchRecord, Sync
 from tests.retrieval.conftest import hit
 

@@ -8,11 +8,11 @@ from corecube.errors import NotPermittedError
 from corecube.models import Connection
 from retrieval.engine.types import ScoreType
 from retrieval.errors import SearchTimeoutError
-from retrieval.evaluate import runner, side_by_side
-from retrieval.evaluate.corpus import document_names
-from retrieval.evaluate.ordering import ordering
-from retrieval.evaluate.raw_files import ingested_folder, known_items
-from retrieval.evaluate.runner import measured
+from retrieval.evaluation import runner, side_by_side
+from retrieval.evaluation.corpus import document_names
+from retrieval.evaluation.ordering import ordering
+from retrieval.evaluation.raw_files import ingested_folder, known_items
+from retrieval.evaluation.runner import measured
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.relevance import kept_relevance
 from tests.fake_llm import FakeLLM

@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from corecube.models import Connection
-from retrieval.evaluate.datasets import load_dataset
-from retrieval.evaluate.stress import misspelled, with_false_links
+from retrieval.evaluation.datasets import load_dataset
+from retrieval.evaluation.stress import misspelled, with_false_links
 from retrieval.graph.question import within_one_letter
 from retrieval.graph.spans import words_of
 from retrieval.models import Chunk, Sync

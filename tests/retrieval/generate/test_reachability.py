@@ -7,11 +7,11 @@ from django.utils import timezone
 
 from corecube.secrets import Purpose, seal
 from retrieval.errors import AnswerRateLimitedError, AnswerUnavailableError
-from retrieval.health import _language_models
 from retrieval.llm import clients
 from retrieval.llm.environment import stored_models
 from retrieval.llm.reachability import ModelState, check_due, note, status_of, status_words, try_saved
 from retrieval.models import LanguageModel
+from retrieval.operations.health import _language_models
 from tests.fake_llm import FakeLLM, Fault
 
 SECRET = "sk-hush-hush"
@@ -109,7 +109,7 @@ def test_a_breaker_that_is_open_here_is_no_ready_model(model, llm):
 
 
 def test_another_address_has_to_prove_itself(model, world):
-    from retrieval.language_models import change_model
+    from retrieval.admin.language_models import change_model
 
     try_saved(model)
     model.refresh_from_db()

@@ -5,9 +5,8 @@ from django.core.management import CommandError, call_command
 
 from corecube.errors import ConfigError
 from corecube.models import Connection
-from retrieval import enrich_tasks
 from retrieval.errors import EnrichError
-from retrieval.ingest.enrich import local
+from retrieval.ingest.enrich import local, tasks
 from retrieval.ingest.enrich.prompts import expansions_in
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass
 from retrieval.ingest.enrich.wants import Wants, asked_for, writable
@@ -99,7 +98,7 @@ def test_a_pass_takes_no_more_than_its_ceiling(works, writer, settings):
 
 def test_the_end_of_a_sync_queues_a_pass(works, writer, monkeypatch, django_capture_on_commit_callbacks):
     sent = []
-    monkeypatch.setattr(enrich_tasks.enrich_connection, "apply_async", lambda arguments, **_: sent.append(arguments))
+    monkeypatch.setattr(tasks.enrich_connection, "apply_async", lambda arguments, **_: sent.append(arguments))
     for what in ("questions", "context"):
         with django_capture_on_commit_callbacks(execute=True):
             sync_connection(asking(works, what))

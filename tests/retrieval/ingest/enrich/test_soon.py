@@ -3,7 +3,7 @@
 import pytest
 
 from corecube.models import Connection
-from retrieval import enrich_tasks
+from retrieval.ingest.enrich import tasks
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk
 
@@ -12,9 +12,7 @@ from retrieval.models import Chunk
 def sent(monkeypatch):
     """Return the messages that were sent to the queue."""
     messages = []
-    monkeypatch.setattr(
-        enrich_tasks.enrich_connection, "apply_async", lambda arguments, **_: messages.append(arguments)
-    )
+    monkeypatch.setattr(tasks.enrich_connection, "apply_async", lambda arguments, **_: messages.append(arguments))
     return messages
 
 
@@ -23,7 +21,7 @@ def test_the_end_of_a_sync_queues_a_pass_that_enriches(works, model, sent, djang
         sync_connection(works)
     assert sent == [(works.pk,)]
     assert not model.requests
-    enrich_tasks.enrich_connection(works.pk)
+    tasks.enrich_connection(works.pk)
     assert not Chunk.objects.filter(connection_id=works.pk, context_line="").exists()
 
 
@@ -39,7 +37,7 @@ def test_nothing_is_queued_without_a_wish_or_a_model(works, model, sent, setting
 
 
 def test_a_pass_of_a_connection_that_is_gone_or_disabled_does_nothing(works, model):
-    enrich_tasks.enrich_connection(0)
+    tasks.enrich_connection(0)
     Connection.objects.filter(pk=works.pk).update(enabled=False)
-    enrich_tasks.enrich_connection(works.pk)
+    tasks.enrich_connection(works.pk)
     assert not model.requests

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from corecube.errors import InvalidRequestError
-from retrieval.evaluate.datasets import load_dataset, read_lines
+from retrieval.evaluation.datasets import load_dataset, read_lines
 from retrieval.text.sanitise import storable
 
 

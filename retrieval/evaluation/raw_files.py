@@ -17,8 +17,8 @@ from corecube.connectors.folder import FolderConnector
 from corecube.errors import InvalidRequestError
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
-from retrieval.evaluate.corpus import EVALUATION, document_names, evaluation_principal
-from retrieval.evaluate.datasets import JudgedQuery
+from retrieval.evaluation.corpus import EVALUATION, document_names, evaluation_principal
+from retrieval.evaluation.datasets import JudgedQuery
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Sync

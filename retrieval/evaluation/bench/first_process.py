@@ -1,4 +1,4 @@
-"""`python -m retrieval.evaluate.bench.first_process JSON`: a process's first search, what it took as a JSON object."""
+"""`python -m retrieval.evaluation.bench.first_process JSON`: a process's first search, its cost as a JSON object."""
 
 import json
 import os
@@ -18,9 +18,9 @@ def main(asked: dict[str, Any]) -> None:
     from django.conf import settings  # noqa: PLC0415
 
     from corecube import garbage  # noqa: PLC0415
-    from retrieval.evaluate.bench.corpus import bench_principal  # noqa: PLC0415
-    from retrieval.evaluate.bench.plan import Plan  # noqa: PLC0415
-    from retrieval.evaluate.bench.workload import KnownQueries, first_query, installed_model, request_for  # noqa: PLC0415
+    from retrieval.evaluation.bench.corpus import bench_principal  # noqa: PLC0415
+    from retrieval.evaluation.bench.plan import Plan  # noqa: PLC0415
+    from retrieval.evaluation.bench.workload import KnownQueries, first_query, installed_model, request_for  # noqa: PLC0415
     from retrieval.search import runtime, warm_up  # noqa: PLC0415
     from retrieval.search.service import search  # noqa: PLC0415
 

@@ -9,7 +9,6 @@ from celery.signals import worker_process_init, worker_ready, worker_shutting_do
 from django.db import Error, connection
 
 from corecube.commands import database_trouble
-from retrieval import enrich_tasks, index_tasks, queued_tasks  # noqa: F401 -- for Celery, which looks for tasks in this module
 from retrieval.answers.conversations.shelf import forget_old_conversations
 from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
@@ -21,6 +20,7 @@ from retrieval.ingest.workers import give_sign, take_leave
 from retrieval.llm.reachability import check_due
 from retrieval.records.retention import forget_old_searches
 from retrieval.search import warm_up
+from retrieval.tasks import queued_searches
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def tick() -> None:
     forget_old_conversations()
     keep_waiting()
     finish_all_cancelled()
-    queued_tasks.tick()
+    queued_searches.tick()
     if has_something_to_do() and wake_is_due():
         wake_workers()
 

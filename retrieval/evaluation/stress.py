@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.evaluate.datasets import Dataset, JudgedQuery
+from retrieval.evaluation.datasets import Dataset, JudgedQuery
 from retrieval.graph.mentions import Occurrence, occurrences
 from retrieval.graph.names import names_of
 

@@ -14,8 +14,8 @@ from corecube.access import ScopeRequest
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
-from retrieval.evaluate.corpus import EVALUATION, prepare_document
-from retrieval.evaluate.datasets import Dataset, read_lines
+from retrieval.evaluation.corpus import EVALUATION, prepare_document
+from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from retrieval.evaluate.answerability import Survey, survey
-from retrieval.evaluate.answerability_figures import (
+from retrieval.evaluation.answerability import Survey, survey
+from retrieval.evaluation.answerability_figures import (
     RIDGE,
     Condition,
     Figures,
@@ -16,8 +16,8 @@ from retrieval.evaluate.answerability_figures import (
     out_of_fold,
     weighted,
 )
-from retrieval.evaluate.datasets import load_dataset
-from retrieval.evaluate.scattered import remove
+from retrieval.evaluation.datasets import load_dataset
+from retrieval.evaluation.scattered import remove
 from retrieval.ranking.answerability.model import fitted_from_nothing, shipped
 
 Json = dict[str, Any]

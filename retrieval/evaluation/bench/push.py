@@ -20,8 +20,8 @@ from django.test import RequestFactory
 from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.models import ApiKey, Compartment, Connection, User
 from retrieval.encoders.admission import memory
-from retrieval.evaluate.bench.corpus import Progress
-from retrieval.evaluate.bench.scratch import scratch_database
+from retrieval.evaluation.bench.corpus import Progress
+from retrieval.evaluation.bench.scratch import scratch_database
 from retrieval.ingest.crew import begin_next, settle_next, take_next
 from retrieval.models import Document, Sync
 

@@ -16,7 +16,7 @@ from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
 from retrieval.engine.types import Vector
-from retrieval.evaluate.datasets import Dataset
+from retrieval.evaluation.datasets import Dataset
 from retrieval.ingest.preparation import Preparation, PreparedText, prepare_text
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection

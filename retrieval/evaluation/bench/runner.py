@@ -18,8 +18,8 @@ from corecube.scope import AccessScope
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Vector
 from retrieval.errors import SearchTimeoutError
-from retrieval.evaluate.bench.budget import BudgetRow, against_budget
-from retrieval.evaluate.bench.corpus import (
+from retrieval.evaluation.bench.budget import BudgetRow, against_budget
+from retrieval.evaluation.bench.corpus import (
     Progress,
     bench_principal,
     build,
@@ -28,14 +28,14 @@ from retrieval.evaluate.bench.corpus import (
     index_text,
     walk_by,
 )
-from retrieval.evaluate.bench.first import FirstSearch, first_search
-from retrieval.evaluate.bench.memory import own_bytes, server_bytes
-from retrieval.evaluate.bench.plan import Plan
-from retrieval.evaluate.bench.recall import Asked, RecallFigures, recall_figures
-from retrieval.evaluate.bench.scratch import Scratch, restart_server, scratch_database
-from retrieval.evaluate.bench.synthesis import DIM, SYNTHESIS_VERSION
-from retrieval.evaluate.bench.workload import KnownQueries, installed_model, request_for, sample_queries
-from retrieval.evaluate.latency import Percentiles, latency_ms, quickest_ms, times_of
+from retrieval.evaluation.bench.first import FirstSearch, first_search
+from retrieval.evaluation.bench.memory import own_bytes, server_bytes
+from retrieval.evaluation.bench.plan import Plan
+from retrieval.evaluation.bench.recall import Asked, RecallFigures, recall_figures
+from retrieval.evaluation.bench.scratch import Scratch, restart_server, scratch_database
+from retrieval.evaluation.bench.synthesis import DIM, SYNTHESIS_VERSION
+from retrieval.evaluation.bench.workload import KnownQueries, installed_model, request_for, sample_queries
+from retrieval.evaluation.latency import Percentiles, latency_ms, quickest_ms, times_of
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up

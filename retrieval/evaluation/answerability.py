@@ -6,10 +6,10 @@ from random import Random
 from typing import Any, Final
 
 from corecube.access import Principal, ScopeRequest
-from retrieval.evaluate.answerability_figures import Condition, Measured
-from retrieval.evaluate.corpus import evaluation_principal
-from retrieval.evaluate.datasets import Dataset, read_lines
-from retrieval.evaluate.scattered import ScatteredCorpus, scattered
+from retrieval.evaluation.answerability_figures import Condition, Measured
+from retrieval.evaluation.corpus import evaluation_principal
+from retrieval.evaluation.datasets import Dataset, read_lines
+from retrieval.evaluation.scattered import ScatteredCorpus, scattered
 from retrieval.models import Document, SearchRecord
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 

@@ -10,7 +10,7 @@ import numpy as np
 from corecube.scope import AccessScope
 from retrieval.engine.config import DenseConfig
 from retrieval.engine.types import ChunkId, Ranking, Vector
-from retrieval.evaluate.latency import Percentiles, percentiles
+from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.index.store import VectorIndex, dense_exact, dense_hnsw
 
 _SECONDS: Final = 60.0

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retrieval.engine.types import Vector
-from retrieval.evaluate.bench.plan import CONNECTIONS, chunks_in
+from retrieval.evaluation.bench.plan import CONNECTIONS, chunks_in
 
 #: As many as the default model's vectors have.
 DIM: Final = 384

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import connection as database
 
-from retrieval.evaluate.bench.synthesis import SyntheticDocument
+from retrieval.evaluation.bench.synthesis import SyntheticDocument
 from retrieval.graph.mentions import mentions_of
 from retrieval.graph.names import names_of
 from retrieval.graph.spans import number_of

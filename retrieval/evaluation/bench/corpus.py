@@ -18,9 +18,9 @@ from pgvector.psycopg import register_vector
 from corecube.access import Principal
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity
-from retrieval.evaluate.bench.links import copy_mentions, copy_names
-from retrieval.evaluate.bench.plan import CONNECTIONS, Plan, chunks_in, require_space
-from retrieval.evaluate.bench.synthesis import DIM, SyntheticDocument, synthesis
+from retrieval.evaluation.bench.links import copy_mentions, copy_names
+from retrieval.evaluation.bench.plan import CONNECTIONS, Plan, chunks_in, require_space
+from retrieval.evaluation.bench.synthesis import DIM, SyntheticDocument, synthesis
 from retrieval.index.bm25.follower import follow
 from retrieval.index.embedding_index import searched
 from retrieval.index.statements import statement

@@ -10,8 +10,8 @@ from uuid import UUID
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.scope import AccessScope
+from retrieval.evaluation.question_sets import cut, save_case
 from retrieval.models import Case, Judgment, QuestionSet
-from retrieval.question_sets import cut, save_case
 from retrieval.records.judgments import GRADES, PassageId, evened, grades_of, passages_in
 
 _Row = TypeVar("_Row")

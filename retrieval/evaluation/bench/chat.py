@@ -19,12 +19,12 @@ from django.db import connection
 from corecube.errors import InvalidRequestError
 from corecube.first_admin import ADMINISTRATORS
 from corecube.models import ApiKey, User
-from retrieval.evaluate.bench.chat_load import Reading, read_all
-from retrieval.evaluate.bench.corpus import Progress
-from retrieval.evaluate.bench.scratch import scratch_database
-from retrieval.evaluate.bench.web_server import WebServer, web_server
-from retrieval.evaluate.latency import Percentiles, percentiles
-from retrieval.samples import Company, add_samples
+from retrieval.evaluation.bench.chat_load import Reading, read_all
+from retrieval.evaluation.bench.corpus import Progress
+from retrieval.evaluation.bench.scratch import scratch_database
+from retrieval.evaluation.bench.web_server import WebServer, web_server
+from retrieval.evaluation.latency import Percentiles, percentiles
+from retrieval.ingest.samples import Company, add_samples
 
 _NAME: Final = "bench-chat"
 _MOST: Final = 1_000_000

@@ -10,8 +10,8 @@ import numpy as np
 
 from corecube.access import Principal, user_named
 from corecube.errors import InvalidRequestError
-from retrieval.evaluate.calibration import Floats, auroc, calibration_error, folds, reliability
-from retrieval.evaluate.calibration_questions import JudgedQuestion
+from retrieval.evaluation.calibration import Floats, auroc, calibration_error, folds, reliability
+from retrieval.evaluation.calibration_questions import JudgedQuestion
 from retrieval.models import SearchRecord
 from retrieval.ranking.answerability.logistic import Sample
 from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, shipped

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from retrieval.evaluate.calibration import (
+from retrieval.evaluation.calibration import (
     Bin,
     Floats,
     Interval,

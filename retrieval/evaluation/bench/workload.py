@@ -13,9 +13,9 @@ from retrieval.encoders.embedders import choices
 from retrieval.encoders.protocol import Batching, Encoder
 from retrieval.engine.types import Vector
 from retrieval.errors import ModelMissingError
-from retrieval.evaluate.bench.corpus import MODEL, document_key, slug
-from retrieval.evaluate.bench.plan import Plan, chunks_in, connections_in
-from retrieval.evaluate.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, mixing, noise, plain_words, unit
+from retrieval.evaluation.bench.corpus import MODEL, document_key, slug
+from retrieval.evaluation.bench.plan import Plan, chunks_in, connections_in
+from retrieval.evaluation.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, mixing, noise, plain_words, unit
 from retrieval.models import Chunk, Embedding
 from retrieval.search.service import SearchRequest
 

@@ -15,12 +15,12 @@ from corecube.models import Connection
 from retrieval.engine.state import Span
 from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
-from retrieval.evaluate.corpus import document_names, evaluation_principal, first_vectors, ingested
-from retrieval.evaluate.datasets import Dataset, JudgedQuery
-from retrieval.evaluate.latency import latency_ms, times_of
-from retrieval.evaluate.ordering import ordering
-from retrieval.evaluate.stress import Stress, misspelled, with_false_links
-from retrieval.evaluate.unjudged import without_judge
+from retrieval.evaluation.corpus import document_names, evaluation_principal, first_vectors, ingested
+from retrieval.evaluation.datasets import Dataset, JudgedQuery
+from retrieval.evaluation.latency import latency_ms, times_of
+from retrieval.evaluation.ordering import ordering
+from retrieval.evaluation.stress import Stress, misspelled, with_false_links
+from retrieval.evaluation.unjudged import without_judge
 from retrieval.models import SearchRecord, Sync
 from retrieval.search import runtime
 from retrieval.search.relevance import kept_relevance

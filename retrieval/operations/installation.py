@@ -14,13 +14,13 @@ from corecube.health import DatabaseFacts, database_facts, pool_figures
 from corecube.version import VERSION
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.engine.admission import Load
-from retrieval.health import Part, State, checked_parts
 from retrieval.index.bm25.status import Bm25Status, bm25_status
 from retrieval.index.embedding_index import active_row
 from retrieval.ingest.workers import messages_waiting
 from retrieval.llm.environment import stored_models
 from retrieval.llm.reachability import status_of, status_words
 from retrieval.models import EmbeddingIndex, Worker
+from retrieval.operations.health import Part, State, checked_parts
 from retrieval.search import runtime
 
 _PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy", "plotly")

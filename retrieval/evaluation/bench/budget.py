@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from retrieval.engine.state import Span
-from retrieval.evaluate.latency import Percentiles, percentiles
+from retrieval.evaluation.latency import Percentiles, percentiles
 
 
 @dataclass(frozen=True, slots=True)

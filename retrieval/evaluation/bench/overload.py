@@ -11,11 +11,11 @@ import httpx2
 from django.conf import settings
 
 from corecube.errors import InvalidRequestError
-from retrieval.evaluate.bench.chat import company_key, company_questions, open_connections
-from retrieval.evaluate.bench.corpus import Progress
-from retrieval.evaluate.bench.scratch import scratch_database
-from retrieval.evaluate.bench.web_server import web_server
-from retrieval.evaluate.latency import Percentiles, percentiles
+from retrieval.evaluation.bench.chat import company_key, company_questions, open_connections
+from retrieval.evaluation.bench.corpus import Progress
+from retrieval.evaluation.bench.scratch import scratch_database
+from retrieval.evaluation.bench.web_server import web_server
+from retrieval.evaluation.latency import Percentiles, percentiles
 
 _MOST: Final = 100
 #: Longer than a search may wait and take together.

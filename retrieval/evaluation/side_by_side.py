@@ -8,10 +8,10 @@ from typing import Final
 
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection
-from retrieval.evaluate.corpus import evaluation_principal, ingested
-from retrieval.evaluate.datasets import Dataset, load_dataset
-from retrieval.evaluate.raw_files import ingested_folder, known_items
-from retrieval.evaluate.runner import Evaluation, JudgedCollection, measured
+from retrieval.evaluation.corpus import evaluation_principal, ingested
+from retrieval.evaluation.datasets import Dataset, load_dataset
+from retrieval.evaluation.raw_files import ingested_folder, known_items
+from retrieval.evaluation.runner import Evaluation, JudgedCollection, measured
 from retrieval.models import Sync
 from retrieval.presets.catalog import PRESETS
 

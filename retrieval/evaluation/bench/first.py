@@ -10,8 +10,8 @@ from typing import Final
 from django.conf import settings
 
 from corecube.errors import UnavailableError
-from retrieval.evaluate.bench.plan import Plan
-from retrieval.evaluate.bench.web_server import database_url
+from retrieval.evaluation.bench.plan import Plan
+from retrieval.evaluation.bench.web_server import database_url
 
 _SECONDS: Final = 600.0
 
@@ -42,7 +42,7 @@ def first_search(plan: Plan, percent: int, *, is_warmed: bool, is_restarted: boo
         "bm25_dir": str(settings.CORECUBE_BM25_DIR),
     }
     done = subprocess.run(  # noqa: S603 -- our own program
-        [sys.executable, "-m", "retrieval.evaluate.bench.first_process", json.dumps(asked)],
+        [sys.executable, "-m", "retrieval.evaluation.bench.first_process", json.dumps(asked)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         env={**inherited, "DATABASE_URL": database_url()},

@@ -1,0 +1,1 @@
+"""What admins change: presets by versions, language models and the rules that choose among them."""

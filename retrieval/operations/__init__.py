@@ -1,0 +1,1 @@
+"""Looking after an installation: its health, metrics, checks and usage."""

@@ -1,0 +1,7 @@
+"""What Celery workers run. Celery looks for tasks in this package; those of ingestion live with ingestion."""
+
+from retrieval.ingest import index_tasks, tasks
+from retrieval.ingest.enrich import tasks as enrich_tasks
+from retrieval.tasks import queued_searches, worker
+
+__all__ = ["enrich_tasks", "index_tasks", "queued_searches", "tasks", "worker"]
