@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 from django.db import connection, transaction
 from django.utils import timezone
 from tantivy import Occur, Query
-from tests.retrieval.index.bm25.conftest import Shelf
+from tests.retrieval.bm25.conftest import Shelf
 
 from corecube.models import Connection
 from retrieval.index import outbox
