@@ -18,7 +18,7 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.llm.types import Route
 from retrieval.testing import HashEncoder, ScriptedProvider
 
-INJECTIONS = tomllib.loads((Path(__file__).parent.parent / "retrieval/generate/injections.toml").read_text())[
+INJECTIONS = tomllib.loads((Path(__file__).parent.parent / "retrieval/answers/injections.toml").read_text())[
     "injection"
 ]
 PASSAGES = {

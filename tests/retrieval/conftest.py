@@ -14,7 +14,8 @@ import uvicorn
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, Inclusion, Sensitivity, TrustLevel
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.state import Query, SearchState
-from retrieval.engine.types import ChunkFacts, ChunkId, Hit, ScoreType
+from retrieval.engine.types import ChunkFacts, ChunkId, Hit, QueryTerms, ScoreType, Term
+from tests.passages import made
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -160,3 +161,20 @@ def server(transactional_db, settings):
     yield f"http://127.0.0.1:{port}"
     running.should_exit = True
     thread.join(timeout=10)
+
+
+@pytest.fixture
+def passage():
+    """Return a function that makes passage `number` of a text."""
+    return made
+
+
+@pytest.fixture
+def terms():
+    """Return a function that makes a query's terms, rarest first, of lexemes and their idf."""
+
+    def make(**idfs):
+        ordered = sorted(idfs.items(), key=lambda item: -item[1])
+        return QueryTerms(tuple(Term(lexeme, 1, idf) for lexeme, idf in ordered), corpus_size=100)
+
+    return make

@@ -11,7 +11,7 @@ from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from tests.retrieval.stages.sectioned import ask
+from tests.retrieval.presets.consolidated.stages.sectioned import ask
 
 CROSS, FALLBACK, NOBODY = Provider
 ASK = ask(keep=2, required=("excel",), survivor_floors={"excel": 1})

@@ -6,7 +6,7 @@ from retrieval.models import Document, LanguageModel, SearchRecord
 from retrieval.search.relevance import kept_relevance
 from tests.explorer.views.test_search import HIDDEN, page
 from tests.fake_llm import FakeLLM, Fault
-from tests.retrieval.generate.test_relevance import ANSWERING, ASKED, judging
+from tests.retrieval.search.test_relevance import ANSWERING, ASKED, judging
 
 ASK = {"q": ASKED, "preset": "contextpack"}
 

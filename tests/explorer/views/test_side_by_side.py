@@ -14,8 +14,8 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.search.relevance import kept_relevance
 from tests.explorer.views.test_search import HIDDEN
 from tests.fake_llm import FakeLLM
-from tests.retrieval.generate.test_relevance import ASKED as JUDGED
-from tests.retrieval.generate.test_relevance import judging
+from tests.retrieval.search.test_relevance import ASKED as JUDGED
+from tests.retrieval.search.test_relevance import judging
 
 PATH = "/side-by-side/"
 AWAITED = {"q": "rollback staging queue"}

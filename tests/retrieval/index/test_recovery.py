@@ -7,7 +7,7 @@ from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.search import runtime
-from tests.retrieval.stages.recovering import state_of
+from tests.retrieval.presets.consolidated.stages.recovering import state_of
 
 EVERYTHING = RequestFilter()
 

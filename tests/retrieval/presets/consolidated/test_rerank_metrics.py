@@ -1,0 +1,72 @@
+"""What /metrics tells of reranking."""
+
+import pytest
+
+from retrieval.errors import RerankError
+from retrieval.models import PresetVersion
+from retrieval.operations.metrics import exposition, rerank_metrics
+from retrieval.presets.consolidated.evidence.config import BreakerConfig, DensityConfig, RerankPlanConfig
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.search import runtime
+from retrieval.search.service import SearchRequest, search
+from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder, failing
+
+
+def lines(guards):
+    return [it for it in exposition(rerank_metrics(guards, DensityConfig())).splitlines() if not it.startswith("#")]
+
+
+def test_breakers_providers_skips_and_cuts_are_told():
+    guards = RerankGuards()
+    cross_encoder = CrossEncoder()
+    cross_encoder.name = 'my "own"\\model'
+    guard = guards.guard(cross_encoder, BreakerConfig(failures=1), RerankPlanConfig())
+    with pytest.raises(RerankError), guard.breaker.guarding():
+        raise RerankError
+    guards.figures.scored(Provider.SEMANTIC_BM25)
+    guards.figures.skipped(RerankSkip.API_ERROR)
+    for is_applied in (True, False, False):
+        guards.figures.tightened("memo/figures", is_applied=is_applied)
+    guards.figures.tightened("memo/terms", is_applied=True)
+    assert lines(guards) == [
+        r'corecube_rerank_breaker{reranker="my \"own\"\\model"} 2',
+        r'corecube_rerank_chunk_ms{reranker="my \"own\"\\model"} 25',
+        'corecube_rerank_pools_total{provider="cross_encoder"} 0',
+        'corecube_rerank_pools_total{provider="semantic_bm25"} 1',
+        'corecube_rerank_pools_total{provider="none"} 0',
+        'corecube_rerank_skips_total{reason="circuit_breaker"} 0',
+        'corecube_rerank_skips_total{reason="budget"} 0',
+        'corecube_rerank_skips_total{reason="api_error"} 1',
+        'corecube_tighten_searches_total{section="memo/figures"} 3',
+        'corecube_tighten_searches_total{section="memo/terms"} 1',
+        'corecube_tighten_cuts_total{section="memo/figures"} 1',
+        'corecube_tighten_cuts_total{section="memo/terms"} 1',
+        'corecube_tighten_rate_in_band{section="memo/figures"} 1',
+        'corecube_tighten_rate_in_band{section="memo/terms"} 0',
+    ]
+
+
+def test_the_band_is_that_of_the_live_version(client, world):
+    client.force_login(world.alice)
+    assert "lies within 0.02 to 0.4." in client.get("/metrics").content.decode()
+    PresetVersion.objects.create(preset="consolidated", number=1, status="live", values={"density.rate_to": 0.3})
+    assert "lies within 0.02 to 0.3." in client.get("/metrics").content.decode()
+
+
+def test_searches_of_the_process_are_counted_and_share_one_breaker(client, world, monkeypatch):
+    cross_encoder = CrossEncoder()
+    cross_encoder.does = failing(RerankError())
+    monkeypatch.setattr(runtime, "reranker", lambda: cross_encoder)
+    for _ in range(4):
+        outcome = search(SearchRequest(text="rollback", preset="consolidated"), principal=world.principal("alice"))
+        assert outcome.hits
+    assert "rerank_breaker_open" in outcome.state.degraded
+    assert len(cross_encoder.calls) == 3
+    client.force_login(world.alice)
+    text = client.get("/metrics").content.decode()
+    assert 'corecube_rerank_breaker{reranker="numbers"} 2' in text
+    assert 'corecube_rerank_skips_total{reason="api_error"} 3' in text
+    assert 'corecube_rerank_skips_total{reason="circuit_breaker"} 1' in text
+    assert 'corecube_rerank_pools_total{provider="semantic_bm25"} 4' in text
+    assert 'corecube_tighten_searches_total{section="question/question"} 4' in text
