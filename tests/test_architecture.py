@@ -172,6 +172,7 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
     allowed = ("retrieval.index.", "retrieval.evaluation.bench", "retrieval.migrations.")
     assert {name for name in speakers if not name.startswith(allowed)} <= {
         "retrieval.ingest.index_tasks",
+        "retrieval.ingest.tasks",
         "retrieval.search.runtime",
         "retrieval.ingest.lock",
         "retrieval.ingest.sync",
