@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from retrieval.answers.answering import Answering, answered, note
-from retrieval.answers.citations import find_citations
 from retrieval.engine.types import ChunkId
+from retrieval.llm.citations import find_citations
 
 # Signs of a dead script hold a marker's place while its surroundings become HTML: to Markdown they are punctuation,
 # as the brackets are whose place they hold, so that emphasis before them still ends.

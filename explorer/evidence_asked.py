@@ -6,8 +6,8 @@ from uuid import UUID
 
 from django.http import QueryDict
 
+from corecube.sanitise import storable
 from retrieval.models.document import id_in
-from retrieval.text.sanitise import storable
 
 #: Seconds for all sections together: what is offered, and the bounds.
 DEFAULT_SECONDS: Final = 30

@@ -11,10 +11,10 @@ from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import is_aware
 
+from corecube.sanitise import storable
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 from retrieval.presets.catalog import PRESETS
-from retrieval.text.sanitise import storable
 
 #: Milliseconds from which a search is slow, unless the address says otherwise.
 SLOW_MS: Final = 500

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from explorer import answers, snippets
-from retrieval.answers import citations, claims, extractive, quotes, rewrite
+from retrieval.answers import claims, extractive, quotes, rewrite
 from retrieval.answers.faithfulness import Checker
 from retrieval.engine import query
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, ScoreType, Term, TermMatch
@@ -21,6 +21,7 @@ from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName, named_in, without
 from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
+from retrieval.llm import citations
 from retrieval.presets.helix.router import projects, windows
 from retrieval.ranking.answerability import question as asked
 from retrieval.ranking.diversity import Words

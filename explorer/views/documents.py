@@ -16,6 +16,7 @@ from corecube import audit
 from corecube.access import Principal, scope_for
 from corecube.errors import NotFoundError, NotPermittedError
 from corecube.http import HtmxHttpRequest
+from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from explorer.choices import with_chosen
 from explorer.panels.document import document_panel
@@ -23,7 +24,6 @@ from explorer.panels.documents import MOST_LISTED, PER_PAGE, DocumentPage, docum
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.models import Chunk, Document
 from retrieval.records.accesses import note_accesses
-from retrieval.text.sanitise import storable
 
 
 @require_GET

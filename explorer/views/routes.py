@@ -8,11 +8,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
+from corecube.sanitise import storable
 from explorer.panels.routes import route_panels, tried_panel
 from explorer.views.viewer import admins_only, viewer_of
 from retrieval.models import RouteExample
 from retrieval.presets.helix.route_examples import MOST_CHARACTERS, add_example, delete_example
-from retrieval.text.sanitise import storable
 
 
 @require_http_methods(["GET", "POST"])

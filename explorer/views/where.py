@@ -5,13 +5,13 @@ from itertools import chain
 from typing import Final
 
 from corecube.access import Principal, scope_for
+from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from explorer.panels.lifeline import Candidate, LifelinePanel, WherePanel, candidates, lifeline_panel
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
 from retrieval.records.lifeline.service import Reader, follow
 from retrieval.search.service import SearchOutcome
-from retrieval.text.sanitise import storable
 
 #: Documents that the search box offers at once.
 _MOST_CANDIDATES: Final = 20

@@ -12,11 +12,11 @@ from django.utils import timezone
 
 from corecube import audit
 from corecube.models import User
+from corecube.sanitise import storable
 from retrieval.errors import UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import Preset
 from retrieval.search.configuration import SHIPPED
-from retrieval.text.sanitise import storable
 
 _DRAFT = PresetVersion.Status.DRAFT
 _LIVE = PresetVersion.Status.LIVE

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from retrieval.answers.citations import escape_markers, find_citations
 from retrieval.answers.quotes import quotes_of, render
 from retrieval.answers.selection import (
     Candidate,
@@ -22,6 +21,7 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.engine.words import TermFinder
 from retrieval.errors import EncoderError
+from retrieval.llm.citations import escape_markers, find_citations
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.packing import by_number

@@ -10,9 +10,9 @@ from asgiref.sync import async_to_sync
 from corecube.access import Principal
 from corecube.database import let_go
 from corecube.errors import CoreCubeError
-from retrieval.answers.citations import without_markers
 from retrieval.answers.providers import route_for
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
+from retrieval.llm.citations import without_markers
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.neutral import neutral, plain
 from retrieval.llm.prompt import new_fence

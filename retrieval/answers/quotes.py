@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from retrieval.answers.citations import escape_markers
 from retrieval.answers.selection import Candidate
+from retrieval.llm.citations import escape_markers
 from retrieval.text.units import Unit, UnitKind
 
 _ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})

@@ -12,7 +12,6 @@ from typing import ClassVar, Final, TypeVar
 from django.conf import settings
 
 from corecube.errors import UnavailableError
-from retrieval.answers.draft import Draft
 from retrieval.answers.events import AnswerEvent, Cited, Done, Text, Unsupported
 from retrieval.answers.faithfulness import Checker, unsupported
 from retrieval.answers.providers import answer_threads, ending_threads
@@ -20,6 +19,7 @@ from retrieval.encoders import Encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.words import stemmer
 from retrieval.errors import EncoderError
+from retrieval.llm.draft import Draft
 from retrieval.llm.prompt import Fitted, fitted
 from retrieval.llm.types import Citation, Cut, Notice, Provider, Task, TokenUsage
 

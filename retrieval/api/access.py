@@ -11,11 +11,11 @@ from corecube.access import Principal, scope_for, user_named
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import Connection
+from corecube.sanitise import storable
 from corecube.scope import AccessScope, ExcludedConnection, Inclusion
 from retrieval.api import access_schemas, schemas
 from retrieval.api.managed import managed_connections
 from retrieval.models import Document
-from retrieval.text.sanitise import storable
 
 router = Router(tags=["access"])
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Final
 
 from corecube.access import Principal
+from corecube.sanitise import storable
 from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Said
 from retrieval.api.chat_schemas import MessageIn
 from retrieval.llm.types import Turn
 from retrieval.search.service import SearchRequest
-from retrieval.text.sanitise import storable
 
 #: More is not read of a conversation, from its end.
 _MOST_TURNS: Final = 20

@@ -17,6 +17,7 @@ from corecube.connections import (
 )
 from corecube.errors import NotPermittedError
 from corecube.models import Compartment, Connection
+from corecube.sanitise import storable
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.api import schemas
 from retrieval.api.connection_schemas import (
@@ -32,7 +33,6 @@ from retrieval.api.connections import router
 from retrieval.api.managed import managed_connection, may_manage, require_own_source
 from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection
-from retrieval.text.sanitise import storable
 
 #: Settings that are stored as they are sent.
 _SAME = (

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from corecube.sanitise import storable
 from retrieval.api.request_body import RequestBody
 from retrieval.engine.metadata_conditions import Condition, Conditions, Value
-from retrieval.text.sanitise import storable
 
 Operator = Literal[
     "contains",

@@ -13,6 +13,7 @@ from corecube.api import principal_of
 from corecube.connectors.push import Pushed
 from corecube.errors import NotFoundError
 from corecube.models import Connection
+from corecube.sanitise import storable
 from retrieval.api import push_schemas, schemas, shape
 from retrieval.api.idempotency import Answer, IdempotencyKey, once
 from retrieval.api.managed import pushable_connection
@@ -20,7 +21,6 @@ from retrieval.ingest.push import PushState, delete_pushed, name_for, push_docum
 from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id as id_of
 from retrieval.records.accesses import note_accesses
-from retrieval.text.sanitise import storable
 
 router = Router(tags=["documents"])
 

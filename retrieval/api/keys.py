@@ -14,11 +14,11 @@ from corecube.api import principal_of
 from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.keys import KeyTerms, issue_key, key_state, revoke_key, seen_compartments
 from corecube.models import ApiKey, Compartment, Connection, User
+from corecube.sanitise import storable
 from corecube.scope import Sensitivity
 from retrieval.api import schemas
 from retrieval.api.key_schemas import IssuedKeyOut, KeyIn, KeyOut, KeysOut
 from retrieval.presets.catalog import PRESETS
-from retrieval.text.sanitise import storable
 
 router = Router(tags=["keys"])
 

@@ -12,6 +12,7 @@ from corecube.access import user_named
 from corecube.api import principal_of
 from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import Compartment, User
+from corecube.sanitise import storable
 from retrieval.admin import language_models as services
 from retrieval.api.language_model_schemas import (
     LanguageModelChange,
@@ -32,7 +33,6 @@ from retrieval.llm.reachability import try_saved
 from retrieval.llm.trial import try_model
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.operations import usage
-from retrieval.text.sanitise import storable
 
 router = Router(tags=["language models"])
 

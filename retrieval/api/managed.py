@@ -10,8 +10,8 @@ from corecube.connections import stored_secrets
 from corecube.connectors.kinds import KINDS
 from corecube.errors import NotPermittedError, UnknownConnectionError
 from corecube.models import Connection
+from corecube.sanitise import storable
 from retrieval.presets.catalog import Preset, preset_named
-from retrieval.text.sanitise import storable
 
 _NARROWED: Final = "A key that is narrowed, or that acts for somebody else, may not"
 _WHO_MAY: Final = "An admin does it in the console, or with a key that is not narrowed."

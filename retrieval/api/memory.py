@@ -5,12 +5,12 @@ from ninja import Router
 
 from corecube.access import Principal
 from corecube.api import principal_of
+from corecube.sanitise import storable
 from retrieval.answers.memory.items import Item, remember
 from retrieval.answers.memory.recall import Question, Recalled, RecalledItem, recall
 from retrieval.api import memory_schemas, schemas, shape
 from retrieval.engine.types import MemoryType
 from retrieval.models import SearchRecord
-from retrieval.text.sanitise import storable
 
 router = Router(tags=["memory"])
 

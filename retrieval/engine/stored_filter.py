@@ -9,10 +9,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from corecube.errors import InvalidRequestError
+from corecube.sanitise import storable
 from retrieval.engine.metadata_conditions import OPERATORS, Condition, Conditions, Value
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
-from retrieval.text.sanitise import storable
 
 #: Characters of a filter in an address, and conditions in it.
 _MOST_CHARACTERS: Final = 4000

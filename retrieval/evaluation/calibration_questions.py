@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from corecube.errors import InvalidRequestError
+from corecube.sanitise import storable
 from retrieval.evaluation.datasets import load_dataset, read_lines
-from retrieval.text.sanitise import storable
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from django.utils.text import slugify
 from corecube.access import Principal
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection, Grant, User
+from corecube.sanitise import storable
 from corecube.scope import Sensitivity
 from retrieval.engine.types import Vector
 from retrieval.evaluation.datasets import Dataset
@@ -22,7 +23,6 @@ from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Embedding, Sync
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
-from retrieval.text.sanitise import storable
 
 #: Name of the user and the compartment.
 EVALUATION: Final = "evaluation"

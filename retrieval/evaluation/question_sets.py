@@ -8,9 +8,9 @@ from django.utils.text import slugify
 from corecube import audit
 from corecube.errors import InvalidRequestError
 from corecube.models import User
+from corecube.sanitise import storable
 from retrieval.models import Case, QuestionSet, SearchRecord
 from retrieval.records.judgments import LONGEST_QUERY
-from retrieval.text.sanitise import storable
 
 #: Cases that one set holds.
 MOST_CASES: Final = 5000

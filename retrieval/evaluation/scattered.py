@@ -13,13 +13,13 @@ from typing import Final
 from corecube.access import ScopeRequest
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.models import Compartment, Connection
+from corecube.sanitise import storable
 from corecube.scope import Sensitivity
 from retrieval.evaluation.corpus import EVALUATION, prepare_document
 from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync
-from retrieval.text.sanitise import storable
 
 #: More documents of a collection, which no question is about.
 _DISTRACTORS: Final = "distractors.jsonl"

@@ -10,7 +10,7 @@ from retrieval.index.filters import filtered
 from retrieval.index.lexemes import quoted
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.presets.consolidated.evidence.section_state import RoutedRange
+from retrieval.index.types import RoutedRange
 
 _HEADINGS: Final = statement("headings")
 #: The weight of a heading path's lexemes in a chunk's search vector.

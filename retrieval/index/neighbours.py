@@ -1,14 +1,13 @@
 """Reading what stands around some hits, in scope, in one statement."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Ranking, ScoreType
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
-from retrieval.presets.contextpack.config import NeighboursConfig
-from retrieval.presets.contextpack.types import Neighbour, Relation
+from retrieval.index.types import Neighbour, Relation
 
 NEIGHBOURS: Final = statement("neighbours")
 _FACTS: Final = (
@@ -17,8 +16,27 @@ _FACTS: Final = (
 )
 
 
+class Reach(Protocol):
+    """How far around a hit is read."""
+
+    @property
+    def parents(self) -> int:
+        """1 for the rest of its section, 0 for none of it."""
+        ...
+
+    @property
+    def same_page(self) -> int:
+        """Chunks on either side, on the hit's page."""
+        ...
+
+    @property
+    def cross_page(self) -> int:
+        """Chunks of the page before and of the page after."""
+        ...
+
+
 def neighbours_of(
-    hits: Ranking, *, config: NeighboursConfig, scope: AccessScope, least_quality: float, timeout_seconds: float
+    hits: Ranking, *, config: Reach, scope: AccessScope, least_quality: float, timeout_seconds: float
 ) -> tuple[Neighbour, ...]:
     """Return what stands around the hits: those of the first hit first, each relation in the document's order.
 
@@ -29,9 +47,7 @@ def neighbours_of(
     return tuple(map(_neighbour, read(NEIGHBOURS, parameters, timeout_seconds=timeout_seconds)))
 
 
-def neighbour_parameters(
-    hits: Ranking, config: NeighboursConfig, scope: AccessScope, least_quality: float
-) -> dict[str, Any]:
+def neighbour_parameters(hits: Ranking, config: Reach, scope: AccessScope, least_quality: float) -> dict[str, Any]:
     """Return the statement's parameters."""
     return {
         "documents": [hit.chunk_id.document_id for hit in hits],

@@ -16,7 +16,7 @@ from retrieval.index import statements
 from retrieval.index.lexemes import quoted
 from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
-from retrieval.records.lifeline.types import ChunkProbe, DocumentProbe, Place
+from retrieval.index.types import ChunkProbe, DocumentProbe, Place
 
 
 @dataclass(frozen=True, slots=True)

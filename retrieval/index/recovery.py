@@ -1,7 +1,7 @@
 """What recovery reads: chunks of a source type, parts of documents, and the embedding indexes that are not searched."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from corecube.scope import AccessScope
 from retrieval.engine.state import RequestFilter
@@ -11,11 +11,9 @@ from retrieval.index.lexemes import any_of
 from retrieval.index.reading import read
 from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex
+from retrieval.index.types import RoutedRange
 from retrieval.index.vector_text import vector_text
 from retrieval.models import EmbeddingIndex
-
-if TYPE_CHECKING:
-    from retrieval.presets.consolidated.evidence.section_state import RoutedRange
 
 _SOURCE_PROBE: Final = statement("source_probe")
 _ROUTED: Final = statement("routed_chunks")
@@ -48,7 +46,7 @@ def of_source_types(  # noqa: PLR0913 -- keyword-only, each a plain fact
 
 
 def within(
-    ranges: Sequence["RoutedRange"],
+    ranges: Sequence[RoutedRange],
     *,
     vector: Vector | None,
     index: VectorIndex,

@@ -19,6 +19,7 @@ from corecube.connectors import ItemProblem, SourceItem
 from corecube.connectors.types import IncrementalConnector, ItemGone
 from corecube.connectors.upload import UploadConnector
 from corecube.models import AuditEvent, Connection
+from corecube.sanitise import storable
 from retrieval.ingest.changes import changes_since, settings_mark
 from retrieval.ingest.dry_run import DryRun
 from retrieval.ingest.prepare import version_mark
@@ -28,7 +29,6 @@ from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, re
 from retrieval.ingest.steps import Steps
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.models.document import document_id
-from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from corecube.sanitise import storable
 from retrieval.encoders.tokenizer import counter_of
 from retrieval.errors import IngestError
 from retrieval.graph.addresses import Place
@@ -16,7 +17,6 @@ from retrieval.ingest.chunk import chunk
 from retrieval.ingest.parse import parse
 from retrieval.text.document import ChunkDraft, ChunkLimits, Hyperlink, ParsedDocument, RawDocument
 from retrieval.text.quality import ChunkQuality, quality_of
-from retrieval.text.sanitise import storable
 from retrieval.text.simhash import simhash
 from retrieval.text.traits import ChunkTraits, traits_of
 

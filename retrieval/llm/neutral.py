@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import Final
 
-from retrieval.answers.citations import escape_markers
+from retrieval.llm.citations import escape_markers
 
 #: Control signs, formatting without a shape, private use, halves of pairs, what is not assigned.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})

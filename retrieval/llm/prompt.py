@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import InvalidRequestError
-from retrieval.answers.citations import without_markers
 from retrieval.engine.token_counter import CountTokens
 from retrieval.engine.types import Passage
+from retrieval.llm.citations import without_markers
 from retrieval.llm.neutral import neutral, plain
 from retrieval.llm.types import Message, Task, Turn, Window
 from retrieval.ranking.packing import by_number

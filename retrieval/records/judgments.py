@@ -11,11 +11,11 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from corecube.models import User
+from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from retrieval.errors import UnknownPassageError
 from retrieval.models import Chunk, Document, Judgment
 from retrieval.search.service import SearchOutcome
-from retrieval.text.sanitise import storable
 
 #: What is kept of a query, in characters: no more is retrieved with, and an index holds no more.
 LONGEST_QUERY: Final = 500

@@ -8,11 +8,11 @@ from django.db import IntegrityError, transaction
 
 from corecube import audit
 from corecube.models import User
+from corecube.sanitise import storable
 from retrieval.encoders import Encoder
 from retrieval.engine.ttl_cache import KeptBriefly
 from retrieval.models import Calibration
 from retrieval.ranking.answerability.model import AnswerabilityModel
-from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from corecube.access import Principal, ScopeRequest
+from corecube.sanitise import storable
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.tunables import diff
 from retrieval.presets.catalog import preset_named
@@ -14,7 +15,6 @@ from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.pack import ContextPack
 from retrieval.search.configuration import configuration_of
 from retrieval.search.service import SearchOutcome, SearchRequest, search
-from retrieval.text.sanitise import storable
 
 PRESET: Final = "contextpack"
 #: What a filter may be called beside the names of the facts.

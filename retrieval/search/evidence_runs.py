@@ -14,6 +14,7 @@ from typing import Final
 
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError, InvalidRequestError, NotPermittedError
+from corecube.sanitise import storable
 from retrieval.engine.state import RequestFilter
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
@@ -27,7 +28,6 @@ from retrieval.search.compartment_narrowing import within_compartments
 from retrieval.search.configuration import configuration_of
 from retrieval.search.section_sets import section_named, section_set_named
 from retrieval.search.service import SearchOutcome, SearchRequest, search
-from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from django.utils import timezone
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.arrivals import begun
 from corecube.errors import InvalidRequestError, NotPermittedError
+from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.deadline import Deadline
@@ -40,7 +41,6 @@ from retrieval.search.relevance import ModelJudge, answerer_counter
 from retrieval.search.tracing import trace_json
 from retrieval.stages.resources import Resources
 from retrieval.stages.variants import with_variants
-from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

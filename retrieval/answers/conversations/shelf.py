@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from corecube.errors import InvalidRequestError
 from corecube.models import User
+from corecube.sanitise import storable
 from retrieval.errors import UnknownConversationError
 from retrieval.models import Conversation, Message
-from retrieval.text.sanitise import storable
 
 logger = logging.getLogger(__name__)
 

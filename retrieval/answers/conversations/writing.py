@@ -15,13 +15,13 @@ from corecube.access import Principal, scope_for
 from corecube.database import let_go
 from corecube.errors import CoreCubeError
 from retrieval.answers.answering import Answering, answer_events, note, origin, prepare
-from retrieval.answers.citations import find_citations
 from retrieval.answers.conversations.asking import narrowing_of, question_of
 from retrieval.answers.conversations.reading import reopened, said_before, turns_before
 from retrieval.answers.events import AnswerEvent, Done, Failed, Text
 from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Rewriting
 from retrieval.engine.types import Passage
+from retrieval.llm.citations import find_citations
 from retrieval.llm.heartbeats import with_silences
 from retrieval.llm.types import Notice
 from retrieval.models import Message, SearchRecord

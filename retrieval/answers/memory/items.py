@@ -11,10 +11,10 @@ from django.utils import timezone
 from corecube.access import Principal
 from corecube.connectors.push import Pushed
 from corecube.errors import InvalidRequestError
+from corecube.sanitise import storable
 from retrieval.answers.memory.place import own_memory
 from retrieval.engine.types import MemoryType
 from retrieval.ingest.push import PushState, push_document
-from retrieval.text.sanitise import storable
 
 #: Names of an item's facts among its document's metadata.
 KIND: Final = "memory_kind"

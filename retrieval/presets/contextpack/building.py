@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import PRIMARY, Passage, Ranking
+from retrieval.index.types import Relation
 from retrieval.presets.contextpack.citations import citations
 from retrieval.presets.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
 from retrieval.presets.contextpack.packing import BREAK, PACK_COUNTED, counted, items
-from retrieval.presets.contextpack.types import Relation
 
 _JUDGING = "judge_relevance"
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from retrieval.engine.token_counter import CountTokens
 from retrieval.engine.types import PRIMARY, ChunkId, Hit, Ranking
-from retrieval.presets.contextpack.types import Neighbour, Relation
+from retrieval.index.types import Neighbour, Relation
 
 #: The event that tells in whose tokens a pack was counted.
 PACK_COUNTED: Final = "pack_counted"

@@ -14,11 +14,11 @@ from corecube import audit
 from corecube.changing import changing
 from corecube.errors import InvalidRequestError
 from corecube.models import User
+from corecube.sanitise import storable
 from retrieval.encoders import Encoder
 from retrieval.engine.ttl_cache import KeptBriefly
 from retrieval.models import RouteExample
 from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
-from retrieval.text.sanitise import storable
 
 MOST_CHARACTERS: Final = 300
 #: Examples that admins can add; each takes some milliseconds of a process's first search.

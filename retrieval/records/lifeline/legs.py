@@ -9,8 +9,9 @@ from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term
 from retrieval.index.lexemes import any_of, rarest
+from retrieval.index.types import Place
 from retrieval.records.lifeline.remedies import at_least, policy_at_most
-from retrieval.records.lifeline.types import Evidence, Place, Step, StepState
+from retrieval.records.lifeline.types import Evidence, Step, StepState
 
 #: Words that a sentence lists; of more it says how many.
 _MOST_WORDS: Final = 5

@@ -10,19 +10,10 @@ from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import probe, store
 from retrieval.index.lexemes import any_of
+from retrieval.index.types import DocumentProbe, Place
 from retrieval.models import Document, SyncItem
 from retrieval.records.lifeline.legs import asked_for
-from retrieval.records.lifeline.types import (
-    ACCESS,
-    INDEXED,
-    SCOPE,
-    DocumentProbe,
-    Evidence,
-    Lifeline,
-    Place,
-    Step,
-    StepState,
-)
+from retrieval.records.lifeline.types import ACCESS, INDEXED, SCOPE, Evidence, Lifeline, Step, StepState
 from retrieval.records.lifeline.walk import Journey, not_reached, step_names, steps, ways
 from retrieval.search import runtime
 from retrieval.search.service import SearchOutcome

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
 from uuid import UUID
 
 from corecube.scope import ExcludedConnection, Inclusion
 from retrieval.engine.types import ChunkId, Hit
+from retrieval.index.types import DocumentProbe, Place
 
 #: The steps before and after the stages of a pipeline.
 INDEXED = "indexed"
@@ -27,37 +27,6 @@ class StepState(StrEnum):
     DEGRADED = "degraded"
     DROPPED = "dropped"
     NOT_REACHED = "not_reached"
-
-
-class Place(NamedTuple):
-    """An exact place in the whole scope, from 1, and among how many chunks it was counted."""
-
-    rank: int
-    among: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkProbe:
-    """A chunk's exact signals, whether or not a leg returned it."""
-
-    #: None without a vector of the query or of the chunk.
-    cosine: float | None
-    fulltext: float
-    #: Whether it matches the tsquery that the full-text leg asked for.
-    is_match: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentProbe:
-    """What the store knows of a document for one query."""
-
-    chunks: Mapping[ChunkId, ChunkProbe]
-    #: Chunks in all, and those with a vector in the searched index.
-    count: int
-    vectors: int
-    #: The best chunk by cosine, and by full text; None where no chunk has the signal.
-    nearest: ChunkId | None
-    wordiest: ChunkId | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from uuid import UUID
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Ranking
+from retrieval.index.types import DocumentProbe
 from retrieval.records.lifeline.course import Course, Fate, drop_in, fates, place_in
 from retrieval.records.lifeline.facts import passing
 from retrieval.records.lifeline.legs import Look, leg_step
 from retrieval.records.lifeline.losses import Loss, explained
-from retrieval.records.lifeline.types import PACKED, TOP_K, DocumentProbe, Evidence, Step, StepState, Way
+from retrieval.records.lifeline.types import PACKED, TOP_K, Evidence, Step, StepState, Way
 
 
 @dataclass(frozen=True, slots=True)

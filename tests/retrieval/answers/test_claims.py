@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answers.citations import find_citations
 from retrieval.answers.claims import claims
+from retrieval.llm.citations import find_citations
 
 
 def found(text):

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from retrieval.answers.citations import find_citations
 from retrieval.answers.claims import Claim
 from retrieval.answers.extractive import extract_answer
 from retrieval.answers.faithfulness import ENOUGH_COSINE, Checker, unsupported
 from retrieval.engine.types import QueryTerms, Term
 from retrieval.engine.words import stemmer
+from retrieval.llm.citations import find_citations
 from retrieval.llm.types import Task
 from tests.passages import made
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answers.citations import find_citations
 from retrieval.engine.types import QueryTerms
+from retrieval.llm.citations import find_citations
 from retrieval.llm.language_model import ModelClient
 from retrieval.llm.prompt import messages, new_fence
 from retrieval.llm.service import ModelService

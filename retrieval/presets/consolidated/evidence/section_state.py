@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 from typing import Final
-from uuid import UUID
 
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Hit
+from retrieval.index.types import RoutedRange
 from retrieval.presets.consolidated.evidence.density import TightenHint, TightenSkip
 from retrieval.presets.consolidated.evidence.depth import Health
 from retrieval.presets.consolidated.evidence.grades import Grade
@@ -45,19 +45,6 @@ class SectionAsk:
     def type_of(self, hit: Hit) -> str:
         """Return the canonical source type of a completed hit."""
         return self.section_set.canonical(hit.chunk.source_type)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoutedRange:
-    """A part of a document, found by its headings: consecutive chunks."""
-
-    document_id: UUID
-    heading_path: tuple[str, ...]
-    #: First and last ordinal of its chunks.
-    start: int
-    end: int
-    #: How well its headings fit the query, above 0.
-    score: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from corecube.errors import CoreCubeError
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
+from retrieval.index.types import Relation
 from retrieval.presets.contextpack.config import NeighboursConfig
-from retrieval.presets.contextpack.types import Relation
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.types import PRIMARY, ChunkId
+from retrieval.index.types import Neighbour, Relation
 from retrieval.presets.contextpack.packing import counted, items, packed
-from retrieval.presets.contextpack.types import Neighbour, Relation
 from tests.passages import made
 
 PRIORITY = [PRIMARY, Relation.PARENT, Relation.SIBLING, Relation.CROSS_PAGE]

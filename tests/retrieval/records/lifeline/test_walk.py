@@ -10,7 +10,8 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.engine.types import ChunkId, Passage
-from retrieval.records.lifeline.types import DocumentProbe, Evidence, StepState, Way
+from retrieval.index.types import DocumentProbe
+from retrieval.records.lifeline.types import Evidence, StepState, Way
 from retrieval.records.lifeline.walk import Journey, step_names, steps, ways
 from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import hit

@@ -9,11 +9,11 @@ from pgvector import HalfVector
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import Note, RequestFilter, Span
+from retrieval.index.types import RoutedRange
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
-from retrieval.presets.consolidated.evidence.section_state import RoutedRange
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
 from retrieval.search import runtime
 from retrieval.testing import HashEncoder

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.answers.citations import escape_markers, find_citations, normalised, without_markers
+from retrieval.llm.citations import escape_markers, find_citations, normalised, without_markers
 from retrieval.llm.types import Citation
 
 answers = st.text(alphabet="ab [1290]()`~\\\n>é😀", max_size=60)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from retrieval.answers.draft import Draft
+from retrieval.llm.draft import Draft
 from retrieval.llm.types import Citation
 from retrieval.text.markers import MARKER, Scanner, Token
 

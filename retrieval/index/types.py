@@ -1,0 +1,79 @@
+"""What the index answers beside hits: frozen, free of Django."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from retrieval.engine.types import ChunkId, Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutedRange:
+    """A part of a document, found by its headings: consecutive chunks."""
+
+    document_id: UUID
+    heading_path: tuple[str, ...]
+    #: First and last ordinal of its chunks.
+    start: int
+    end: int
+    #: How well its headings fit the query, above 0.
+    score: float
+
+
+class Relation(StrEnum):
+    """What a chunk is to a primary hit; in the order in which they are kept."""
+
+    #: It stands in the same section.
+    PARENT = "parent"
+    #: It stands right beside it, on the same page.
+    SIBLING = "sibling"
+    #: It stands on the page before or after.
+    CROSS_PAGE = "cross_page"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A chunk that is packed for what a primary hit is to it."""
+
+    hit: Hit
+    relation: Relation
+    #: The primary hit that it stands beside; of several the best.
+    primary: ChunkId
+
+    @property
+    def distance(self) -> int:
+        """How many chunks it is away from its primary hit, from 1."""
+        return abs(self.hit.chunk_id.ordinal - self.primary.ordinal)
+
+
+class Place(NamedTuple):
+    """An exact place in the whole scope, from 1, and among how many chunks it was counted."""
+
+    rank: int
+    among: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkProbe:
+    """A chunk's exact signals, whether or not a leg returned it."""
+
+    #: None without a vector of the query or of the chunk.
+    cosine: float | None
+    fulltext: float
+    #: Whether it matches the tsquery that the full-text leg asked for.
+    is_match: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentProbe:
+    """What the store knows of a document for one query."""
+
+    chunks: Mapping[ChunkId, ChunkProbe]
+    #: Chunks in all, and those with a vector in the searched index.
+    count: int
+    vectors: int
+    #: The best chunk by cosine, and by full text; None where no chunk has the signal.
+    nearest: ChunkId | None
+    wordiest: ChunkId | None

@@ -1,5 +1,0 @@
-"""Making text that PostgreSQL can hold."""
-
-from corecube.sanitise import storable
-
-__all__ = ["storable"]
