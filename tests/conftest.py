@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
+from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
@@ -128,7 +129,7 @@ def no_late_writing():
 def small_engine(settings, monkeypatch, tmp_path, tmp_path_factory):
     """Search with an encoder that needs no model file, in the test's own thread and transaction, with nothing kept."""
     encoder = HashEncoder()
-    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     monkeypatch.setattr(runtime, "rerank_guards", RerankGuards())
     runtime._model_calls.cache_clear()
     route_examples.forget_examples()
@@ -223,7 +224,7 @@ def _commits(request):
 def _kind_of_world(root):
     """Return what decides how documents are taken in: the settings and the encoder."""
     names = [name for name in dir(configured) if name.startswith("CORECUBE_")]
-    encoder = runtime.encoder()
+    encoder = active.encoder()
     return (
         *(repr(getattr(configured, name)).replace(root, "") for name in names),
         *(type(encoder), encoder.name, encoder.dim, encoder.max_tokens),

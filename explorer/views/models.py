@@ -29,6 +29,7 @@ from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.encoders.local import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.engine.config import CorecubeConfig
+from retrieval.index import active
 from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
 from retrieval.ingest import indexes as services
 from retrieval.ingest.heartbeat import alive_since
@@ -162,7 +163,7 @@ def _cards() -> list[ModelCard]:
     """Return the models that searches use; one that cannot be had says why."""
     cards = []
     try:
-        cards.append(encoder_card(runtime.encoder()))
+        cards.append(encoder_card(active.encoder()))
     except CoreCubeError as error:
         cards.append(ModelCard("Embedding model", settings.CORECUBE_MODEL, (), str(error)))
     try:

@@ -13,7 +13,7 @@ from retrieval.answers.threads import AnswerThreads, EndingThreads
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.types import Passage
 from retrieval.engine.words import stemmer
-from retrieval.llm.routes import route
+from retrieval.llm.routes import models_over
 from retrieval.llm.types import Route
 from retrieval.search import runtime
 
@@ -29,7 +29,9 @@ def route_for(
 
     What language models use is noted with the search that `record` names.
     """
-    return route(principal, passages, quoting=extractive_provider(sentences), record=record)
+    connections = {passage.hit.chunk.connection_id for passage in passages}
+    models = models_over(principal, connections, record=record)
+    return Route((*models.providers, extractive_provider(sentences)), models.notices)
 
 
 def extractive_provider(sentences: SentenceEncoder | None) -> ExtractiveProvider:

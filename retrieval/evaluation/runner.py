@@ -21,6 +21,7 @@ from retrieval.evaluation.latency import latency_ms, times_of
 from retrieval.evaluation.ordering import ordering
 from retrieval.evaluation.stress import Stress, misspelled, with_false_links
 from retrieval.evaluation.unjudged import without_judge
+from retrieval.index import active
 from retrieval.models import SearchRecord, Sync
 from retrieval.search import runtime
 from retrieval.search.relevance import kept_relevance
@@ -125,7 +126,7 @@ def measured(
         started = perf_counter()
         request = SearchRequest(text=query.text, preset=preset, top_k=depth, narrowing=narrowing)
         # With a model handed in, no query's vector is kept from the warm-up.
-        tools = runtime.resources(runtime.encoder())
+        tools = runtime.resources(active.encoder())
         outcome = _found(request, principal, tools if is_judged else without_judge(tools))
         if place < len(warm_up):
             continue
@@ -187,7 +188,7 @@ def _stressed(dataset: Dataset, stress: Stress, progress: Callable[[Sync], None]
     if stress is Stress.TYPOS:
         return misspelled(dataset)
     plain = ingested(dataset, progress)
-    return with_false_links(dataset, first_vectors(plain, index=runtime.active_index(runtime.encoder()).id))
+    return with_false_links(dataset, first_vectors(plain, index=active.active_index(active.encoder()).id))
 
 
 def _measured(qrels: Sequence[ir_measures.Qrel], run: Sequence[ir_measures.ScoredDoc]) -> dict[str, float]:

@@ -31,7 +31,7 @@ class Reach(Protocol):
 
     @property
     def cross_page(self) -> int:
-        """Chunks of the page before and of the page after."""
+        """Chunks of the pages before and after, of both together."""
         ...
 
 

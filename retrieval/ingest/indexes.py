@@ -10,8 +10,9 @@ from corecube.models import User
 from retrieval.encoders.choice import Choice
 from retrieval.encoders.embedders import choices
 from retrieval.errors import IndexStateError
-from retrieval.index import embedding_index
+from retrieval.index import active, embedding_index
 from retrieval.index.scans import ScanChoice
+from retrieval.ingest.index_tasks import build, clear
 from retrieval.models import EmbeddingIndex
 
 
@@ -39,16 +40,12 @@ def start_index(
 
 def queue_build(row: EmbeddingIndex) -> None:
     """Let a worker build the index once the transaction is committed."""
-    from retrieval.ingest.index_tasks import build  # noqa: PLC0415 -- tasks import this module's neighbours
-
     transaction.on_commit(partial(build.delay, row.pk))
 
 
 def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
     """Let searches use this index; raise IndexStateError when it is not complete, EncoderError, ConfigError."""
-    from retrieval.search.runtime import encoder_of  # noqa: PLC0415 -- the runtime imports the stages' resources
-
-    encoder_of(row)
+    active.encoder_of(row)
     with transaction.atomic():
         row = embedding_index.activate(row)
         audit.record("index.switched", actor=actor, subject=str(row.pk), model=row.model, dim=row.dim)
@@ -65,8 +62,6 @@ def roll_back(*, actor: User | None) -> EmbeddingIndex:
 
 def drop(row: EmbeddingIndex, *, actor: User | None, queue: bool = False) -> None:
     """Delete an index with its vectors, or let a worker delete those; raise IndexStateError for the active one."""
-    from retrieval.ingest.index_tasks import clear  # noqa: PLC0415 -- tasks import this module's neighbours
-
     with transaction.atomic():
         subject, model, dim = str(row.pk), row.model, row.dim
         embedding_index.forget_index(row)

@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
+from retrieval.index import active
 from retrieval.index.embedding_index import only_builder, progress, searched, twin_of
 from retrieval.index.writer import MissingVector, copy_vectors, fill_index, lacking_documents
 from retrieval.ingest.embedding import embed_documents
 from retrieval.ingest.vectors import stored_texts
 from retrieval.models import EmbeddingIndex
-from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def build_index(row: EmbeddingIndex, *, report: Report = lambda _: None) -> bool
         if not is_ours:
             return False
         try:
-            _fill(row, runtime.encoder_of(row), report)
+            _fill(row, active.encoder_of(row), report)
         except CoreCubeError as error:
             _rows(row).update(problem=str(error))
             raise

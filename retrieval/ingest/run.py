@@ -12,12 +12,12 @@ from corecube.connectors import SourceItem, connector_for
 from corecube.connectors.types import Connector
 from corecube.models import Connection
 from retrieval.graph.addresses import Place
+from retrieval.index import active
 from retrieval.index.embedding_index import ensure_index
 from retrieval.ingest.encode import Target
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.models import Sync
-from retrieval.search import runtime
 from retrieval.text.document import CHUNK_PROFILES, ChunkLimits, RawDocument
 
 #: What changes while a sync runs.
@@ -69,7 +69,7 @@ def job_of(sync: Sync, source: Source | None = None) -> Job:
     """Return a sync with what it works on; raise ConfigError for a source that cannot be read as configured."""
     connection = sync.connection
     source = source or Source(connector_for(connection))
-    encoder = runtime.encoder()
+    encoder = active.encoder()
     target = Target(
         connection=connection,
         encoder=encoder,

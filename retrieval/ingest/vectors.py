@@ -12,11 +12,11 @@ from corecube.errors import ConfigError
 from retrieval.encoders import Encoder
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
+from retrieval.index import active
 from retrieval.index.embedding_index import kept_indexes, vectors_key
 from retrieval.index.store import VectorIndex
 from retrieval.ingest.embedding import NO_LISTENER, ChunkText, DocumentText, Listener, embed_documents, embed_texts
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
-from retrieval.search import runtime
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class DocumentVectors:
     def _made(self, row: EmbeddingIndex, listener: Listener) -> dict[UUID, list[Vector]]:
         started = perf_counter()
         try:
-            encoder = self.encoder if row.pk == self.index.id else runtime.encoder_of(row)
+            encoder = self.encoder if row.pk == self.index.id else active.encoder_of(row)
             return self._vectors(row, encoder, listener)
         except (EncoderError, ConfigError) as error:
             if row.status == EmbeddingIndex.Status.ACTIVE:

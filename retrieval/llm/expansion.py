@@ -13,11 +13,10 @@ from asgiref.sync import async_to_sync
 from corecube.access import Principal
 from corecube.database import let_go
 from corecube.scope import AccessScope
-from retrieval.answers.providers import extractive_provider
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.neutral import plain
-from retrieval.llm.routes import route_over
+from retrieval.llm.routes import models_over
 from retrieval.llm.types import Message
 from retrieval.llm.written import written
 from retrieval.text.json_text import object_in
@@ -44,11 +43,10 @@ def expander(principal: Principal, scope: AccessScope) -> ModelProvider:
     """
     if not scope.connection_ids:
         raise NoLanguageModelError("There is nothing that you may search, so no language model is asked.")
-    route = route_over(principal, scope.connection_ids, quoting=extractive_provider(None), record=None)
-    first = route.providers[0]
-    if isinstance(first, ModelProvider):
-        return first
-    if route.notices:
+    models = models_over(principal, scope.connection_ids)
+    if models.providers:
+        return models.providers[0]
+    if models.notices:
         raise NoLanguageModelError(
             "No single language model may read everything that would be searched: compartments are bound to different "
             "models or to none, or the model is switched off. Search fewer connections, or without it."

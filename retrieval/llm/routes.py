@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from corecube.access import Principal
 from corecube.models import Connection, Grant, User
-from retrieval.engine.types import Passage
+from retrieval.index import active
 from retrieval.llm.clients import forget_others, usable_client
 from retrieval.llm.environment import default_of, stored_models
 from retrieval.llm.model_provider import ModelProvider
@@ -17,9 +17,8 @@ from retrieval.llm.reachability import hearer
 from retrieval.llm.routing import Bindings, Candidate, Plan, Reason, plan
 from retrieval.llm.spending import Account
 from retrieval.llm.token_counters import counter_of
-from retrieval.llm.types import Notice, Provider, Route, Window
+from retrieval.llm.types import Notice, Window
 from retrieval.models import LanguageModel, RoutingRule
-from retrieval.search import runtime
 
 _WORDS: Final[Mapping[Reason, str]] = {
     Reason.MAY_NOT_READ: (
@@ -40,38 +39,36 @@ class _Rules:
     own: int | None = None
 
 
-def route(principal: Principal, passages: Iterable[Passage], *, quoting: Provider, record: uuid.UUID | None) -> Route:
-    """Return who may answer from these passages, in order; last `quoting`, which only quotes.
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The language models that a request may ask."""
 
-    `record` names the search in the usage. Raises ModelMissingError.
-    """
-    return route_over(
-        principal, {passage.hit.chunk.connection_id for passage in passages}, quoting=quoting, record=record
-    )
+    #: In the order in which they are tried.
+    providers: tuple[ModelProvider, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
-def route_over(
+def models_over(
     principal: Principal,
     connections: Iterable[int],
     *,
-    quoting: Provider,
-    record: uuid.UUID | None,
+    record: uuid.UUID | None = None,
     noted: list[int] | None = None,
-) -> Route:
-    """Return who may read what comes from these connections, in order; as `route` does.
+) -> Allowed:
+    """Return the models that may read what comes from these connections; `record` names the search in the usage.
 
-    The keys of the usage that is stored are added to `noted`.
+    The keys of the usage that is stored are added to `noted`. Raises ModelMissingError.
     """
     models = {model.pk: model for model in stored_models()}
     forget_others(models)
     if not models:
-        return Route((quoting,))
+        return Allowed()
     rules = _rules(principal)
     clients = {pk: client for pk, model in models.items() if (client := usable_client(model)) is not None}
     planned = _planned(models, set(clients), rules, connections)
     key = principal.key.pk if principal.key else None
     account = Account(principal.user.pk, key, record, [] if noted is None else noted)
-    standing_in = runtime.encoder().count_tokens
+    standing_in = active.encoder().count_tokens
     counters = {pk: counter_of(models[pk]) for pk in planned.models}
     asked = tuple(
         ModelProvider(
@@ -86,7 +83,7 @@ def route_over(
         )
         for pk in planned.models
     )
-    return Route((*asked, quoting), tuple(_notices(planned, models)))
+    return Allowed(asked, tuple(_notices(planned, models)))
 
 
 def _planned(models: Mapping[int, LanguageModel], usable: set[int], rules: _Rules, connections: Iterable[int]) -> Plan:

@@ -15,6 +15,7 @@ from corecube.bounded import BoundedCheck
 from corecube.health import require_database
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import Reranker
+from retrieval.index import active
 from retrieval.index.bm25.status import bm25_status
 from retrieval.llm.environment import stored_models
 from retrieval.llm.reachability import ModelState, status_of, status_words
@@ -95,7 +96,7 @@ def _required(use: Callable[[], object]) -> Part:
 
 
 def _encoder() -> object:
-    return runtime.encoder()
+    return active.encoder()
 
 
 def _reranker() -> Part:

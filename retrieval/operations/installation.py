@@ -14,6 +14,7 @@ from corecube.health import DatabaseFacts, database_facts, pool_figures
 from corecube.version import VERSION
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.engine.admission import Load
+from retrieval.index import active
 from retrieval.index.bm25.status import Bm25Status, bm25_status
 from retrieval.index.embedding_index import active_row
 from retrieval.ingest.workers import messages_waiting
@@ -75,7 +76,7 @@ def installation() -> Installation:
         parts=parts,
         database=database,
         pool=pool_figures(),
-        model=runtime.encoder().name if parts["model"].state is State.OK else "",
+        model=active.encoder().name if parts["model"].state is State.OK else "",
         reranker=_reranker_name(),
         index=active_row(),
         stuck=list(EmbeddingIndex.objects.exclude(problem="")),

@@ -12,12 +12,11 @@ from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
 from corecube.database import let_go
-from retrieval.answers.providers import extractive_provider
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
 from retrieval.llm.model_provider import ModelProvider
-from retrieval.llm.routes import route_over
+from retrieval.llm.routes import models_over
 from retrieval.models import Usage
 from retrieval.presets.contextpack.config import RelevanceConfig
 from retrieval.presets.contextpack.judge import Judged
@@ -39,8 +38,7 @@ def kept_relevance() -> KeptRelevance:
 
 def answerer_counter(principal: Principal, connections: Iterable[int]) -> TokenCounter | None:
     """Return what counts the tokens of who would answer from these connections; None without its tokenizer."""
-    route = route_over(principal, connections, quoting=extractive_provider(None), record=None)
-    window = route.providers[0].window
+    window = next((it.window for it in models_over(principal, connections).providers), None)
     return window.counter if window else None
 
 
@@ -81,13 +79,10 @@ class ModelJudge:
 
     def _providers(self, hits: Ranking) -> list[ModelProvider]:
         connections = frozenset(hit.chunk.connection_id for hit in hits)
-        route = route_over(
-            self.principal, connections, quoting=extractive_provider(None), record=None, noted=self._noted
-        )
-        models = [it for it in route.providers if isinstance(it, ModelProvider)]
-        if not models and not route.notices:
+        models = models_over(self.principal, connections, noted=self._noted)
+        if not models.providers and not models.notices:
             raise NoJudgeError
-        allowed = [it for it in models if it.bindings.allow(it.id, connections)]
+        allowed = [it for it in models.providers if it.bindings.allow(it.id, connections)]
         if self.is_carried:
             allowed = [it for it in allowed if it.bindings.allow_anything(it.id)]
         if not allowed:

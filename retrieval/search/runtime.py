@@ -14,7 +14,7 @@ from django.db import connection
 from corecube.database import let_go
 from corecube.machine import cores
 from corecube.pool import connections_at_work, most_connections
-from retrieval.encoders import Encoder, embedders
+from retrieval.encoders import Encoder
 from retrieval.encoders.admission import INGEST_SLOTS
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale, CosineScales
 from retrieval.encoders.encodings import key_of, sparse_encoder
@@ -25,13 +25,11 @@ from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import PoolConfig
-from retrieval.errors import EncoderError, ModelMissingError, RerankError
+from retrieval.errors import EncoderError, RerankError
+from retrieval.index import active
 from retrieval.index.bm25.folder import Folder
 from retrieval.index.bm25.reader import Reader
-from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.reranking import configured_reranker
-from retrieval.index.store import VectorIndex
-from retrieval.models import EmbeddingIndex
 from retrieval.presets.consolidated.evidence.rerank_calls import MOST_AT_ONCE
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
@@ -131,23 +129,6 @@ class RerankThreads(DatabaseThreads):
         return future
 
 
-def encoder(row: EmbeddingIndex | None = None) -> Encoder:
-    """Return the model that searches use: the active index's, and the configured one while there is none.
-
-    `row` is the active index where it has been read already. Raises ModelMissingError when the model is not on this
-    machine, ConfigError when the settings do not describe it.
-    """
-    row = row or active_row()
-    return embedders.choices().configured().load() if row is None else encoder_of(row)
-
-
-def encoder_of(row: EmbeddingIndex) -> Encoder:
-    """Return the model that made an index's vectors; raise as `encoder` does, and ConfigError for other weights."""
-    found = embedders.of_index(row).load()
-    same_model(row, found)
-    return found
-
-
 @cache
 def _leg_executor(threads: int) -> Executor:
     if not threads:
@@ -218,30 +199,7 @@ def sparse_model() -> SparseModel | None:
 
 def reranker() -> Reranker | None:
     """Return the installation's reranker, None where none is configured; one that cannot be had says so itself."""
-    return configured_reranker(encoder)
-
-
-def active_index(model: Encoder) -> VectorIndex:
-    """Return the embedding index that is searched.
-
-    Raises ModelMissingError when there is none yet, ConfigError when it holds another model's vectors.
-    """
-    return same_model(_required_row(), model)
-
-
-def _required_row() -> EmbeddingIndex:
-    row = active_row()
-    if row is None:
-        message = "There is no embedding index yet: run `manage.py ingest` or sync a connection first."
-        raise ModelMissingError(message)
-    return row
-
-
-def _searched() -> tuple[Encoder, VectorIndex]:
-    """Return the active index and its model, which stay what they are when another index takes over meanwhile."""
-    row = _required_row()
-    model = encoder(row)
-    return model, same_model(row, model)
+    return configured_reranker(active.encoder)
 
 
 def open_router() -> bool:
@@ -249,7 +207,7 @@ def open_router() -> bool:
 
     It is not there where another thread is training it. Raises as `encoder` does.
     """
-    model = encoder()
+    model = active.encoder()
     is_local = not isinstance(model, RemoteEncoder)
     return is_local and _routers.get(model, added_examples(), InlineExecutor()) is not None
 
@@ -278,7 +236,7 @@ def resources(model: Encoder | None = None) -> Resources:
     """
     query_cache = None if model else _query_cache(settings.CORECUBE_QUERY_CACHE)
     kept_sentences = None if model else _kept_sentences(settings.CORECUBE_SENTENCE_CACHE)
-    model, index = (model, active_index(model)) if model else _searched()
+    model, index = (model, active.active_index(model)) if model else active.index_and_model()
     return Resources(
         encoder=model,
         index=index,

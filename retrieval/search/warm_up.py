@@ -24,6 +24,7 @@ from corecube.scope import AccessScope
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
+from retrieval.index import active
 from retrieval.index.warming import walk, warm_relations
 from retrieval.models import Document
 from retrieval.presets.catalog import PRESETS, Preset
@@ -97,7 +98,7 @@ def _step(name: str, work: Callable[[], object]) -> Step:
 
 
 def _open_model(tools: Resources | None) -> None:
-    encoder = tools.encoder if tools else runtime.encoder()
+    encoder = tools.encoder if tools else active.encoder()
     encoder.encode_query("warm")
     runtime.cosine_scales.measured(encoder)
 

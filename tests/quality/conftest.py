@@ -15,10 +15,10 @@ from retrieval.answers.rewrite import Rewriting, Said, stand_alone
 from retrieval.encoders import load_encoder
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.engine.words import stemmer
+from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples
 from retrieval.llm.types import Task
 from retrieval.models import Document
-from retrieval.search import runtime
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 from tests.unhurried import MOMENT, without_deadlines, written_at_that_moment
 
@@ -56,7 +56,7 @@ def asked(django_db_setup, django_db_blocker, real_encoder, tmp_path_factory):
     )
     with django_db_blocker.unblock(), quick, pytest.MonkeyPatch.context() as patch, transaction.atomic():
         assert connection.settings_dict["NAME"].startswith("test_"), "the module's tests need the mark django_db"
-        patch.setattr(runtime, "encoder", lambda *_: real_encoder)
+        patch.setattr(active, "encoder", lambda *_: real_encoder)
         add_samples(Company.read(settings.CORECUBE_SAMPLES_DIR))
         without_deadlines()
         yield [_ask(question) for question in tomllib.loads(_MANIFEST.read_text())["question"]]

@@ -36,6 +36,7 @@ from retrieval.evaluation.bench.scratch import Scratch, restart_server, scratch_
 from retrieval.evaluation.bench.synthesis import DIM, SYNTHESIS_VERSION
 from retrieval.evaluation.bench.workload import KnownQueries, installed_model, request_for, sample_queries
 from retrieval.evaluation.latency import Percentiles, latency_ms, quickest_ms, times_of
+from retrieval.index import active
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
@@ -290,7 +291,7 @@ def _observation(outcome: SearchOutcome, milliseconds: float) -> _Observation:
 def _recall(observed: Sequence[_Observation], plan: Plan) -> RecallFigures:
     first = observed[:_RECALL_QUERIES]
     asked = [Asked(it.vector, it.scope, it.dense) for it in first if it.vector is not None and it.scope is not None]
-    return recall_figures(asked, runtime.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
+    return recall_figures(asked, active.active_index(KnownQueries({})), preset_named(plan.preset).defaults.dense)
 
 
 def peak_rss_bytes() -> int:

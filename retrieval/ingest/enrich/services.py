@@ -14,6 +14,7 @@ from corecube.errors import ConfigError, CoreCubeError
 from corecube.models import Connection
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
+from retrieval.index import active
 from retrieval.index.embedding_index import kept_indexes
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.index.writer import fold_term_counts
@@ -26,7 +27,6 @@ from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, messag
 from retrieval.ingest.enrich.wants import Wants, asked_for, writable
 from retrieval.ingest.enrich.writers import Answered, Writers, writers
 from retrieval.models import Chunk, EmbeddingIndex
-from retrieval.search import runtime
 from retrieval.text.context_line import in_context
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ def estimate_pass(connection: Connection, *, most: int | None = None) -> Estimat
     can = writable_for(connection) if writable() else Wants()
     found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=can)
     is_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
-    encoder = runtime.encoder()
+    encoder = active.encoder()
     tokens = [
         sum(len(encoder.token_spans(message["content"])) for message in messages(task, wanted.place))
         for wanted in found
@@ -232,7 +232,7 @@ def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
         if row.mode == EmbeddingIndex.Mode.LATE:
             continue
         try:
-            made = embed_texts(texts, runtime.encoder() if is_active else runtime.encoder_of(row))
+            made = embed_texts(texts, active.encoder() if is_active else active.encoder_of(row))
         except (EncoderError, ConfigError):
             if is_active:
                 raise

@@ -8,6 +8,7 @@ from kombu.exceptions import OperationalError as QueueError
 
 from corecube.models import Connection
 from retrieval.ingest.enrich.allowed import writable_for
+from retrieval.ingest.enrich.tasks import enrich_connection
 from retrieval.ingest.enrich.wants import asked_for
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,6 @@ def enrich_soon(connection: Connection) -> None:
 
 
 def _send(connection_id: int) -> None:
-    from retrieval.ingest.enrich.tasks import enrich_connection  # noqa: PLC0415 -- tasks import this module's neighbours
-
     try:
         enrich_connection.apply_async((connection_id,), retry=False)
     except (QueueError, OSError) as error:

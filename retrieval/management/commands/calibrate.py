@@ -17,8 +17,9 @@ from retrieval.evaluation import answerability_report as report
 from retrieval.evaluation.answerability import Survey
 from retrieval.evaluation.calibration_fit import calibrated, observe
 from retrieval.evaluation.calibration_questions import read_questions
+from retrieval.index import active
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
-from retrieval.search import calibrations, runtime
+from retrieval.search import calibrations
 
 
 class Command(DatabaseCommand):
@@ -74,7 +75,7 @@ class Command(DatabaseCommand):
             calibrations.store(
                 fit.model,
                 preset=preset,
-                encoder=runtime.encoder(),
+                encoder=active.encoder(),
                 figures=fit.figures,
                 source=options["questions"].name,
                 actor=user,
@@ -87,7 +88,7 @@ class Command(DatabaseCommand):
             self._print(None, "No calibration: the shipped model judges, and says that it is not calibrated.", options)
             return
         facts = {"source": row.source, "encoder": row.encoder, "at": row.created_at.isoformat(), **row.figures}
-        in_use = row.encoder == calibrations.encoder_identity(runtime.encoder())
+        in_use = row.encoder == calibrations.encoder_identity(active.encoder())
         self._print({**facts, "in_use": in_use}, report.stored_calibration(facts, in_use=in_use), options)
 
     def _reset(self, options: dict[str, Any]) -> None:

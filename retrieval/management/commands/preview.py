@@ -12,10 +12,10 @@ from corecube.commands import DatabaseCommand
 from corecube.connectors import ItemProblem
 from corecube.connectors.folder import FolderConnector
 from corecube.errors import CoreCubeError
+from retrieval.index import active
 from retrieval.ingest.preparation import Preparation
 from retrieval.ingest.preview import PreviewedFile, preview, summaries
 from retrieval.ingest.reasons import advice
-from retrieval.search import runtime
 from retrieval.text.document import CHUNK_PROFILES
 
 
@@ -32,7 +32,7 @@ class Command(DatabaseCommand):
         connector = FolderConnector(options["path"].expanduser().absolute(), settings.CORECUBE_MAX_FILE_BYTES)
         try:
             connector.check()
-            how = Preparation(limits=CHUNK_PROFILES[options["profile"]], tokenizer=runtime.encoder().tokenizer_file)
+            how = Preparation(limits=CHUNK_PROFILES[options["profile"]], tokenizer=active.encoder().tokenizer_file)
             found = preview(connector, how=how)
             results = list(tqdm(found, unit=" files", disable=None, file=self.stderr))
         except CoreCubeError as error:

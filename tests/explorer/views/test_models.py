@@ -3,10 +3,9 @@
 import pytest
 
 from corecube.models import AuditEvent
-from retrieval.index import embedding_index
+from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks, indexes, reindex
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 
@@ -39,7 +38,7 @@ def queued(monkeypatch):
 def second(world, monkeypatch):
     """Return an index beside the active one, without vectors; both models can be had."""
     models = {"hash": HashEncoder(), "other": Other(dim=32)}
-    monkeypatch.setattr(runtime, "encoder_of", lambda row: models[row.model])
+    monkeypatch.setattr(active, "encoder_of", lambda row: models[row.model])
     return embedding_index.start_index(models["other"], source="local:other", mode="chunk_first")
 
 
@@ -225,7 +224,7 @@ def test_a_model_that_is_missing_says_so(browse, world, monkeypatch):
     def missing(*_):
         raise ModelMissingError("The model is not here.")
 
-    monkeypatch.setattr(runtime, "encoder", missing)
+    monkeypatch.setattr(active, "encoder", missing)
     text = page(browse("alice").get("/models/"))
     assert "cannot be used" in text
     assert "The model is not here." in text

@@ -4,7 +4,8 @@ import pytest
 from django.db import OperationalError
 
 from retrieval.errors import ModelMissingError, StageError
-from retrieval.search import runtime, service
+from retrieval.index import active
+from retrieval.search import service
 
 SEARCH = "/api/v1/search"
 CHAT = "/v1/chat/completions"
@@ -183,7 +184,7 @@ class TestFailures:
         return post(path, body, world.key("bob"))
 
     def test_a_missing_model_is_unavailable(self, world, post, path, monkeypatch):
-        monkeypatch.setattr(runtime, "encoder", fail_with(ModelMissingError()))
+        monkeypatch.setattr(active, "encoder", fail_with(ModelMissingError()))
         response = self.send(world, post, path)
         error = response.json()["error"]
         assert (response.status_code, error["code"], error["type"]) == (503, "model_missing", "server_error")

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from corecube.models import ApiKey, AuditEvent
-from retrieval.index import embedding_index
+from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks, indexes, reindex
 from retrieval.models import Chunk, EmbeddingIndex
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 
@@ -69,7 +68,7 @@ def test_an_index_begins_with_a_scan_and_says_so(world, post, get, monkeypatch, 
 @pytest.fixture
 def models(world, monkeypatch):
     found = {"hash": HashEncoder(), "other": Other(dim=32)}
-    monkeypatch.setattr(runtime, "encoder_of", lambda row: found[row.model])
+    monkeypatch.setattr(active, "encoder_of", lambda row: found[row.model])
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from django.core.checks import run_checks
 from retrieval.encoders.rerank_services import SERVICE_KINDS
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.engine.types import ScoreType
+from retrieval.index import active
 from retrieval.search import runtime
 
 
@@ -47,7 +48,7 @@ def test_late_interaction_uses_the_embedding_model(settings, monkeypatch, make_m
     from retrieval.encoders import load_encoder
 
     encoder = load_encoder(make_model())
-    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     configure(settings, name="late-interaction")
     made = runtime.reranker()
     assert (made.name, made.score_type, made.blend_weight) == ("late interaction of tiny", ScoreType.MAXSIM, 0.5)

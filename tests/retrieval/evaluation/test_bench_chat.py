@@ -15,8 +15,8 @@ from retrieval.encoders import load_encoder
 from retrieval.evaluation.bench.chat import ChatPoint, ChatReport
 from retrieval.evaluation.bench.chat_load import read_all
 from retrieval.evaluation.bench.web_server import WebServer, web_server
+from retrieval.index import active
 from retrieval.models import Document, SearchRecord
-from retrieval.search import runtime
 
 MODEL = installed.CORECUBE_MODELS_DIR / installed.CORECUBE_MODEL
 COMPANY = """
@@ -127,7 +127,7 @@ def test_numbers_out_of_range_are_refused(options):
 def small_company(settings, monkeypatch, tmp_path):
     """Let the sample company be one document, read with the model that the web server will read with."""
     encoder = load_encoder(MODEL)
-    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "queues.txt").write_text("Draining the queue takes four minutes. Q-4711: a stuck worker.")
     (tmp_path / "company.toml").write_text("user = []\ngroup = []\ngrant = []\n" + COMPANY)

@@ -10,10 +10,10 @@ from django.utils import timezone
 from pgvector import HalfVector
 
 from corecube.access import scope_for
+from retrieval.index import active
 from retrieval.index.statements import statement
 from retrieval.index.writer import create_vector_index
 from retrieval.models import Document
-from retrieval.search import runtime
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def unit(index):
 
 @pytest.fixture
 def index(world):
-    return runtime.active_index(runtime.encoder())
+    return active.active_index(active.encoder())
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from retrieval.engine.config import DenseConfig, FulltextConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
+from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.search import runtime
@@ -57,7 +58,7 @@ def write(connection, root, texts):
 
 def everything(bob, query, fulltext, *, exact_below):
     """Return all that the first stages find out for Bob."""
-    tools = runtime.resources(runtime.encoder())
+    tools = runtime.resources(active.encoder())
     state = SearchState(
         query=read_query(query, characters=500),
         scope=scope_for(bob),

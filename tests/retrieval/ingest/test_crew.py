@@ -13,6 +13,7 @@ from corecube.models import Compartment, Connection
 from corecube.secrets import seal
 from retrieval.encoders.protocol import Batching
 from retrieval.errors import IngestError
+from retrieval.index import active
 from retrieval.ingest import claims, run, tasks
 from retrieval.ingest.cancelling import finish_all_cancelled
 from retrieval.ingest.crew import (
@@ -33,7 +34,6 @@ from retrieval.ingest.steps import Doing, Step, Steps
 from retrieval.ingest.sync import sync_connection
 from retrieval.ingest.watchdog import give_back, new_steps
 from retrieval.models import Document, Sync, SyncItem
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 
@@ -262,7 +262,7 @@ def test_a_document_is_not_stored_for_a_sync_that_was_cancelled_while_it_was_emb
             return super().encode_documents(texts)
 
     encoder = Cancelling()
-    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     assert sync_connection(folders["small"]).status == "cancelled"
     assert not Document.objects.exists()
 
@@ -504,7 +504,7 @@ def test_embedding_ends_before_the_next_batch_of_a_cancelled_sync(folders, monke
             return super().encode_documents(texts)
 
     encoder = Cancelling()
-    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     sync = sync_connection(folders["large"])
     assert (calls, Document.objects.count(), sync.added) == ([1], 0, 0)
 

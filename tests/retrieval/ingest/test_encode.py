@@ -3,10 +3,10 @@
 import pytest
 
 from corecube.models import Compartment, Connection
+from retrieval.index import active
 from retrieval.ingest import prepare
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 from retrieval.text.quality import quality_of
 from retrieval.text.simhash import simhash
@@ -27,7 +27,7 @@ class Counting(HashEncoder):
 @pytest.fixture
 def encoder(monkeypatch):
     counting = Counting()
-    monkeypatch.setattr(runtime, "encoder", lambda *_: counting)
+    monkeypatch.setattr(active, "encoder", lambda *_: counting)
     return counting
 
 

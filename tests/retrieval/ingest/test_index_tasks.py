@@ -5,10 +5,9 @@ from celery.exceptions import Retry
 
 from corecube.celery import app
 from retrieval.errors import EncoderUnavailableError
-from retrieval.index import embedding_index
+from retrieval.index import active, embedding_index
 from retrieval.ingest import index_tasks
 from retrieval.models import Chunk, Embedding
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 
@@ -19,7 +18,7 @@ class Other(HashEncoder):
 @pytest.fixture
 def building(world, monkeypatch):
     encoder = Other(dim=32)
-    monkeypatch.setattr(runtime, "encoder_of", lambda _: encoder)
+    monkeypatch.setattr(active, "encoder_of", lambda _: encoder)
     return embedding_index.start_index(encoder, source="local:other", mode="chunk_first")
 
 
@@ -57,7 +56,7 @@ def test_while_its_service_is_down_a_build_is_tried_again(building, monkeypatch)
     def fail(_):
         raise EncoderUnavailableError
 
-    monkeypatch.setattr(runtime, "encoder_of", fail)
+    monkeypatch.setattr(active, "encoder_of", fail)
     with pytest.raises((Retry, EncoderUnavailableError)):
         index_tasks.build(building.pk)
     building.refresh_from_db()

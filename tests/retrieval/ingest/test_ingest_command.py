@@ -7,9 +7,9 @@ from corecube.models import Compartment, Connection, Grant
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.encoders import embedders
 from retrieval.errors import ModelMissingError
+from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Sync
-from retrieval.search import runtime
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_deletions_over_the_guarded_share_need_the_option(folder, capsys):
 
 def test_a_missing_model_is_named_with_the_way_out(folder, settings, tmp_path, monkeypatch):
     settings.CORECUBE_MODELS_DIR = tmp_path / "no-models"
-    monkeypatch.setattr(runtime, "encoder", lambda *_: embedders.choices().configured().load())
+    monkeypatch.setattr(active, "encoder", lambda *_: embedders.choices().configured().load())
     with pytest.raises(CommandError, match="models fetch") as caught:
         call_command("ingest", str(folder))
     assert isinstance(caught.value.__cause__, ModelMissingError)

@@ -10,7 +10,7 @@ from django.db import connection
 from corecube.errors import ConfigError
 from corecube.models import AuditEvent
 from retrieval.errors import EncoderError, EncoderUnavailableError, IndexStateError
-from retrieval.index import embedding_index
+from retrieval.index import active, embedding_index
 from retrieval.index.embedding_index import active_row, kept_indexes, progress
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import MissingVector, fill_index
@@ -71,8 +71,8 @@ def models(monkeypatch, world):
         embedding_index.same_model(row, found[row.model])
         return found[row.model]
 
-    monkeypatch.setattr(runtime, "encoder_of", encoder_of)
-    monkeypatch.setattr(runtime, "encoder", lambda row=None: encoder_of(row or active_row()))
+    monkeypatch.setattr(active, "encoder_of", encoder_of)
+    monkeypatch.setattr(active, "encoder", lambda row=None: encoder_of(row or active_row()))
     return found
 
 
@@ -304,14 +304,14 @@ def test_a_search_whose_model_is_looked_up_around_a_switch_ends_on_the_index_tha
 ):
     before, row = active_row(), begin()
     reindex.build_index(row)
-    encoder = runtime.encoder
+    encoder = active.encoder
 
     def switched_before(read):
         if active_row().pk != row.pk:
             indexes.switch_to(row, actor=None)
         return encoder(read)
 
-    monkeypatch.setattr(runtime, "encoder", switched_before)
+    monkeypatch.setattr(active, "encoder", switched_before)
     tools = runtime.resources()
     assert (tools.index.id, tools.encoder.dim) == (before.pk, 64)
     assert (runtime.resources().index.id, runtime.resources().encoder.dim) == (row.pk, 96)

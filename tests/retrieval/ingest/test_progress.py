@@ -11,13 +11,13 @@ from corecube.connectors import SourceItem
 from corecube.models import Compartment, Connection
 from explorer.panels.jobs import sync_row
 from retrieval.encoders.protocol import Batching
+from retrieval.index import active
 from retrieval.ingest.crew import begin_next, take_next
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.run import Source
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 SECONDS_A_CALL = 10.0
@@ -82,7 +82,7 @@ def looks(clock, monkeypatch):
     encoder = SlowEncoder(clock, look)
     # In this thread, one call after the other: another thread has another connection, and the clock is one.
     monkeypatch.setattr("retrieval.ingest.embedding.effective_calls", lambda _: 1)
-    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     return seen
 
 

@@ -8,12 +8,12 @@ from django.db import connection
 from corecube.errors import ConfigError
 from corecube.models import AuditEvent
 from retrieval.errors import IndexStateError
+from retrieval.index import active
 from retrieval.index.embedding_index import active_row, same_model
 from retrieval.index.scans import USUAL_OVERSAMPLE, ScanChoice
 from retrieval.ingest import indexes, reindex
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
-from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 
@@ -48,8 +48,8 @@ class Fixed:
 @pytest.fixture
 def encoder(world, monkeypatch):
     found = Counting()
-    monkeypatch.setattr(runtime, "encoder_of", lambda row: same_model(row, found) and found)
-    monkeypatch.setattr(runtime, "encoder", lambda *_: found)
+    monkeypatch.setattr(active, "encoder_of", lambda row: same_model(row, found) and found)
+    monkeypatch.setattr(active, "encoder", lambda *_: found)
     return found
 
 

@@ -5,11 +5,10 @@ import threading
 import pytest
 from django.db import connection
 
-from retrieval.index import embedding_index
+from retrieval.index import active, embedding_index
 from retrieval.index.embedding_index import active_row, progress
 from retrieval.ingest import indexes, reindex
 from retrieval.ingest.sync import sync_connection
-from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
 from tests.retrieval.ingest.test_model_change import Fixed, Named
@@ -62,8 +61,8 @@ def models(monkeypatch, world):
         embedding_index.same_model(row, found[row.model])
         return found[row.model]
 
-    monkeypatch.setattr(runtime, "encoder_of", encoder_of)
-    monkeypatch.setattr(runtime, "encoder", lambda row=None: encoder_of(row or active_row()))
+    monkeypatch.setattr(active, "encoder_of", encoder_of)
+    monkeypatch.setattr(active, "encoder", lambda row=None: encoder_of(row or active_row()))
     monkeypatch.setattr(reindex, "_BATCH_CHUNKS", 4)
     return found
 

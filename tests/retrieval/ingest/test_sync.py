@@ -12,12 +12,12 @@ from corecube.connectors import ItemProblem, SourceItem
 from corecube.errors import ConfigError, UnknownConnectionError
 from corecube.models import Compartment, Connection
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
+from retrieval.index import active
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.crew import startable
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, OutboxEntry, Sync, TermFrequency
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 
 
@@ -105,7 +105,7 @@ def test_a_second_sync_embeds_nothing_and_counts_as_synced(source, monkeypatch):
             raise AssertionError("an unchanged document was embedded again")
 
     encoder = NoEncoder()
-    monkeypatch.setattr(runtime, "encoder", lambda *_: encoder)
+    monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     second = sync_connection(source)
     assert counts(second) == {"seen": 4, "added": 0, "changed": 0, "unchanged": 4, "failed": 0, "deleted": 0}
     assert min(Document.objects.values_list("synced_at", flat=True)) > first.finished_at
@@ -238,8 +238,8 @@ def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, m
             return super().encode_documents(texts)
 
     dying = DyingEncoder()
-    working = runtime.encoder()
-    monkeypatch.setattr(runtime, "encoder", lambda *_: dying)
+    working = active.encoder()
+    monkeypatch.setattr(active, "encoder", lambda *_: dying)
     with pytest.raises(end):
         sync_connection(source)
     assert Document.objects.count() == 2
@@ -247,7 +247,7 @@ def test_a_sync_that_died_half_way_is_taken_up_without_loss_or_doubles(source, m
     # The worker's message comes again, and finds the sync to be gone on with.
     assert source.syncs.get().status == Sync.Status.RUNNING
 
-    monkeypatch.setattr(runtime, "encoder", lambda *_: working)
+    monkeypatch.setattr(active, "encoder", lambda *_: working)
     sync = sync_connection(source)
     assert counts(sync) == {"seen": 4, "added": 2, "changed": 0, "unchanged": 2, "failed": 0, "deleted": 0}
     assert_whole(source)
@@ -354,7 +354,7 @@ def test_a_disabled_connection_is_not_synced(source):
 @pytest.mark.django_db(transaction=True)
 def test_a_connection_that_is_deleted_while_its_sync_encodes_leaves_nothing(source, monkeypatch):
     monkeypatch.setattr("retrieval.ingest.work.BATCH_CHUNKS", 1)
-    working = runtime.encoder()
+    working = active.encoder()
 
     class Interrupted(HashEncoder):
         calls = 0
@@ -366,7 +366,7 @@ def test_a_connection_that_is_deleted_while_its_sync_encodes_leaves_nothing(sour
             return working.encode_documents(texts)
 
     interrupted = Interrupted()
-    monkeypatch.setattr(runtime, "encoder", lambda *_: interrupted)
+    monkeypatch.setattr(active, "encoder", lambda *_: interrupted)
     with pytest.raises(UnknownConnectionError):
         sync_connection(source)
     assert (Document.objects.count(), Chunk.objects.count(), Embedding.objects.count()) == (0, 0, 0)

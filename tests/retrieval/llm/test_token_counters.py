@@ -6,10 +6,10 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 
 from corecube.errors import DatabaseUnavailableError
+from retrieval.index import active
 from retrieval.llm.token_counters import counter_of
 from retrieval.models import LanguageModel, RoutingRule
 from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig
-from retrieval.search import runtime
 from retrieval.search.context_packs import retrieve, retrieved
 from retrieval.search.service import SearchRequest
 from tests.fake_llm import FakeLLM
@@ -100,7 +100,7 @@ def test_where_it_cannot_be_read_who_would_answer_the_embedding_model_counts(wor
     monkeypatch.setattr("retrieval.search.service.answerer_counter", is_down)
     pack = retrieve("rollback staging", principal=world.principal("bob"))
     assert pack.selected_chunks
-    assert pack.trace.tokenizer == runtime.encoder().name
+    assert pack.trace.tokenizer == active.encoder().name
     assert pack.trace.degraded == ("pack_counter_failed",)
 
 
@@ -109,7 +109,7 @@ def test_without_one_that_can_be_read_the_embedding_models_stands_in(world, llm,
     model = stored("ours", llm, tokenizer, is_default=True)
     assert counter_of(model) is None
     pack = retrieve("rollback staging", principal=world.principal("bob"))
-    assert pack.trace.tokenizer == runtime.encoder().name
+    assert pack.trace.tokenizer == active.encoder().name
     assert pack.selected_chunks
 
 

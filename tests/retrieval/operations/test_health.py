@@ -15,6 +15,7 @@ from corecube.errors import UnavailableError
 from corecube.health import require_database
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import ModelMissingError, RerankError
+from retrieval.index import active
 from retrieval.operations import health
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
 from retrieval.search import runtime
@@ -86,7 +87,7 @@ def test_without_its_embedding_model_an_installation_is_not_ready(client, monkey
     def missing(*_):
         raise ModelMissingError("secret path")
 
-    monkeypatch.setattr(runtime, "encoder", missing)
+    monkeypatch.setattr(active, "encoder", missing)
     status, body = get(client, "/readyz")
     assert (status, body["status"], body["parts"]["model"]) == (503, "failed", "failed")
     assert "secret" not in str(body)
@@ -133,8 +134,8 @@ def hanging(monkeypatch):
         is_over.wait()
         raise ModelMissingError
 
-    def begin(name):
-        monkeypatch.setattr(runtime, name, hang)
+    def begin(module, name):
+        monkeypatch.setattr(module, name, hang)
         return asked
 
     yield begin
@@ -144,7 +145,7 @@ def hanging(monkeypatch):
 
 @pytest.mark.django_db
 def test_a_model_that_hangs_is_not_waited_for(client, hanging):
-    hanging("encoder")
+    hanging(active, "encoder")
     status, body = get(client, "/readyz")
     assert (status, body["parts"]["model"]) == (503, "failed")
     assert "model" in body["timed_out"]
@@ -152,7 +153,7 @@ def test_a_model_that_hangs_is_not_waited_for(client, hanging):
 
 @pytest.mark.django_db
 def test_a_reranker_that_hangs_degrades(client, hanging):
-    hanging("reranker")
+    hanging(runtime, "reranker")
     body = get(client, "/readyz")[1]
     assert body["parts"]["reranker"] == "degraded"
     assert "reranker" in body["timed_out"]
@@ -160,7 +161,7 @@ def test_a_reranker_that_hangs_degrades(client, hanging):
 
 @pytest.mark.django_db
 def test_however_many_ask_a_part_that_hangs_it_is_asked_once(client, hanging):
-    asked = hanging("encoder")
+    asked = hanging(active, "encoder")
     with ThreadPoolExecutor(20) as threads:
         answers = list(threads.map(lambda _: get(Client(), "/readyz"), range(60)))
     assert all("model" in body["timed_out"] for _, body in answers)

@@ -3,6 +3,7 @@
 import pytest
 
 from retrieval.errors import UnknownModeError
+from retrieval.index import active
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.search import runtime
@@ -91,7 +92,7 @@ def test_a_query_that_cannot_be_embedded_finds_nothing_by_vectors_and_says_so(fi
         def encode_query(self, _):
             raise EncoderError
 
-    monkeypatch.setattr(runtime, "encoder", lambda *_: Broken())
+    monkeypatch.setattr(active, "encoder", lambda *_: Broken())
     outcome = find("dense")
     assert outcome.hits == ()
     assert outcome.state.degraded == ("embed_failed",)

@@ -11,7 +11,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.errors import ConfigError, NotPermittedError, UnknownConnectionError
 from corecube.models import ApiKey
 from retrieval.errors import EmptyQueryError, ModelMissingError, QueryTooLongError, UnknownPresetError
-from retrieval.index import statements
+from retrieval.index import active, statements
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import EmbeddingIndex, PresetVersion, SearchRecord
 from retrieval.search.service import SearchRequest, search
@@ -242,7 +242,6 @@ def test_a_search_asks_the_database_a_fixed_number_of_times(world, django_assert
 def test_a_document_deleted_between_the_legs_and_the_reading_is_left_out(world):
     from retrieval.engine.types import QueryTerms
     from retrieval.index import store
-    from retrieval.search import runtime
 
     outcome = find(world, "bob", "rollback staging")
     with database.cursor() as cursor:
@@ -251,7 +250,7 @@ def test_a_document_deleted_between_the_legs_and_the_reading_is_left_out(world):
     completed = store.complete(
         outcome.hits,
         vector=outcome.state.vector,
-        index=runtime.active_index(runtime.encoder()),
+        index=active.active_index(active.encoder()),
         terms=QueryTerms().terms,
         scope=outcome.state.scope,
         search=store.TextSearch((0.1, 0.5, 0.7, 1.0), 0.2),

@@ -10,6 +10,7 @@ from corecube import garbage
 from corecube.access import scope_for
 from corecube.serving import serving
 from retrieval.errors import ModelMissingError
+from retrieval.index import active
 from retrieval.index.store import VectorIndex
 from retrieval.index.warming import Warmed, walk, warm_relations
 from retrieval.models import EmbeddingIndex, SearchRecord
@@ -51,7 +52,7 @@ def test_a_missing_model_is_left_to_the_first_search(world, monkeypatch):
     def missing(*_):
         raise ModelMissingError
 
-    monkeypatch.setattr(runtime, "encoder", missing)
+    monkeypatch.setattr(active, "encoder", missing)
     assert set(outcomes().values()) == {"ModelMissingError"}
 
 
@@ -70,11 +71,11 @@ def test_the_relations_files_are_read_whole(world):
 def test_the_first_search_finds_the_router_trained(world, monkeypatch):
     monkeypatch.setattr(runtime, "_routers", Routers())
     cold = Future()
-    slow = replace(runtime.resources(), router=runtime._routers.router_of(runtime.encoder(), Busy(cold)))
+    slow = replace(runtime.resources(), router=runtime._routers.router_of(active.encoder(), Busy(cold)))
     assert slow.local_router() is None
     monkeypatch.setattr(runtime, "_routers", Routers())
     assert outcomes()["router"] == "ok"
-    assert runtime._routers.router_of(runtime.encoder(), Busy(cold))() is not None
+    assert runtime._routers.router_of(active.encoder(), Busy(cold))() is not None
 
 
 class Busy(Executor):
@@ -114,5 +115,5 @@ def test_nothing_that_is_raised_reaches_the_start(world, monkeypatch):
         def encode_query(self, text):  # noqa: ARG002 -- the protocol's
             raise OSError("disk")
 
-    monkeypatch.setattr(runtime, "encoder", lambda *_: Broken())
+    monkeypatch.setattr(active, "encoder", lambda *_: Broken())
     assert outcomes()["model"] == "OSError"

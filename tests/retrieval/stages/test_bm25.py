@@ -10,6 +10,7 @@ from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import DropReason, RequestFilter, SearchState
+from retrieval.index import active
 from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
@@ -157,7 +158,7 @@ def test_the_scores_that_bob_sees_do_not_change_with_what_he_may_not_see(library
 
 def completed(state):
     """Return the state after the pool was read, as if this leg's hits were the pool."""
-    stage = Complete(CorecubeConfig().fulltext, runtime.active_index(runtime.encoder()))
+    stage = Complete(CorecubeConfig().fulltext, active.active_index(active.encoder()))
     return stage(replace(state, hits=state.rankings["bm25"]))
 
 

@@ -10,6 +10,7 @@ from retrieval.engine.config import DenseConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
+from retrieval.index import active
 from retrieval.models import Document
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
@@ -19,7 +20,7 @@ from retrieval.stages.embed import Embed
 
 @pytest.fixture
 def search(world):
-    tools = runtime.resources(runtime.encoder())
+    tools = runtime.resources(active.encoder())
 
     def run(name, kept=None, **config):
         state = SearchState(

@@ -7,6 +7,7 @@ import pytest
 
 from corecube.access import Principal
 from retrieval.engine.query import read_query
+from retrieval.index import active
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from retrieval.stages.embed import Embed
@@ -59,7 +60,7 @@ def test_nothing_is_kept_when_the_setting_is_0(world):
 
 def test_who_measures_uses_no_kept_vector(world, kept):
     assert runtime.resources().query_cache is not None
-    assert runtime.resources(runtime.encoder()).query_cache is None
+    assert runtime.resources(active.encoder()).query_cache is None
 
 
 def test_a_kept_vector_finds_the_same(world, kept):

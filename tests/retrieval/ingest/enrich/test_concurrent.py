@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.db import connection
 
-from retrieval.index import embedding_index
+from retrieval.index import active, embedding_index
 from retrieval.index.embedding_index import active_row, kept_indexes, progress
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import MissingVector, fill_index, fold_term_counts
@@ -15,7 +15,6 @@ from retrieval.ingest.enrich import services
 from retrieval.ingest.enrich.services import enrich, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, TermFrequency
-from retrieval.search import runtime
 from retrieval.testing import HashEncoder
 from retrieval.text.context_line import in_context
 from tests.retrieval.ingest.test_model_change import Fixed, Named
@@ -31,8 +30,8 @@ def models(monkeypatch, world):
         embedding_index.same_model(row, found[row.model])
         return found[row.model]
 
-    monkeypatch.setattr(runtime, "encoder_of", encoder_of)
-    monkeypatch.setattr(runtime, "encoder", lambda row=None: encoder_of(row or active_row()))
+    monkeypatch.setattr(active, "encoder_of", encoder_of)
+    monkeypatch.setattr(active, "encoder", lambda row=None: encoder_of(row or active_row()))
     return found
 
 
@@ -44,7 +43,7 @@ def begin(models):
 def require_right_vectors(source):
     """Every chunk has, in every index that is kept, the vector of its text as it stands now."""
     for row in kept_indexes():
-        encoder = runtime.encoder_of(row)
+        encoder = active.encoder_of(row)
         for chunk in Chunk.objects.filter(connection_id=source.pk).select_related("document"):
             text = in_context(chunk.document.title, chunk.heading_path, chunk.text, chunk.context_line)
             stored = Embedding.objects.get(document_id=chunk.document_id, ordinal=chunk.ordinal, index_id=row.pk)

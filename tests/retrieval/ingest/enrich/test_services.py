@@ -9,12 +9,12 @@ from django.core.management import CommandError, call_command
 
 from corecube.errors import ConfigError
 from corecube.models import Connection
+from retrieval.index import active
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.enrich import chat
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass, remove_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding, OutboxEntry, TermFrequency
-from retrieval.search import runtime
 from retrieval.text.context_line import in_context
 
 CONTEXT = "The chunk speaks of the works in hall seven."
@@ -56,7 +56,7 @@ def true_counts_of(connection):
 
 def has_vector_of_its_text(chunk):
     text = in_context(chunk.document.title, chunk.heading_path, chunk.text, chunk.context_line)
-    (vector,) = runtime.encoder().encode_documents([text])
+    (vector,) = active.encoder().encode_documents([text])
     stored = Embedding.objects.get(document_id=chunk.document_id, ordinal=chunk.ordinal).vector.to_numpy()
     return np.allclose(stored, vector, atol=2e-3)
 
@@ -233,9 +233,7 @@ def test_an_estimate_sends_nothing_and_counts_what_a_pass_sends(works, model, se
     assert not model.requests
     enrich(works)
     sent = sum(
-        len(runtime.encoder().token_spans(message["content"]))
-        for body in model.requests
-        for message in body["messages"]
+        len(active.encoder().token_spans(message["content"])) for body in model.requests for message in body["messages"]
     )
     assert (cost.chunks, cost.requests, cost.tokens_sent) == (len(model.requests), len(model.requests), sent)
     assert cost.price == pytest.approx((sent + 4 * 90 * cost.requests) / 1e6)

@@ -16,6 +16,7 @@ from retrieval.encoders import load_encoder
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import MemoryType, ScoreType
 from retrieval.errors import EncoderError, OverridesError
+from retrieval.index import active
 from retrieval.index.bm25.follower import rebuild
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.ingest.sync import sync_connection
@@ -67,7 +68,7 @@ def real_model(monkeypatch):
     if not (folder / "manifest.json").is_file():
         pytest.skip(f"the model {folder.name} is not here: run manage.py models fetch")
     model = load_encoder(folder)
-    monkeypatch.setattr(runtime, "encoder", lambda *_: model)
+    monkeypatch.setattr(active, "encoder", lambda *_: model)
 
 
 def titles(outcome):
@@ -121,15 +122,15 @@ class TestQuantisationDrift:
     def walked(self, shelf):
         world = shelf(filler(150))
         EmbeddingIndex.objects.update(scan="binary", oversample=8.0)
-        rebuild_hnsw(replace(runtime.active_index(runtime.encoder()), scan="binary"))
+        rebuild_hnsw(replace(active.active_index(active.encoder()), scan="binary"))
         return world
 
     def test_the_walk_by_bits_is_wrong_and_the_ranking_is_not(self, walked):
         world = walked
         question = "harbour ferry timetable number7 number70"
-        index = runtime.active_index(runtime.encoder())
+        index = active.active_index(active.encoder())
         assert index.scan == "binary"
-        vector = runtime.encoder().encode_query(question)
+        vector = active.encoder().encode_query(question)
         drifted = self.nearest(f"binary_quantize(vector)::bit({index.dim}) <~> binary_quantize(%s::halfvec)", vector)
         true = self.nearest("vector <=> %s::halfvec", vector)
         assert drifted != true

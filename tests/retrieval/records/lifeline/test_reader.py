@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.models import Grant
 from corecube.scope import Exclusion
+from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Embedding, SyncItem
 from retrieval.models.document import document_id
@@ -140,12 +141,11 @@ def test_a_document_without_a_vector_is_missed_by_the_vector_leg_with_that_reaso
 
 def test_a_search_without_a_vector_is_told_as_degraded(world, find, lifeline, monkeypatch):
     from retrieval.errors import EncoderError
-    from retrieval.search import runtime
 
     def fail(_text):
         raise EncoderError
 
-    monkeypatch.setattr(runtime.encoder(), "encode_query", fail)
+    monkeypatch.setattr(active.encoder(), "encode_query", fail)
     line = lifeline(Document.objects.get(title="Rolling back").pk, find("rollback"))
     (dense,) = (step for step in line.steps if step.name == "dense")
     assert (dense.state, dense.fact) == (StepState.DEGRADED, "the query could not be embedded")

@@ -12,7 +12,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.errors import EncoderError, SearchTimeoutError
-from retrieval.index import graph
+from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.config import GraphConfig, RouteConfig
 from retrieval.presets.helix.stages.expand import Expand
@@ -47,7 +47,7 @@ def pages(governed):
 
 @pytest.fixture
 def search(pages):
-    tools = runtime.resources(runtime.encoder())
+    tools = runtime.resources(active.encoder())
 
     def run(question, *, name="bob", depth=1, complete=True, ahead=False, threads=None, **config):
         state = SearchState(
@@ -187,7 +187,7 @@ def test_without_a_connection_for_the_other_thread_the_pool_is_read_by_this_one(
         raise DatabaseUnavailableError
 
     state = search("When was the brother of Guy of Tuscany dismissed?", depth=10, complete=False)
-    complete = Complete(FulltextConfig(), runtime.active_index(runtime.encoder()))
+    complete = Complete(FulltextConfig(), active.active_index(active.encoder()))
     assert complete(replace(state, ahead=unavailable)).hits == complete(state).hits != ()
 
 
@@ -261,6 +261,6 @@ def test_without_time_or_a_model_the_pool_stays(search, monkeypatch, error, code
 
 
 def test_without_a_vector_the_pool_stays(search):
-    tools = runtime.resources(runtime.encoder())
+    tools = runtime.resources(active.encoder())
     state = replace(search("old walls", complete=False), vector=None)
     assert Expand(GraphConfig(), tools.index, ReadNames(GraphConfig(), tools.encoder))(state) is state

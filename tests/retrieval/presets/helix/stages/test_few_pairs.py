@@ -8,6 +8,7 @@ from corecube.errors import ConfigError
 from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError
+from retrieval.index import active
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
 from retrieval.presets.helix.stages.few_pairs import MOST_PAIRS, few_pairs
@@ -69,7 +70,7 @@ def test_no_service_is_asked():
 
 
 def test_the_preset_has_no_reranker_unless_an_admin_allows_one(world):
-    tools = replace(runtime.resources(runtime.encoder()), reranker=Local())
+    tools = replace(runtime.resources(active.encoder()), reranker=Local())
     helix = preset_named("helix")
     assert "rerank" not in str(helix.build(helix.defaults, tools))
     allowed = helix.defaults.with_values({"rerank.candidates": 20})
