@@ -11,6 +11,8 @@ from explorer.panels.events import EventLine, event_lines
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Note, Span
 from retrieval.engine.tunables import Tunables
+from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.contextpack.types import Surroundings
 from retrieval.search.service import SearchOutcome
 
 #: Which part of the preset's configuration a stage is set by, where the names differ.
@@ -140,13 +142,15 @@ def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
     if span.stage in _UNCOUNTED:
         return "", ""
     if span.stage == "setup":
-        return (f"{state.section.top_k:,}", "chunks") if state.section else ("", "")
+        section = state.part(SectionState)
+        return (f"{section.top_k:,}", "chunks") if section else ("", "")
     if span.stage == "analyze":
         return str(len(state.terms.terms)), "terms"
     if span.stage == "embed":
         return ("", "") if state.vector is None else (str(state.vector.size), "dimensions")
     if span.stage == "neighbours":
-        return f"{len({it.hit.chunk_id for it in state.neighbours}):,}", "chunks"
+        around = state.part(Surroundings) or Surroundings()
+        return f"{len({it.hit.chunk_id for it in around.neighbours}):,}", "chunks"
     return f"{span.hits_out:,}", "passages" if span.stage in _PACKING else "hits"
 
 

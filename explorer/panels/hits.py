@@ -14,6 +14,7 @@ from explorer.panels.verdict import beats_next
 from explorer.panels.verdict_evidence import evidence_beats_next
 from explorer.snippets import Segment, StemIn, highlight, snippet
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.search.service import SearchOutcome
 
 _ABSENT: Final = "\N{EN DASH}"
@@ -113,8 +114,9 @@ def _citation(hit: Hit, outcome: SearchOutcome) -> int | None:
 def _verdict(rank: int, hit: Hit, outcome: SearchOutcome) -> str:
     hits = outcome.state.hits
     following = hits[rank] if rank < len(hits) and hits[rank].facts is not None else None
-    if outcome.state.section is not None:
-        return evidence_beats_next(hit, following, rank=rank, ask=outcome.state.section.ask)
+    section = outcome.state.part(SectionState)
+    if section is not None:
+        return evidence_beats_next(hit, following, rank=rank, ask=section.ask)
     tolerance = outcome.config.tie_tolerance
     return beats_next(hit, following, rank=rank, scope=outcome.state.scope, tolerance=tolerance)
 

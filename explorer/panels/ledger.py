@@ -15,8 +15,10 @@ from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import MAPPED, RUBRIC
+from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.search.service import SearchOutcome
@@ -88,10 +90,10 @@ def ledger(hit: Hit, source: LedgerSource) -> Ledger:
 
 def _parts(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     """Yield the rows whose values sum to the score, then those that a reranker's own score has replaced."""
-    if source.outcome.state.section is not None:
+    if source.outcome.state.part(SectionState) is not None:
         yield from ledger_evidence.part_rows(hit, source.outcome)
         return
-    if source.outcome.state.ranked_as is not None:
+    if source.outcome.state.part(RankedAs) is not None:
         yield from signal_rows(hit, source.outcome)
         if "rerank" in hit.contributions:
             yield _rerank(hit)

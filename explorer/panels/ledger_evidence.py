@@ -12,7 +12,7 @@ from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
 from retrieval.presets.consolidated.evidence.protection import PROTECTED
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
-from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.search.service import SearchOutcome
 
@@ -104,7 +104,7 @@ _PARTS: Final[Mapping[str, Callable[[Hit, SearchOutcome, float], LedgerRow]]] = 
 
 def decision_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
     """Yield what decided a place after the score, in the order in which it was decided."""
-    section, config = outcome.state.section, outcome.config
+    section, config = outcome.state.part(SectionState), outcome.config
     if section is None or not isinstance(config, ConsolidatedConfig):
         return
     if PRECEDENCE in hit.signals:

@@ -9,6 +9,7 @@ from explorer.panels.ledger_lifts import lift_facts
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from retrieval.engine.types import Hit, MemoryType
 from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
 from retrieval.search.service import SearchOutcome
 
@@ -18,8 +19,7 @@ _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
 def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
     """Yield a row for each signal; their amounts sum to the score. Expects a completed hit."""
-    state = outcome.state
-    memory_type = state.ranked_as or MemoryType.SEMANTIC
+    memory_type = (outcome.state.part(RankedAs) or RankedAs(MemoryType.SEMANTIC)).memory_type
     for signal in SIGNALS:
         amount = hit.contributions.get(signal)
         yield LedgerRow(
@@ -29,7 +29,7 @@ def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
             facts=_FACTS[signal](hit, outcome),
             formula=_REPLACED
             if amount is None and "rerank" in hit.contributions
-            else _formula(amount, state.weights[signal], f"{memory_type} items"),
+            else _formula(amount, outcome.state.weights[signal], f"{memory_type} items"),
             config_key=f"signals.{memory_type}.{signal}",
             terms=_terms(hit) if signal == "similarity" else (),
             absent=amount is None,

@@ -52,7 +52,7 @@ def picker(chosen: str) -> Picker:
 
 def section_strip(outcome: SearchOutcome) -> SectionStrip | None:
     """Return what a search settled for its section; None in presets without sections."""
-    section = outcome.state.section
+    section = outcome.state.part(SectionState)
     if section is None or not section.top_k:
         return None
     ask = section.ask

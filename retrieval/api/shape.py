@@ -9,6 +9,7 @@ from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Lift, Passage
 from retrieval.operations.quality_preview import LowChunk
+from retrieval.presets.contextpack.types import Judgments
 from retrieval.search.service import SearchOutcome
 from retrieval.text.rows import row_unit
 
@@ -92,7 +93,8 @@ def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, 
     )
     if with_ledger:
         out.explain = ledger(hit)
-        if (judged := outcome.state.relevance.get(hit.chunk_id)) is not None:
+        relevance = (outcome.state.part(Judgments) or Judgments()).relevance
+        if (judged := relevance.get(hit.chunk_id)) is not None:
             out.explain.relevance = schemas.RelevanceOut(
                 relevance_score=judged.score, answerability=judged.is_answering, key_evidence=judged.evidence
             )

@@ -103,12 +103,12 @@ class Pipeline:
 
         Between stages the deadline is looked at. Past its soft share optional stages are skipped. Past all of it no
         search begins or goes on; what was found, and checked against the scope, is still packed. Each leaves a degraded
-        note. Where a router finds that nothing is to be searched, it ends there, empty. Raises StageError, or the
+        note. Where a stage says that nothing is to be searched, it ends there, empty. Raises StageError, or the
         CoreCubeError that a stage raised.
         """
         is_late = False
         for stage in self.stages:
-            if state.routing is not None and state.routing.skip:
+            if state.is_finished:
                 return state
             if state.deadline.is_over and not state.access_checked:
                 return marked(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The time was up.")
@@ -198,7 +198,7 @@ class Legs:
 
     @property
     def gives(self) -> frozenset[str]:
-        """The rankings, and what the stages beside the legs give."""
+        """The rankings, and what the stages beside the legs give: parts of the state."""
         return frozenset({"rankings"}).union(*(stage.gives for stage in self.beside))
 
     @property
@@ -221,8 +221,8 @@ class Legs:
         others = [self.executor.submit(_run_each, stages, state) for stages in self._others]
         first = run_stage(self.legs[0], state)
         outcomes = [first, *(after for other in others for after in other.result())]
-        for stage, after in zip(self.beside, outcomes[len(self.legs) :], strict=True):
-            state = replace(state, **{name: getattr(after, name) for name in stage.gives})
+        for after in outcomes[len(self.legs) :]:
+            state = replace(state, parts={**state.parts, **after.parts})
         return _gather(state, outcomes)
 
 

@@ -1,20 +1,18 @@
 """What stages pass on: the question and its filter, what was dropped and noted, and the state that holds it all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 from uuid import UUID
 
 from corecube.scope import AccessScope
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.types import Answerability, ChunkId, MemoryType, Passage, QueryTerms, Ranking, Vector
 
-if TYPE_CHECKING:
-    from retrieval.presets.consolidated.evidence.section_state import SectionState
-    from retrieval.presets.contextpack.types import Neighbour, Relevance
-    from retrieval.presets.helix.asked import AskedNames
+_Part = TypeVar("_Part")
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +27,6 @@ class Query:
     plain_text: str = ""
     #: The same as `websearch_to_tsquery` reads it as meant; empty without quotes, minus and OR.
     operators: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TimeWindow:
-    """From when to when, as a question says it; None is open."""
-
-    since: datetime | None = None
-    until: datetime | None = None
-    #: The words of the question that say it: "last week".
-    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +66,6 @@ class RequestFilter:
         by_document = self.since or self.until or self.project or self.memory_types or self.documents
         by_content = self.source_types or self.hint or self.least_quality
         return self.kept is not None or bool(by_document or by_content)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Routing:
-    """What the router made of a question."""
-
-    #: Nothing is to be searched: the question needs no memory.
-    skip: bool = False
-    #: The type that the question asks for; None where no route is clearly the nearest.
-    memory_type: MemoryType | None = None
-    project: str = ""
-    window: TimeWindow | None = None
-    #: The nearest routes' cosine with the question, best first, by name.
-    likeness: Mapping[str, float] = field(default_factory=dict)
 
 
 class DropReason(StrEnum):
@@ -177,37 +151,21 @@ class SearchState:
     #: what rests on the whole index.
     is_admin: bool = False
     terms: QueryTerms = field(default_factory=QueryTerms)
-    #: Waits for the terms that a thread reads meanwhile, and returns them; None where nobody began.
-    terms_ahead: Callable[[], QueryTerms] | None = None
     vector: Vector | None = None
-    #: Waits for the projects in scope, which a thread reads meanwhile, and returns them; None where nobody began.
-    projects_ahead: Callable[[], Sequence[str]] | None = None
-    #: None in presets without a router.
-    routing: Routing | None = None
+    #: Nothing is to be searched, or nothing more: the pipeline ends here.
+    is_finished: bool = False
+    #: What other threads read meanwhile, by the stage that needs it: each waits for it and returns it.
+    prefetch: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    #: What only one preset's stages know, by its type.
+    parts: Mapping[type, Any] = field(default_factory=dict)
     #: What the request, and a router, leave of the scope's documents; every leg and the reading of the pool keep to it.
     filter: RequestFilter = RequestFilter()
     rankings: Mapping[str, Ranking] = field(default_factory=dict)
-    #: The names in the question; None where they were not read ahead.
-    asked: "AskedNames | None" = None
-    #: Waits for what a thread reads of that meanwhile, and returns it; None where nobody began.
-    asked_ahead: "Callable[[], AskedNames] | None" = None
     hits: Ranking = ()
-    #: Waits for the pool of before, completed on another thread, and returns it; None where nobody read ahead.
-    ahead: Callable[[], Ranking] | None = None
+    #: What each signal counted in this query's ranking; empty before it.
+    weights: Mapping[str, float] = field(default_factory=dict)
     #: Whether each hit was checked against the scope a second time; before that none is shown.
     access_checked: bool = False
-    #: What each signal counted in this query's blend; empty before it.
-    weights: Mapping[str, float] = field(default_factory=dict)
-    #: The memory type whose weights these are; None where a preset has none by type.
-    ranked_as: MemoryType | None = None
-    #: The section that is searched for; None in presets without sections.
-    section: "SectionState | None" = None
-    #: What a language model judged of candidates, in its own words; empty where none did.
-    relevance: Mapping[ChunkId, "Relevance"] = field(default_factory=dict)
-    #: The candidates by those judgments, or by what stood in for them, before all but the best were dropped.
-    judged: Ranking = ()
-    #: What stands around the hits that are packed.
-    neighbours: tuple["Neighbour", ...] = ()
     #: In the order in which a reader gets them.
     passages: tuple[Passage, ...] = ()
     #: None before it was judged, or when the time was up.
@@ -217,6 +175,23 @@ class SearchState:
     #: What happened inside of stages, as structured events.
     events: tuple[Mapping[str, object], ...] = ()
     trace: tuple[Span, ...] = ()
+
+    def part(self, kind: type[_Part]) -> _Part | None:
+        """Return what a preset's stages know of this kind; None where they know nothing yet."""
+        return self.parts.get(kind)
+
+    def parts_with(self, *parts: object) -> Mapping[type, Any]:
+        """Return the parts with some more, each in place of the one of its type."""
+        return {**self.parts, **{type(part): part for part in parts}}
+
+    def prefetched(self, stage: str, read: Callable[[], _Read]) -> _Read:
+        """Return what another thread read for a stage; where none began to, what `read` reads now."""
+        found: _Read = self.prefetch[stage]() if stage in self.prefetch else read()
+        return found
+
+    def prefetch_without(self, stage: str) -> Mapping[str, Callable[[], Any]]:
+        """Return what other threads read, less what they read for a stage."""
+        return {name: wait for name, wait in self.prefetch.items() if name != stage}
 
     @property
     def degraded(self) -> tuple[str, ...]:

@@ -190,7 +190,7 @@ def _searched(request: SearchRequest, text: str, principal: Principal, resources
             top_k=request.top_k or config.usual_top_k,
             is_admin=principal.is_admin and not principal.is_narrowed,
             filter=kept,
-            section=SectionState(ask=request.section, asked_filter=kept) if request.section else None,
+            parts={SectionState: SectionState(ask=request.section, asked_filter=kept)} if request.section else {},
             trace=configuration.span(tuple(_notes(request))),
         )
         tools = _with_models(resources or runtime.resources(), request, principal, deadline)

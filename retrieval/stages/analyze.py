@@ -1,6 +1,7 @@
 """Reading the query as full-text search sees it."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 from corecube.errors import DatabaseUnavailableError
@@ -25,11 +26,12 @@ class Analyze:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's terms, which may have been read ahead."""
         try:
-            terms = state.terms_ahead() if state.terms_ahead else self.read(state)
+            terms = state.prefetched(self.name, partial(self.read, state))
         except DatabaseUnavailableError:
             # The other thread may have found no connection free; this one has one.
             terms = self.read(state)
-        return replace(state, terms=terms, terms_ahead=None, notes=(*state.notes, *_cut_note(state)))
+        notes = (*state.notes, *_cut_note(state))
+        return replace(state, terms=terms, prefetch=state.prefetch_without(self.name), notes=notes)
 
     def read(self, state: SearchState) -> QueryTerms:
         """Return the query's terms; raise SearchTimeoutError, DatabaseUnavailableError."""

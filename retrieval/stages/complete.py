@@ -87,12 +87,13 @@ class ReadAhead:
 
     def begun(self, state: SearchState) -> SearchState:
         """Return the state with the pool as it is now being read."""
-        return replace(state, ahead=self.executor.submit(self.complete.read, state).result)
+        reading = self.executor.submit(self.complete.read, state)
+        return replace(state, prefetch={**state.prefetch, self.complete.name: reading.result})
 
 
 def _read_ahead(state: SearchState) -> Ranking:
     try:
-        return state.ahead() if state.ahead else ()
+        return state.prefetched(Complete.name, tuple)
     except DatabaseUnavailableError:
         # The other thread may have found no connection free; this one has one.
         return ()

@@ -8,6 +8,7 @@ from retrieval.index.types import Relation
 from retrieval.presets.contextpack.citations import citations
 from retrieval.presets.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
 from retrieval.presets.contextpack.packing import BREAK, PACK_COUNTED, counted, items
+from retrieval.presets.contextpack.types import Judgments, Surroundings
 
 _JUDGING = "judge_relevance"
 
@@ -65,8 +66,9 @@ def _candidates(ranking: Ranking) -> Iterator[CandidateTrace]:
 
 def _results(state: SearchState) -> Iterator[RerankResult]:
     """Yield every candidate, also those that were judged and not packed."""
-    for hit in state.judged:
-        judged = state.relevance.get(hit.chunk_id)
+    judgments = state.part(Judgments) or Judgments()
+    for hit in judgments.candidates:
+        judged = judgments.relevance.get(hit.chunk_id)
         if judged is not None:
             yield RerankResult(
                 chunk_id=hit.chunk_id,
@@ -86,6 +88,7 @@ def _tokenizer(state: SearchState) -> str:
 
 def _expansion(primaries: Ranking, state: SearchState) -> Mapping[str, Mapping[str, int]]:
     """Return how many chunks each role had, each counted once for its strongest, and how many of them were packed."""
-    found = counted(items(primaries, state.neighbours))
+    around = state.part(Surroundings) or Surroundings()
+    found = counted(items(primaries, around.neighbours))
     packed = {role: sum(passage.role == role for passage in state.passages) for role in (PRIMARY, *Relation)}
     return {str(role): {"found": found[role], "packed": packed[role]} for role in (PRIMARY, *Relation)}

@@ -14,7 +14,7 @@ def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: boo
 
     With `is_cut`, at which so many go to the reranker. Empty for a search without a section.
     """
-    section = state.section
+    section = state.part(SectionState)
     if section is None or not isinstance(config, ConsolidatedConfig):
         return ""
     policy = section.ask.section

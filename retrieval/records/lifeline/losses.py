@@ -13,7 +13,7 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.fairness import least_slots
 from retrieval.presets.consolidated.evidence.quota import cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
-from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.records.lifeline.depth import deeper
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 
@@ -61,9 +61,10 @@ def explained(loss: Loss) -> tuple[str, str]:
 def _outside_window(loss: Loss) -> tuple[str, str]:
     name = _WINDOWS.get(loss.span.stage, "")
     rank = int(loss.drop.numbers["rank"])
-    if loss.state.section is not None and loss.span.stage in _BY_DEPTH:
+    section = loss.state.part(SectionState)
+    if section is not None and loss.span.stage in _BY_DEPTH:
         is_cut = loss.span.stage == "quota"
-        wanted = _depth_of_cut(loss, loss.state.section.ask) if is_cut else rank
+        wanted = _depth_of_cut(loss, section.ask) if is_cut else rank
         return loss.drop.detail, deeper(loss.state, loss.config, wanted, is_cut=is_cut)
     return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in") if name else ""
 
@@ -82,7 +83,7 @@ def _depth_of_cut(loss: Loss, ask: SectionAsk) -> int:
 
 def _rerank_cut(loss: Loss) -> tuple[str, str]:
     rank = int(loss.drop.numbers["rank"])
-    section = loss.state.section
+    section = loss.state.part(SectionState)
     if section is not None and loss.span.stage == "protect":
         most = _places(loss, section.ask)
         if section.ask.is_plain:
@@ -101,7 +102,7 @@ def _places(loss: Loss, ask: SectionAsk) -> int:
 
 def _quality(loss: Loss) -> tuple[str, str]:
     least = _rounded_down(loss.drop.numbers["quality"], _HUNDREDTHS)
-    if loss.state.section is not None:
+    if loss.state.part(SectionState) is not None:
         remedy = policy_at_most(loss.state, loss.config, "quality_floor", least, "would have kept it")
         return loss.drop.detail, remedy
     return loss.drop.detail, at_most(loss.config, "quality.least", least, "would have kept it")
@@ -121,7 +122,7 @@ def _lower_policy(loss: Loss) -> str:
 
     Behind a cliff there is none: where it lies is a matter of the pool.
     """
-    section, nearness, floor = loss.state.section, loss.drop.numbers["nearness"], loss.drop.numbers["floor"]
+    section, nearness, floor = loss.state.part(SectionState), loss.drop.numbers["nearness"], loss.drop.numbers["floor"]
     if section is None or loss.span.stage != "floors" or floor <= 0:
         return ""
     least = _rounded_down(section.ask.section.score_floor * nearness / floor, _THOUSANDTHS)

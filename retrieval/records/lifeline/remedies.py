@@ -3,6 +3,7 @@
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import SearchState
 from retrieval.engine.tunables import TunableFacts
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.evidence.sections import Section
 
 
@@ -27,21 +28,23 @@ def policy_at_most(state: SearchState, config: PresetConfig, field: str, value: 
 
     Of a plain question the floor is the preset's own number. Empty for a search without a section.
     """
-    if state.section is None:
+    section = state.part(SectionState)
+    if section is None:
         return ""
-    if state.section.ask.is_plain:
+    if section.ask.is_plain:
         return at_most(config, f"question.{field}", value, effect)
-    return f"{_policy(field)} of at most {_figure(value)} in {state.section.ask.section.name} {effect}."
+    return f"{_policy(field)} of at most {_figure(value)} in {section.ask.section.name} {effect}."
 
 
 def policy_at_least(state: SearchState, field: str, value: int, effect: str) -> str:
     """Return the same of a section's number of chunks that would have had to be higher."""
-    if state.section is None:
+    section = state.part(SectionState)
+    if section is None:
         return ""
     facts = next(facts for facts in Section.declared() if facts.name == field)
     if value > facts.high:
         return f"{_policy(field)} cannot be that high: {facts.high:,} is the most."
-    return f"{_policy(field)} of at least {_figure(value)} in {state.section.ask.section.name} {effect}."
+    return f"{_policy(field)} of at least {_figure(value)} in {section.ask.section.name} {effect}."
 
 
 def _policy(field: str) -> str:

@@ -112,7 +112,7 @@ def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
 def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> Step:
     if fate is None and journey.course.gives_hits:
         return Step(span.stage, StepState.DROPPED, "not among what was found here")
-    if fate is None and (routing := journey.state.routing) and routing.skip:
+    if fate is None and journey.state.is_finished:
         return Step(span.stage, StepState.DROPPED, "nothing was searched: the question needs no search")
     if fate is None:
         return Step(span.stage, StepState.DROPPED, "the time was up before anything was found", _more_time(journey))

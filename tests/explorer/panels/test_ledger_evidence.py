@@ -19,7 +19,7 @@ ASK = ask(keep=2, required=("excel",), survivor_floors={"excel": 1})
 
 def evidence(outcome, *hits):
     """Return a search for a section that ended with these hits."""
-    state = replace(outcome.state, hits=hits, section=SectionState(ask=ASK), top_k=len(hits))
+    state = replace(outcome.state, hits=hits, parts=outcome.state.parts_with(SectionState(ask=ASK)), top_k=len(hits))
     return replace(outcome, state=state, configuration=replace(outcome.configuration, config=ConsolidatedConfig()))
 
 

@@ -124,13 +124,15 @@ def test_legs_run_side_by_side_and_keep_their_spans(state):
 
 
 def test_a_stage_beside_the_legs_gives_what_it_finds_and_is_no_mode(state):
-    beside = Step("names", gives=frozenset({"asked"}), deed=lambda it: replace(it, asked=AskedNames(rest="rest")))
+    beside = Step(
+        "names", gives=frozenset({"asked"}), deed=lambda it: replace(it, parts=it.parts_with(AskedNames(rest="rest")))
+    )
     read = Step("read", needs=frozenset({"rankings", "asked"}))
     with ThreadPoolExecutor(2) as executor:
         whole = Pipeline((Legs((leg("dense", 1), leg("fulltext", 2)), executor, (beside,)), read))
         after, alone = whole.run(state), whole.in_mode("dense").run(state)
     assert whole.legs == ("dense", "fulltext")
-    assert (set(after.rankings), after.asked.rest) == ({"dense", "fulltext"}, "rest")
+    assert (set(after.rankings), after.part(AskedNames).rest) == ({"dense", "fulltext"}, "rest")
     assert (set(alone.rankings), alone.asked.rest) == ({"dense"}, "rest")
     assert [(span.stage, span.parent) for span in alone.trace] == [
         ("dense", "legs"),

@@ -23,6 +23,7 @@ from retrieval.models import Document, SearchRecord
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_of, looked_for
 from retrieval.presets.consolidated.evidence.recovery import merged
 from retrieval.presets.consolidated.evidence.section_reading import read_section_set
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages.recover_sources import RecoverSources
 from retrieval.search import service
 from retrieval.search.compartment_narrowing import UnknownCompartmentError, within_compartments
@@ -213,18 +214,20 @@ def test_sections_without_time_are_reported_and_not_searched_for(costs):
 
 def test_a_budget_gives_every_section_a_deadline_within_it(costs):
     evidence = ask(costs, subject="March", budget_seconds=9.0)
-    asks = [it.outcome.state.section.ask for it in evidence.sections]
+    asks = [it.outcome.state.part(SectionState).ask for it in evidence.sections]
     assert asks[0].seconds <= 3.0
     assert asks[1].seconds > asks[0].seconds
     assert all(0 < it.seconds <= 9.0 for it in asks)
-    assert [it.outcome.state.section.ask.seconds for it in ask(costs, subject="March").sections] == [None] * 3
+    assert [it.outcome.state.part(SectionState).ask.seconds for it in ask(costs, subject="March").sections] == [
+        None
+    ] * 3
 
 
 def test_sections_share_what_is_known_to_be_absent_and_runs_do_not(costs):
     first, second = ask(costs, subject="March"), ask(costs, subject="March")
-    shared = {id(it.outcome.state.section.ask.diagnoses) for it in first.sections}
+    shared = {id(it.outcome.state.part(SectionState).ask.diagnoses) for it in first.sections}
     assert len(shared) == 1
-    assert shared != {id(it.outcome.state.section.ask.diagnoses) for it in second.sections}
+    assert shared != {id(it.outcome.state.part(SectionState).ask.diagnoses) for it in second.sections}
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def run_again(stages: Iterable[Stage], state: SearchState, *, within: str = "") 
     Legs leave spans of their own in the trace, as parts of the stage that this is run `within`. Raises what the stages
     raise.
     """
-    fresh = replace(state, rankings={}, hits=(), ahead=None, access_checked=False)
+    fresh = replace(state, rankings={}, hits=(), prefetch={}, access_checked=False)
     for stage in stages:
         fresh = stage(fresh)
     new = fresh.trace[len(state.trace) :]

@@ -6,6 +6,7 @@ from typing import ClassVar
 from retrieval.engine.state import SearchState
 from retrieval.presets.consolidated.evidence.config import FairnessConfig
 from retrieval.presets.consolidated.evidence.fairness import MERIT, fair_order
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,10 @@ class BalanceSources:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state in an order whose first places, as many as the section keeps, are shared."""
-        if state.section is None:
+        section = state.part(SectionState)
+        if section is None:
             return state
-        ask = state.section.ask
+        ask = section.ask
         hits = fair_order(state.hits, ask.section.keep, type_of=ask.type_of, config=self.config)
         moved = sum(hit.signals[MERIT] > rank for rank, hit in enumerate(hits, start=1))
         event = {"event": "shared", "places": ask.section.keep, "moved_up": moved}

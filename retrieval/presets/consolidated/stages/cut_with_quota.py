@@ -8,6 +8,7 @@ from retrieval.presets.consolidated.evidence.config import GradeConfig, QuotaCon
 from retrieval.presets.consolidated.evidence.grades import relaxed_top_k
 from retrieval.presets.consolidated.evidence.quota import cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +25,18 @@ class CutWithQuota:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with as many hits as go to the reranker; recovered ones are never cut, and come on top."""
-        if state.section is None:
+        section = state.part(SectionState)
+        if section is None:
             return state
-        ask, grade = state.section.ask, state.section.grade
-        top_k = relaxed_top_k(state.section.top_k, grade, cap=ask.section.cap, config=self.grades)
+        ask, grade = section.ask, section.grade
+        top_k = relaxed_top_k(section.top_k, grade, cap=ask.section.cap, config=self.grades)
         found = tuple(hit for hit in state.hits if not is_recovered(hit))
         kept, drops = cut_with_quota(found, top_k, type_of=ask.type_of, config=self.config)
         if not drops:
             return state
         gone = {drop.chunk_id for drop in drops}
         seated = sum(found.index(hit) >= top_k for hit in kept)
-        wider = f", more than {state.section.top_k} for the grade {grade}" if top_k > state.section.top_k else ""
+        wider = f", more than {section.top_k} for the grade {grade}" if top_k > section.top_k else ""
         text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them were kept for their source type."
         return replace(
             state,

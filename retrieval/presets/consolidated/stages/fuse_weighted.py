@@ -7,6 +7,7 @@ from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.presets.consolidated.evidence.config import PrimaryConfig
 from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class FuseWeighted:
         """Return the state with the pool as hits; other ways to put the question weigh as the question itself."""
         weights = ranking_weights(state.rankings, self.weights.sparse_weight)
         fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
-        most = state.section.fetched if state.section else len(fused)
+        section = state.part(SectionState)
+        most = section.fetched if section else len(fused)
         drops = tuple(
             Drop(
                 hit.chunk_id,

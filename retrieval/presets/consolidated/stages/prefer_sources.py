@@ -8,6 +8,7 @@ from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.evidence.config import PrecedenceConfig
 from retrieval.presets.consolidated.evidence.precedence import boosts, by_precedence
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,10 @@ class PreferSources:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state in the order of scores with the boosts; what nothing scored stays behind."""
-        if state.section is None:
+        section = state.part(SectionState)
+        if section is None:
             return state
-        ask = state.section.ask
+        ask = section.ask
         precedence = ask.section_set.precedence
         tables = {
             str(provider): boosts(precedence, is_fallback=provider is Provider.SEMANTIC_BM25, config=self.config)

@@ -9,6 +9,7 @@ from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
 from retrieval.presets.consolidated.evidence.protection import PROTECTED, cut_with_protection
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,10 @@ class Protect:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the hits that are kept; where more are let in than wanted, so many are wanted."""
-        if state.section is None:
+        section = state.part(SectionState)
+        if section is None:
             return state
-        ask = state.section.ask
+        ask = section.ask
         kept, drops = cut_with_protection(
             state.hits,
             keep=ask.section.keep,

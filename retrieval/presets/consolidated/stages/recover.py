@@ -56,7 +56,7 @@ class Recover:
 
         With hits it is left as it is. Where nothing is in scope nothing is tried, and that is said.
         """
-        section = state.section
+        section = state.part(SectionState)
         if state.hits or section is None:
             return state
         if not state.terms.corpus_size:

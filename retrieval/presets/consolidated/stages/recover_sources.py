@@ -50,7 +50,7 @@ class RecoverSources:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with recovered hits behind the pool."""
-        section = state.section
+        section = state.part(SectionState)
         if section is None:
             return state
         counts = Counter(map(section.ask.type_of, state.hits))
@@ -124,7 +124,7 @@ class RecoverSources:
         """Return hits completed and checked, and the class of the error that kept them from being read."""
         if not found:
             return (), ""
-        reading = replace(state, hits=found, filter=_searched(state, section), ahead=None)
+        reading = replace(state, hits=found, filter=_searched(state, section), prefetch={})
         try:
             for stage in self.completing:
                 reading = stage(reading)

@@ -110,7 +110,7 @@ class RecoveryTiers:
 
     def _completed(self, hits: Ranking, state: SearchState, index: VectorIndex) -> Ranking:
         stages = (Complete(self.fulltext, index), CheckAccess())
-        found = replace(state, hits=hits, ahead=None)
+        found = replace(state, hits=hits, prefetch={})
         for stage in stages:
             found = stage(found)
         return found.hits

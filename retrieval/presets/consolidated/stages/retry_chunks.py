@@ -9,6 +9,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.presets.consolidated.config import RetryConfig
 from retrieval.presets.consolidated.evidence.phases import run_again
 from retrieval.presets.consolidated.evidence.recovery import marked_beyond
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,11 @@ class RetryChunks:
         named documents, what lies beyond them goes behind what they hold, marked as such. An empty pool is left to the
         cascade, which begins with that.
         """
-        if state.section is None or not state.scope.connection_ids:
+        section = state.part(SectionState)
+        if section is None or not state.scope.connection_ids:
             return state
-        if self._is_sparse(state) and state.filter != state.section.asked_filter:
-            state = self._without_own_filters(state, state.section.asked_filter)
+        if self._is_sparse(state) and state.filter != section.asked_filter:
+            state = self._without_own_filters(state, section.asked_filter)
         if state.hits and self._is_sparse(state) and state.filter.documents:
             state = self._beyond_documents(state)
         return state

@@ -8,6 +8,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index.headings import headings_for
 from retrieval.index.lexemes import rarest
 from retrieval.presets.consolidated.config import StructureConfig
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 #: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
 _MOST_HOLDING: Final = 20_000
@@ -28,7 +29,8 @@ class RouteStructure:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the ranges that its section is expected in."""
-        if state.section is None or state.filter.hint or not state.scope.connection_ids:
+        section = state.part(SectionState)
+        if section is None or state.filter.hint or not state.scope.connection_ids:
             return state
         try:
             found = headings_for(
@@ -45,7 +47,7 @@ class RouteStructure:
         text = f"{len(found)} parts of documents have headings that fit, {chunks} chunks."
         return replace(
             state,
-            section=replace(state.section, headings=found),
+            parts=state.parts_with(replace(section, headings=found)),
             notes=(*state.notes, Note("structure", text)),
             events=(*state.events, {"event": "headings_found", "headings": len(found), "chunks": chunks}),
         )

@@ -35,15 +35,16 @@ class SectionFloors:
         Both go by the whole pool, before anything is cut off it. A pool without any cosine has no grade, and its floor
         is not relaxed. The quality floor is the one that the legs were filtered by.
         """
-        if state.section is None or not state.hits:
+        section = state.part(SectionState)
+        if section is None or not state.hits:
             return state
-        section = self._graded(state.section, state.hits)
+        section = self._graded(section, state.hits)
         good, too_poor = above_quality_floor(state.hits, state.filter.least_quality)
         kept, too_far = above_score_floor(good, section.score_floor, self.scale)
         return replace(
             state,
             hits=kept,
-            section=section,
+            parts=state.parts_with(section),
             drops=(*state.drops, *too_poor, *too_far),
             notes=(*state.notes, _note(section, self.scale)),
             events=(*state.events, _event(section, self.scale, len(too_poor), len(too_far))),

@@ -42,8 +42,9 @@ class SetUpSection:
 
         Where counting takes too long the scope is taken to hold a middling number of documents in good health.
         """
-        ask = state.section.ask if state.section else question_ask(self.config.question, keep=state.top_k)
-        asked = state.section.asked_filter if state.section else state.filter
+        given = state.part(SectionState)
+        ask = given.ask if given else question_ask(self.config.question, keep=state.top_k)
+        asked = given.asked_filter if given else state.filter
         notes: tuple[Note, ...] = ()
         try:
             counts, health = self._counted(state, asked)
@@ -54,7 +55,7 @@ class SetUpSection:
         section = self._settled(ask, asked, counts, health)
         return replace(
             state,
-            section=section,
+            parts=state.parts_with(section),
             filter=narrowed_by(ask.section, state.filter),
             top_k=ask.section.keep,
             notes=(*state.notes, *notes, self._note(section, is_admin=state.is_admin)),

@@ -8,6 +8,7 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.presets.consolidated.evidence.density import tighten
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.evidence.sections import Section
 
 
@@ -30,7 +31,7 @@ class TightenPool:
 
         The cut was decided with the floors; the breaker is looked at again, since another search may have opened it.
         """
-        section = state.section
+        section = state.part(SectionState)
         if section is None:
             return state
         ask = section.ask

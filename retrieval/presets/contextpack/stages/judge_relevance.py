@@ -8,10 +8,11 @@ from typing import ClassVar, Final
 from retrieval.encoders.reranker import Reranker
 from retrieval.engine.config import BlendConfig, RerankConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
-from retrieval.engine.types import Ranking
+from retrieval.engine.types import ChunkId, Ranking
 from retrieval.errors import JudgingError, NoJudgeError
 from retrieval.presets.contextpack.config import RelevanceConfig
 from retrieval.presets.contextpack.judge import Judged, RelevanceJudge, judged_ranking, mapped_ranking
+from retrieval.presets.contextpack.types import Judgments, Relevance
 from retrieval.stages.rerank import Rerank
 
 logger = logging.getLogger(__name__)
@@ -48,10 +49,10 @@ class JudgeRelevance:
         try:
             judged = self._judged(seen, state)
         except JudgingError as error:
-            return self._cut(self._without(error, replace(state, hits=seen), unseen))
+            return self._cut(self._without(error, replace(state, hits=seen), unseen), {})
         hits = judged_ranking(state.hits, judged.by_chunk, self.blend)
         notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, _event(judged))
-        return self._cut(replace(state, hits=hits, relevance=dict(judged.by_chunk), notes=notes, events=events))
+        return self._cut(replace(state, hits=hits, notes=notes, events=events), judged.by_chunk)
 
     def _judged(self, hits: Ranking, state: SearchState) -> Judged:
         """Return what a language model judges; raise JudgingError."""
@@ -82,13 +83,14 @@ class JudgeRelevance:
         hits = mapped_ranking((*state.hits, *unseen), self.blend)
         return replace(state, hits=hits, notes=(*state.notes, note))
 
-    def _cut(self, state: SearchState) -> SearchState:
+    def _cut(self, state: SearchState, relevance: Mapping[ChunkId, Relevance]) -> SearchState:
         window = max(self.config.top, state.top_k)
         drops = tuple(
             Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {rank}, window {window}", {"rank": rank, "window": window})
             for rank, hit in enumerate(state.hits[window:], start=window + 1)
         )
-        return replace(state, hits=state.hits[:window], judged=state.hits, drops=(*state.drops, *drops))
+        parts = state.parts_with(Judgments(state.hits, dict(relevance)))
+        return replace(state, hits=state.hits[:window], parts=parts, drops=(*state.drops, *drops))
 
 
 def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:

@@ -9,6 +9,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
 from retrieval.index.types import Relation
 from retrieval.presets.contextpack.config import NeighboursConfig
+from retrieval.presets.contextpack.types import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +59,5 @@ class Neighbours:
             f"{counts[Relation.PARENT]} chunks of their sections, {counts[Relation.SIBLING]} beside them and "
             f"{counts[Relation.CROSS_PAGE]} across pages stand around {len(primaries)} hits."
         )
-        return replace(state, neighbours=allowed, notes=(*state.notes, Note("neighbours", told)))
+        notes = (*state.notes, Note("neighbours", told))
+        return replace(state, parts=state.parts_with(Surroundings(allowed)), notes=notes)

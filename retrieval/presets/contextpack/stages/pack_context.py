@@ -10,6 +10,7 @@ from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
 from retrieval.presets.contextpack.config import ContextConfig
 from retrieval.presets.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
+from retrieval.presets.contextpack.types import Surroundings
 from retrieval.stages.assemble import beyond_wanted, header
 
 _UNCOUNTED: Final = Note(
@@ -44,8 +45,9 @@ class PackContext:
         wanted = state.hits[: state.top_k]
         primaries = wanted[: self.top]
         counter, uncounted = self._counter(primaries)
+        around = state.part(Surroundings) or Surroundings()
         found = packed(
-            items(primaries, state.neighbours),
+            items(primaries, around.neighbours),
             budget_tokens=self.config.budget_tokens,
             least_primary=self.config.least_primary,
             header=lambda number, hit: header(number, hit, state.scope),

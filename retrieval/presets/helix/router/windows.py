@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from retrieval.engine.state import TimeWindow
+from retrieval.presets.helix.routing import TimeWindow
 
 _MONTHS: Final = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _SHORT_MONTHS: Final = {"sept": 9} | {name.lower(): number for number, name in enumerate(calendar.month_abbr) if name}

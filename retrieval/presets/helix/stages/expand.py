@@ -15,6 +15,7 @@ from retrieval.graph.spans import key_of
 from retrieval.graph.stated import stated_links
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
+from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.config import GraphConfig
 from retrieval.presets.helix.expansion import Entry, Expansion, document_scores, lifted, seeds_of
 from retrieval.presets.helix.neighbours import neighbours_of
@@ -115,7 +116,7 @@ class Expand:
 
     def _named(self, question: str, scores: dict[ChunkId, float], state: SearchState) -> Sequence[NamedDocument]:
         found, stems = document_scores(scores), stems_of(state)
-        read = state.asked or self.reader.read(state)
+        read = state.part(AskedNames) or self.reader.read(state)
         # Of many documents with one name those that were found count most.
         known = self.reader.names(state, list(found)).asked if read.is_cut else read.known
         named = named_in(question, known, scores=found, stems=stems)
@@ -155,7 +156,7 @@ class Expand:
 
     def _relation(self, asked: str, state: SearchState) -> Vector:
         """Return the vector of what is asked of the names, which was made ahead unless other documents are meant."""
-        read = state.asked
+        read = state.part(AskedNames)
         if read is not None and read.vector is not None and read.rest == asked:
             return read.vector
         return self.reader.encoded(asked, state)

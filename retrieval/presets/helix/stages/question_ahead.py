@@ -29,7 +29,8 @@ class QuestionAhead:
         terms: Future[QueryTerms] = Future()
         projects: Future[Sequence[str]] = Future()
         names = self.executor.submit(self._read, state, terms, projects)
-        return replace(state, terms_ahead=terms.result, projects_ahead=projects.result, asked_ahead=names.result)
+        begun = {self.analyze.name: terms.result, self.route.name: projects.result, self.names.name: names.result}
+        return replace(state, prefetch={**state.prefetch, **begun})
 
     def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> AskedNames:
         """Return the names, having handed over the terms and the projects; without terms all of it fails."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 from uuid import UUID
 
@@ -41,12 +42,13 @@ class ReadNames:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with what the question names; with no names, and saying so, when they cannot be read."""
         try:
-            return replace(state, asked=state.asked_ahead() if state.asked_ahead else self.read(state))
+            names = state.prefetched(self.name, partial(self.read, state))
+            return replace(state, parts=state.parts_with(names))
         except SearchTimeoutError:
             note = Note("names_timeout", "Reading the names in the question ran out of time.", degraded=True)
         except CoreCubeError:
             note = Note("names_failed", "The names in the question could not be read.", degraded=True)
-        return replace(state, asked=AskedNames(), notes=(*state.notes, note))
+        return replace(state, parts=state.parts_with(AskedNames()), notes=(*state.notes, note))
 
     def read(self, state: SearchState) -> AskedNames:
         """Return what the question names; raise SearchTimeoutError, DatabaseUnavailableError."""

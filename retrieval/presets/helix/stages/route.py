@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
-from retrieval.engine.state import Note, RequestFilter, Routing, SearchState, TimeWindow
+from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.engine.types import MemoryType
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.filters import holds_any, known_projects
@@ -15,6 +16,7 @@ from retrieval.presets.helix.config import RouteConfig
 from retrieval.presets.helix.router.projects import project_in
 from retrieval.presets.helix.router.routes import Likeness, Router
 from retrieval.presets.helix.router.windows import SaidTime, time_in
+from retrieval.presets.helix.routing import Routing, TimeWindow
 
 #: Words that tell of writing, deciding or happening: a time beside them is when that was done.
 _DONE: Final = re.compile(
@@ -51,16 +53,17 @@ class Route:
         if skip:
             cosine = likeness.by_route[skip]
             text = f"Nothing was searched: the question is like {skip} ({cosine:.2f}), which needs no search."
-            return _noted(replace(state, routing=Routing(skip=True, likeness=shown)), Note("route_skip", text))
+            finished = replace(state, is_finished=True, parts=state.parts_with(Routing(skip=True, likeness=shown)))
+            return _noted(finished, Note("route_skip", text))
         memory_type = likeness.memory_type(least=self.config.type_from)
         routing = Routing(memory_type=memory_type, likeness=shown)
         try:
-            return self._narrowed(replace(state, routing=routing), routing)
+            return self._narrowed(replace(state, parts=state.parts_with(routing)), routing)
         except SearchTimeoutError:
             note = Note(
                 "route_timeout", "No time was left to read times and projects from the question.", degraded=True
             )
-            return _noted(replace(state, routing=routing), note)
+            return _noted(replace(state, parts=state.parts_with(routing)), note)
 
     def _likeness(self, state: SearchState) -> Likeness:
         # Without a vector the model may not answer: routes are not trained with it now.
@@ -74,7 +77,7 @@ class Route:
     def _known_projects(self, state: SearchState) -> Sequence[str]:
         """Return the same, which may have been read ahead."""
         try:
-            return state.projects_ahead() if state.projects_ahead else self.projects(state)
+            return state.prefetched(self.name, partial(self.projects, state))
         except DatabaseUnavailableError:
             # The other thread may have found no connection free; this one has one.
             return self.projects(state)
@@ -93,7 +96,7 @@ class Route:
                 break
             if holds_any(kept, scope=state.scope, timeout_seconds=seconds):
                 found = replace(routing, window=window, project=name)
-                return _noted(replace(state, routing=found, filter=kept), *_notes(found))
+                return _noted(replace(state, parts=state.parts_with(found), filter=kept), *_notes(found))
         if said or project:
             return _noted(
                 state, Note("route_let_go", f"Nothing in scope is of {_words(said, project)}; all was searched.")

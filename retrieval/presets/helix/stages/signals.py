@@ -9,6 +9,7 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
 from retrieval.presets.helix.config import SignalsConfig
 from retrieval.presets.helix.memory_types import memory_type_of, prevailing
+from retrieval.presets.helix.routing import Routing
 from retrieval.ranking.blend import query_weights
 from retrieval.ranking.fusion import leg_of
 from retrieval.ranking.signals import (
@@ -31,6 +32,13 @@ _SIDES: Final = {"bm25": "fulltext"}
 _VECTORS: Final = frozenset({"dense", "sparse"})
 #: Most similar hits whose types are looked at where neither the question nor the request says one.
 _LOOKED_AT: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RankedAs:
+    """The memory type whose weights a search is ranked with."""
+
+    memory_type: MemoryType
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,8 @@ class RankSignals:
         weights = {name: float(getattr(declared, name)) for name in SIGNALS}
         hits = rank_by_signals(measured, weights, least_spans=self.config.least_spans)
         note = Note("ranked_as", f"The weights are those of {memory_type} items: {why}.")
-        return replace(state, hits=hits, weights=weights, ranked_as=memory_type, notes=(*state.notes, note))
+        parts = state.parts_with(RankedAs(memory_type))
+        return replace(state, hits=hits, weights=weights, parts=parts, notes=(*state.notes, note))
 
     def _measured(self, state: SearchState) -> tuple[Hit, ...]:
         """Return the hits with the raw values of the five signals; what a hit does not have is absent."""
@@ -92,8 +101,9 @@ class RankSignals:
 
     def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:
         """Return the memory type whose weights serve, and why."""
-        if state.routing is not None and state.routing.memory_type is not None:
-            return state.routing.memory_type, "the question asks for these"
+        routing = state.part(Routing)
+        if routing is not None and routing.memory_type is not None:
+            return routing.memory_type, "the question asks for these"
         if len(state.filter.memory_types) == 1:
             return next(iter(state.filter.memory_types)), "only these are wanted"
         nearest = sorted(measured, key=lambda hit: (-hit.signals.get("similarity", 0.0), hit.chunk_id))[:_LOOKED_AT]

@@ -15,7 +15,7 @@ from retrieval.models import Document, SearchRecord
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_reading import shipped
-from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.presets.consolidated.pipeline import build_consolidated
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
@@ -104,7 +104,7 @@ def told(outcome):
     spans = [(span.stage, span.hits_out, span.notes, span.drops) for span in outcome.trace]
     events = [{name: it for name, it in event.items() if name != "ms"} for event in outcome.state.events]
     hits = [(hit.chunk_id, hit.ranks, hit.provider, hit.matches) for hit in outcome.hits]
-    return spans, events, hits, outcome.state.section
+    return spans, events, hits, outcome.state.part(SectionState)
 
 
 @pytest.mark.parametrize("section", ["", "facts_and_figures", "how_it_works"])

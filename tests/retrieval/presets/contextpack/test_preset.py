@@ -15,6 +15,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
+from retrieval.presets.contextpack.types import Judgments
 from retrieval.records.recent_outcome import kept_outcome
 from retrieval.records.reopening import reopened
 from retrieval.search import runtime
@@ -107,7 +108,7 @@ def test_no_two_candidates_say_the_same(world):
     sync_connection(world.runbooks)
     outcome = find(world, top_k=1)
     assert outcome.hits[0].chunk.title == "Rolling back"
-    assert [it.chunk.title for it in outcome.state.judged].count("Tide table") == 1
+    assert [it.chunk.title for it in outcome.state.part(Judgments).candidates].count("Tide table") == 1
 
 
 def test_no_more_hits_are_packed_than_the_cap(world, guide):

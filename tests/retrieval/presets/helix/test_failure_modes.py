@@ -25,7 +25,9 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
 from retrieval.presets.helix.route_examples import Routers, trained_router
 from retrieval.presets.helix.router.routes import shipped_examples
+from retrieval.presets.helix.routing import Routing
 from retrieval.presets.helix.stages.few_pairs import few_pairs
+from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.search import runtime, warm_up
 from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
@@ -200,7 +202,7 @@ class TestGraphOverExpansion:
         assert all(hit.signals["graph"] <= 1 for hit in found.hits)
         config = HelixConfig()
         added = [hit.contributions["graph"] for hit in found.hits if "graph" in hit.contributions]
-        assert max(added) <= config.signals.of(found.state.ranked_as).graph
+        assert max(added) <= config.signals.of(found.state.part(RankedAs).memory_type).graph
         assert config.signals.of(MemoryType.SEMANTIC).graph < config.signals.of(MemoryType.SEMANTIC).similarity / 2
 
     def test_the_subgraph_is_bounded(self, flood):
@@ -227,7 +229,7 @@ class TestColdCache:
         first = find(world, "winch greased", resources=runtime.resources())
         # The first search trains nothing, and its routing is a trained router's.
         assert len(trained) == 1
-        assert first.state.routing.likeness
+        assert first.state.part(Routing).likeness
         assert first.state.degraded == ()
 
     def test_nothing_is_opened_twice_while_it_is_being_opened(self):

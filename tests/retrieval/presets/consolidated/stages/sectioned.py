@@ -23,7 +23,7 @@ def ask(*, keep=3, **section):
 def sectioned(state, hits, *, keep=3, policy=None, **known):
     """Return a search for a section that has found these hits."""
     section = SectionState(ask=ask(keep=keep, **(policy or {})), **known)
-    return replace(state, hits=tuple(hits), section=section, top_k=keep)
+    return replace(state, hits=tuple(hits), parts=state.parts_with(section), top_k=keep)
 
 
 class CrossEncoder:

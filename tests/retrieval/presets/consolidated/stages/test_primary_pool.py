@@ -12,7 +12,7 @@ from retrieval.presets.consolidated.config import RetryConfig
 from retrieval.presets.consolidated.evidence.config import DensityConfig, GradeConfig, PrimaryConfig, QuotaConfig
 from retrieval.presets.consolidated.evidence.grades import Grade
 from retrieval.presets.consolidated.evidence.recovery import RECOVERED, is_beyond_filter
-from retrieval.presets.consolidated.evidence.section_state import UNDECIDED
+from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 from retrieval.presets.consolidated.stages.cut_with_quota import CutWithQuota
 from retrieval.presets.consolidated.stages.fuse_weighted import FuseWeighted
 from retrieval.presets.consolidated.stages.retry_chunks import RetryChunks
@@ -57,7 +57,7 @@ def test_floors_are_relaxed_by_the_grade_of_the_whole_pool(state):
     hits = [typed(number, cosine=cosine) for number, cosine in enumerate((0.51, 0.4, 0.3, 0.15, 0.1))]
     # The mean of the three best is 0.403: C, which leaves 0.9 of the floor: 0.162.
     after = FLOORS(sectioned(state, hits, policy={"score_floor": 0.18}))
-    assert (after.section.grade, after.section.score_floor) == (Grade.C, pytest.approx(0.162))
+    assert (after.part(SectionState).grade, after.part(SectionState).score_floor) == (Grade.C, pytest.approx(0.162))
     assert numbers(after.hits) == [0, 1, 2]
     assert {it.reason for it in after.drops} == {DropReason.BELOW_FLOOR}
     assert (after.events[0]["grade"], after.events[0]["below_score"]) == ("C", 2)
@@ -66,7 +66,7 @@ def test_floors_are_relaxed_by_the_grade_of_the_whole_pool(state):
 def test_a_good_pool_keeps_the_floor_and_hits_without_a_cosine_stay(state):
     hits = [typed(1, cosine=0.9), typed(2, cosine=0.8), typed(3, cosine=0.7), typed(4), typed(5, cosine=0.17)]
     after = FLOORS(sectioned(state, hits, policy={"score_floor": 0.18}))
-    assert (after.section.grade, after.section.score_floor) == (Grade.A, 0.18)
+    assert (after.part(SectionState).grade, after.part(SectionState).score_floor) == (Grade.A, 0.18)
     assert numbers(after.hits) == [1, 2, 3, 4]
 
 
@@ -81,7 +81,7 @@ def test_grade_and_floor_go_by_the_scale_of_the_model(state):
     floors = replace(FLOORS, scale=CosineScale(0.4, is_measured=True))
     # (0.6 + 0.2 + 0.1) / 3 is 0.3: D, which leaves 0.75 of the floor.
     after = floors(sectioned(state, hits, policy={"score_floor": 0.16}))
-    assert (after.section.grade, after.section.score_floor) == (Grade.D, pytest.approx(0.12))
+    assert (after.part(SectionState).grade, after.part(SectionState).score_floor) == (Grade.D, pytest.approx(0.12))
     assert numbers(after.hits) == [1, 2]
     assert after.notes[0].text == "The pool is graded D; the score floor is nearness 0.120 (cosine 0.40 counts as 0)."
     assert after.events[0]["cosine_noise"] == 0.4
@@ -97,7 +97,7 @@ def test_grade_and_floor_go_by_the_scale_of_the_model(state):
 
 def test_a_pool_found_by_words_alone_has_no_grade(state):
     after = FLOORS(sectioned(state, [typed(1), typed(2)], policy={"score_floor": 0.18}))
-    assert (after.section.grade, after.section.hint, len(after.hits)) == (None, UNDECIDED, 2)
+    assert (after.part(SectionState).grade, after.part(SectionState).hint, len(after.hits)) == (None, UNDECIDED, 2)
     assert [note.code for note in after.notes] == ["ungraded"]
 
 
@@ -107,7 +107,7 @@ def test_the_quality_floor_is_that_of_the_filter(state):
     after = FLOORS(asked)
     assert numbers(after.hits) == [2]
     # What is left out still counts for the grade: (0.9 + 0.9) / 3.
-    assert after.section.grade is Grade.A
+    assert after.part(SectionState).grade is Grade.A
     assert len(FLOORS(replace(asked, filter=RequestFilter())).hits) == 2
 
 

@@ -14,6 +14,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
+from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
 from retrieval.search import runtime
 from retrieval.testing import HashEncoder
@@ -216,7 +217,7 @@ def test_no_tier_leaves_the_scope(world, other_model, tier):
     found = {}
     for name in ("bob", "alice"):
         state = state_of(world.principal(name), text, asked=asked, headings=headings)
-        found[name] = stage_named("recovery").tiers.found(tier, state, state.section)
+        found[name] = stage_named("recovery").tiers.found(tier, state, state.part(SectionState))
     assert {hit.chunk.connection_id for hit in found["bob"]} == {world.runbooks.pk}
     assert {hit.chunk.connection_id for hit in found["alice"]} > {world.runbooks.pk}
 

@@ -39,7 +39,7 @@ def state_of(world):
             deadline=Deadline.after(60.0),
             now=timezone.now(),
             top_k=10,
-            section=SectionState(ask=ask()),
+            parts={SectionState: SectionState(ask=ask())},
         )
         return Analyze("english")(state)
 
@@ -47,7 +47,7 @@ def state_of(world):
 
 
 def paths(state):
-    return [it.heading_path for it in state.section.headings]
+    return [it.heading_path for it in state.part(SectionState).headings]
 
 
 def test_headings_that_fit_are_left_in_the_section(state_of):
@@ -66,7 +66,7 @@ def test_a_hint_takes_its_place_and_nothing_in_scope_leaves_nothing_to_look_for(
     assert STAGE(hinted) is hinted
     nobody = state_of("charlie")
     assert STAGE(nobody) is nobody
-    unasked = replace(state_of("bob"), section=None)
+    unasked = replace(state_of("bob"), parts={})
     assert STAGE(unasked) is unasked
 
 

@@ -38,7 +38,7 @@ def set_up(world):
             top_k=top_k,
             filter=kept,
             is_admin=world.principal(name).is_admin,
-            section=SectionState(ask=section, asked_filter=kept) if section else None,
+            parts={SectionState: SectionState(ask=section, asked_filter=kept)} if section else {},
         )
         return SetUpSection(config)(state)
 
@@ -66,16 +66,16 @@ def note(state, code="setup"):
 def test_a_section_asks_for_its_complexity_times_the_documents_factor(world, set_up):
     # Alice sees 4 documents: 28 x 1.0, read 28 x 1.5 = 42.
     state = set_up(ask(complexity=28, cap=60, keep=16))
-    assert (state.section.top_k, state.section.fetched, state.top_k) == (28, 42, 16)
-    assert (state.section.documents, state.section.health) == (4, Health.GOOD)
+    assert (state.part(SectionState).top_k, state.part(SectionState).fetched, state.top_k) == (28, 42, 16)
+    assert (state.part(SectionState).documents, state.part(SectionState).health) == (4, Health.GOOD)
     assert note(state) == "Asks for 28 chunks (base 28, 4 documents x 1, good x 1, cap 60), reads 42."
     # Bob sees 2: 28 x 1.75 = 49, read as many as the cap lets.
     state = set_up(ask(complexity=28, cap=60, keep=16), name="bob")
-    assert (state.section.top_k, state.section.fetched) == (49, 60)
+    assert (state.part(SectionState).top_k, state.part(SectionState).fetched) == (49, 60)
     add_documents(world, 20)
     # 24 documents: 28 x 1.5 = 42, read 63 and no more than 60.
     state = set_up(ask(complexity=28, cap=60, keep=16))
-    assert (state.section.top_k, state.section.fetched) == (42, 60)
+    assert (state.part(SectionState).top_k, state.part(SectionState).fetched) == (42, 60)
     assert "more than 10 documents x 1.5" in note(state)
 
 
@@ -84,11 +84,11 @@ def test_only_what_the_request_leaves_is_counted(world, set_up):
         Document.objects.filter(external_id__in=["rollback.md", "queues.txt"]).values_list("pk", flat=True)
     )
     state = set_up(ask(complexity=28, cap=60), kept=RequestFilter(documents=named))
-    assert (state.section.documents, state.section.top_k) == (2, 49)
+    assert (state.part(SectionState).documents, state.part(SectionState).top_k) == (2, 49)
     counted = set_up(config=CONFIG, kept=RequestFilter(documents=named)).section.chunks
     assert counted == Chunk.objects.filter(document_id__in=named).count()
     state = set_up(ask(complexity=28, cap=60), kept=RequestFilter(source_types=frozenset({"markdown"})))
-    assert state.section.documents == 3
+    assert state.part(SectionState).documents == 3
     assert set_up(kept=RequestFilter(since=timezone.now() + timedelta(days=1))).section.documents == 0
     Chunk.objects.update(hints=["table"])
     held = RequestFilter(hint="table", least_quality=0.1)
@@ -102,13 +102,17 @@ def test_what_is_hidden_changes_no_number(world, set_up):
     Chunk.objects.filter(connection_id=world.vault.pk).delete()
     SearchRecord.objects.bulk_create(record([world.vault.pk], ["dense_timeout"]) for _ in range(9))
     after = set_up(ask(), name="bob", config=CONFIG)
-    assert (after.section, after.notes, after.events) == (before.section, before.notes, before.events)
+    assert (after.part(SectionState), after.notes, after.events) == (
+        before.part(SectionState),
+        before.notes,
+        before.events,
+    )
 
 
 def test_a_sparse_compartment_is_asked_for_more(set_up):
     # 20 x 1.25, and everyone's compartments are sparse.
     state = set_up(ask(complexity=20, cap=60), config=CONFIG)
-    assert (state.section.health, state.section.top_k) == (Health.SPARSE, 25)
+    assert (state.part(SectionState).health, state.part(SectionState).top_k) == (Health.SPARSE, 25)
 
 
 def test_a_scope_is_sparse_where_all_of_its_compartments_are(set_up):
@@ -139,8 +143,8 @@ def test_a_compartment_whose_last_searches_ran_out_of_time_is_asked_for_more(wor
     SearchRecord.objects.bulk_create(record(own, ["timed_out_in_complete"]) for _ in range(failed))
     SearchRecord.objects.bulk_create(record(own, ["bm25_unavailable", "rerank_skipped"]) for _ in range(fine))
     state = set_up(ask(complexity=20, cap=60))
-    assert state.section.health is health
-    assert state.section.top_k == (30 if health is Health.DEGRADED else 20)
+    assert state.part(SectionState).health is health
+    assert state.part(SectionState).top_k == (30 if health is Health.DEGRADED else 20)
 
 
 def test_searches_with_less_time_or_numbers_of_their_own_tell_nothing(world, set_up):
@@ -197,7 +201,7 @@ def test_the_sections_filters_stand_beside_the_requests(set_up):
     kept = RequestFilter(documents=frozenset(Document.objects.values_list("pk", flat=True)))
     state = set_up(ask(hint="table", quality_floor=0.35), kept=kept)
     assert state.filter == replace(kept, hint="table", least_quality=0.35)
-    assert state.section.asked_filter == kept
+    assert state.part(SectionState).asked_filter == kept
 
 
 def test_the_higher_floor_and_the_requests_own_kind_of_content_hold():
@@ -210,18 +214,22 @@ def test_the_higher_floor_and_the_requests_own_kind_of_content_hold():
 
 def test_a_plain_question_has_a_policy_that_asks_for_at_least_what_is_wanted(set_up):
     state = set_up(top_k=10)
-    assert (state.section.ask.name, state.section.top_k, state.top_k) == ("question/question", 20, 10)
-    assert (state.filter.least_quality, state.section.score_floor) == (0.25, 0.18)
+    assert (state.part(SectionState).ask.name, state.part(SectionState).top_k, state.top_k) == (
+        "question/question",
+        20,
+        10,
+    )
+    assert (state.filter.least_quality, state.part(SectionState).score_floor) == (0.25, 0.18)
     state = set_up(top_k=100)
-    assert (state.section.top_k, state.section.fetched, state.top_k) == (100, 100, 100)
+    assert (state.part(SectionState).top_k, state.part(SectionState).fetched, state.top_k) == (100, 100, 100)
     assert question_ask(CONFIG.question, keep=30).section.complexity == 30
-    assert state.section.ask.section_set.canonical("csv") == "excel"
+    assert state.part(SectionState).ask.section_set.canonical("csv") == "excel"
 
 
 def test_an_empty_scope_is_counted_without_asking_the_store(set_up, django_assert_num_queries):
     with django_assert_num_queries(1):  # whose scope it is
         state = set_up(ask(), name="charlie")
-    assert (state.section.documents, state.section.chunks) == (0, 0)
+    assert (state.part(SectionState).documents, state.part(SectionState).chunks) == (0, 0)
 
 
 def test_where_counting_takes_too_long_a_middling_number_is_taken(world, set_up, monkeypatch):
@@ -233,7 +241,7 @@ def test_where_counting_takes_too_long_a_middling_number_is_taken(world, set_up,
 
     monkeypatch.setattr(set_up_section, "scope_counts", too_slow)
     state = set_up(ask(complexity=28, cap=60), config=CONFIG)
-    assert (state.section.top_k, state.section.health) == (28, Health.GOOD)
+    assert (state.part(SectionState).top_k, state.part(SectionState).health) == (28, Health.GOOD)
     assert [it.code for it in state.notes if it.degraded] == ["setup_timeout"]
 
 
@@ -242,4 +250,7 @@ def test_what_setup_derives_is_aligned_with_the_measured_table(world, set_up, na
     """Alice sees four documents, which is a middling number."""
     memo = shipped("property_memo")
     state = set_up(replace(ask(), section_set=memo, section=memo.section(name)))
-    assert (state.section.top_k, state.section.fetched) == (top_k, min(memo.section(name).cap, 3 * top_k // 2))
+    assert (state.part(SectionState).top_k, state.part(SectionState).fetched) == (
+        top_k,
+        min(memo.section(name).cap, 3 * top_k // 2),
+    )

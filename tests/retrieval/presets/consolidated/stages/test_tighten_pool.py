@@ -8,7 +8,7 @@ from retrieval.presets.consolidated.evidence.config import BreakerConfig, Densit
 from retrieval.presets.consolidated.evidence.density import TightenHint, TightenSkip
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
-from retrieval.presets.consolidated.evidence.section_state import UNDECIDED
+from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 from retrieval.presets.consolidated.stages.section_floors import SectionFloors
 from retrieval.presets.consolidated.stages.tighten_pool import TightenPool
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
@@ -77,7 +77,7 @@ def test_what_lies_behind_the_cliff_is_left_out_and_told(run):
     }
     assert {drop.reason for drop in after.drops} == {DropReason.BELOW_FLOOR}
     assert [(note.code, note.degraded) for note in after.notes] == [("tightened", False)]
-    assert after.section.hint == TightenHint(floor=0.62, cliff_position=4)
+    assert after.part(SectionState).hint == TightenHint(floor=0.62, cliff_position=4)
 
 
 @pytest.mark.parametrize(
@@ -150,5 +150,5 @@ def test_how_often_a_section_is_cut_is_counted(run, figures):
 
 
 def test_a_search_without_a_section_is_left_alone(run, state, guard, figures):
-    plain = replace(run(), section=None, events=())
+    plain = replace(run(), parts={}, events=())
     assert TightenPool(guard, figures)(plain) == plain

@@ -14,6 +14,7 @@ from retrieval.engine.state import SearchState
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
+from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.config import GraphConfig, RouteConfig
 from retrieval.presets.helix.stages.expand import Expand
 from retrieval.presets.helix.stages.question_ahead import QuestionAhead
@@ -107,7 +108,7 @@ def test_what_is_read_ahead_changes_no_hit(search, threads, depth):
     question = "When was the brother of Guy of Tuscany dismissed?"
     ahead, after = search(question, depth=depth, threads=threads), search(question, depth=depth)
     assert ahead.hits == after.hits
-    assert ahead.asked.rest == "When was the brother of dismissed?"
+    assert ahead.part(AskedNames).rest == "When was the brother of dismissed?"
 
 
 def test_a_rare_shared_name_leads_on(search):
@@ -188,7 +189,7 @@ def test_without_a_connection_for_the_other_thread_the_pool_is_read_by_this_one(
 
     state = search("When was the brother of Guy of Tuscany dismissed?", depth=10, complete=False)
     complete = Complete(FulltextConfig(), active.active_index(active.encoder()))
-    assert complete(replace(state, ahead=unavailable)).hits == complete(state).hits != ()
+    assert complete(replace(state, prefetch={"complete": unavailable})).hits == complete(state).hits != ()
 
 
 def test_a_second_hop_is_followed_where_it_is_asked_for(search, pages):

@@ -14,7 +14,9 @@ from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.reading import read
+from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.routing import Routing
 from retrieval.presets.helix.stages.question_ahead import QuestionAhead
 from retrieval.presets.helix.stages.read_names import ReadNames
 from retrieval.presets.helix.stages.route import Route
@@ -64,8 +66,11 @@ def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
     assert ahead.terms == QueryTerms()
     after, alone = after_all(stages, ahead), after_all(stages, asked)
     assert after.terms == alone.terms
-    assert (after.asked.known, after.asked.rest) == (alone.asked.known, alone.asked.rest)
-    assert [name.text for name in after.asked.known] == ["Rolling back"]
+    assert (after.part(AskedNames).known, after.part(AskedNames).rest) == (
+        alone.part(AskedNames).known,
+        alone.part(AskedNames).rest,
+    )
+    assert [name.text for name in after.part(AskedNames).known] == ["Rolling back"]
     assert {term.lexeme for term in after.terms.terms} >= {"stage", "databas"}
 
 
@@ -121,6 +126,6 @@ def test_without_a_connection_for_the_other_thread_this_one_reads(stages, of_a_p
     def unavailable():
         raise DatabaseUnavailableError
 
-    state = after_all(stages, replace(of_a_project, terms_ahead=unavailable, projects_ahead=unavailable))
+    state = after_all(stages, replace(of_a_project, prefetch={"analyze": unavailable, "route": unavailable}))
     assert {term.lexeme for term in state.terms.terms} >= {"fail"}
-    assert state.routing.project == "atlas-2"
+    assert state.part(Routing).project == "atlas-2"

@@ -78,15 +78,15 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
         after = names(begun)
     finally:
         connection.close()
-    assert after.asked == AskedNames()
+    assert after.part(AskedNames) == AskedNames()
     assert [(note.code, note.degraded) for note in after.notes] == [("names_failed", True)]
 
 
 def test_names_that_take_too_long_are_left_out_and_said_so(asked):
     late = replace(asked, deadline=Deadline.after(-1.0))
     names = ReadNames(GraphConfig(), HashEncoder())
-    after = names(replace(late, asked_ahead=lambda: _slow(late)))
-    assert after.asked == AskedNames()
+    after = names(replace(late, prefetch={"names": lambda: _slow(late)}))
+    assert after.part(AskedNames) == AskedNames()
     assert [note.code for note in after.notes if note.degraded] == ["names_timeout"]
 
 

@@ -12,11 +12,12 @@ from corecube.access import scope_for
 from retrieval.answers.memory.items import Item, remember
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
-from retrieval.engine.state import RequestFilter, SearchState, TimeWindow
+from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import MemoryType
 from retrieval.models import Document
 from retrieval.presets.helix.config import RouteConfig
 from retrieval.presets.helix.router.routes import Router
+from retrieval.presets.helix.routing import Routing, TimeWindow
 from retrieval.presets.helix.stages.route import Route, narrowed
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
@@ -48,7 +49,7 @@ def codes(state):
 
 def test_a_greeting_is_not_searched_for_and_says_why(asked):
     state = asked("Hello there", like="greeting")
-    assert (state.routing.skip, codes(state), state.degraded) == (True, ["route_skip"], ())
+    assert (state.part(Routing).skip, codes(state), state.degraded) == (True, ["route_skip"], ())
     assert state.notes[0].text == ("Nothing was searched: the question is like greeting (1.00), which needs no search.")
 
 
@@ -61,9 +62,9 @@ def test_where_in_doubt_it_is_searched(asked):
 
 def test_the_nearest_type_is_told(asked):
     state = asked("Who was in the meeting?", like="episodic")
-    assert state.routing.memory_type is MemoryType.EPISODIC
+    assert state.part(Routing).memory_type is MemoryType.EPISODIC
     assert asked("Who was in the meeting?").routing.memory_type is None
-    assert next(iter(state.routing.likeness)) == "episodic"
+    assert next(iter(state.part(Routing).likeness)) == "episodic"
 
 
 class TestTimes:
@@ -77,7 +78,7 @@ class TestTimes:
     def test_what_is_surely_past_narrows(self, asked):
         state = asked("what about the queue since Monday")
         assert state.filter == RequestFilter(since=datetime(2026, 11, 16, tzinfo=UTC))
-        assert state.routing.window.words == "since Monday"
+        assert state.part(Routing).window.words == "since Monday"
         assert codes(state) == ["route_window"]
 
     def test_a_year_narrows_only_what_was_written_or_happened_then(self, asked):
@@ -89,7 +90,7 @@ class TestTimes:
     def test_a_time_that_leaves_nothing_is_let_go(self, asked):
         Document.objects.update(modified_at=NOW - timedelta(days=400))
         state = asked("what about the queue since Monday")
-        assert (state.filter, state.routing.window, codes(state)) == (RequestFilter(), None, ["route_let_go"])
+        assert (state.filter, state.part(Routing).window, codes(state)) == (RequestFilter(), None, ["route_let_go"])
 
     def test_documents_outside_the_scope_do_not_keep_a_time(self, asked, world):
         Document.objects.update(modified_at=NOW - timedelta(days=400))
@@ -105,7 +106,11 @@ class TestProjects:
 
     def test_a_project_of_the_own_memory_narrows(self, asked):
         state = asked("why does atlas-2 fail")
-        assert (state.filter.project, state.routing.project, codes(state)) == ("atlas-2", "atlas-2", ["route_project"])
+        assert (state.filter.project, state.part(Routing).project, codes(state)) == (
+            "atlas-2",
+            "atlas-2",
+            ["route_project"],
+        )
 
     def test_nobody_elses_project_is_known(self, asked):
         state = asked("why does zebra-9 fail")
