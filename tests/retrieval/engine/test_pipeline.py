@@ -133,7 +133,7 @@ def test_a_stage_beside_the_legs_gives_what_it_finds_and_is_no_mode(state):
         after, alone = whole.run(state), whole.in_mode("dense").run(state)
     assert whole.legs == ("dense", "fulltext")
     assert (set(after.rankings), after.part(AskedNames).rest) == ({"dense", "fulltext"}, "rest")
-    assert (set(alone.rankings), alone.asked.rest) == ({"dense"}, "rest")
+    assert (set(alone.rankings), alone.part(AskedNames).rest) == ({"dense"}, "rest")
     assert [(span.stage, span.parent) for span in alone.trace] == [
         ("dense", "legs"),
         ("names", "legs"),

@@ -85,15 +85,15 @@ def test_only_what_the_request_leaves_is_counted(world, set_up):
     )
     state = set_up(ask(complexity=28, cap=60), kept=RequestFilter(documents=named))
     assert (state.part(SectionState).documents, state.part(SectionState).top_k) == (2, 49)
-    counted = set_up(config=CONFIG, kept=RequestFilter(documents=named)).section.chunks
+    counted = set_up(config=CONFIG, kept=RequestFilter(documents=named)).part(SectionState).chunks
     assert counted == Chunk.objects.filter(document_id__in=named).count()
     state = set_up(ask(complexity=28, cap=60), kept=RequestFilter(source_types=frozenset({"markdown"})))
     assert state.part(SectionState).documents == 3
-    assert set_up(kept=RequestFilter(since=timezone.now() + timedelta(days=1))).section.documents == 0
+    assert set_up(kept=RequestFilter(since=timezone.now() + timedelta(days=1))).part(SectionState).documents == 0
     Chunk.objects.update(hints=["table"])
     held = RequestFilter(hint="table", least_quality=0.1)
-    assert set_up(config=CONFIG, kept=held).section.chunks == Chunk.objects.count()
-    assert set_up(config=CONFIG, kept=RequestFilter(hint="list")).section.chunks == 0
+    assert set_up(config=CONFIG, kept=held).part(SectionState).chunks == Chunk.objects.count()
+    assert set_up(config=CONFIG, kept=RequestFilter(hint="list")).part(SectionState).chunks == 0
 
 
 def test_what_is_hidden_changes_no_number(world, set_up):
@@ -119,7 +119,7 @@ def test_a_scope_is_sparse_where_all_of_its_compartments_are(set_up):
     # Engineering has 3 chunks, Finance 1.
     for below, health in ((1, Health.GOOD), (2, Health.GOOD), (3, Health.GOOD), (4, Health.SPARSE)):
         config = replace(CONFIG, depth=DepthConfig(sparse_below=below))
-        assert set_up(ask(), config=config).section.health is health, below
+        assert set_up(ask(), config=config).part(SectionState).health is health, below
 
 
 def record(connections, degraded, *, is_ordinary=True):
@@ -150,7 +150,7 @@ def test_a_compartment_whose_last_searches_ran_out_of_time_is_asked_for_more(wor
 def test_searches_with_less_time_or_numbers_of_their_own_tell_nothing(world, set_up):
     late = ["timed_out_in_complete"]
     SearchRecord.objects.bulk_create(record([world.runbooks.pk], late, is_ordinary=False) for _ in range(9))
-    assert set_up(ask()).section.health is Health.GOOD
+    assert set_up(ask()).part(SectionState).health is Health.GOOD
 
 
 @pytest.mark.parametrize(
@@ -175,14 +175,14 @@ def test_a_section_with_less_time_than_the_preset_has_is_no_ordinary_search(worl
 def test_a_busy_compartment_does_not_hide_how_another_one_fares(world, set_up):
     SearchRecord.objects.bulk_create(record([world.ledger.pk], ["timed_out_in_complete"]) for _ in range(5))
     SearchRecord.objects.bulk_create(record([world.runbooks.pk], []) for _ in range(150))
-    assert set_up(ask()).section.health is Health.DEGRADED
-    assert set_up(ask(), name="bob").section.health is Health.GOOD
+    assert set_up(ask()).part(SectionState).health is Health.DEGRADED
+    assert set_up(ask(), name="bob").part(SectionState).health is Health.GOOD
 
 
 def test_only_an_admin_is_told_that_searches_of_others_failed(world, set_up):
     SearchRecord.objects.bulk_create(record([world.runbooks.pk], ["timed_out_in_complete"]) for _ in range(5))
     told, untold = set_up(ask()), set_up(ask(), name="bob")
-    assert told.section.health is untold.section.health is Health.DEGRADED
+    assert told.part(SectionState).health is untold.part(SectionState).health is Health.DEGRADED
     assert "degraded x 1.5" in note(told)
     assert told.events[0]["health"] == "degraded"
     assert "degraded" not in note(untold)
@@ -191,10 +191,10 @@ def test_only_an_admin_is_told_that_searches_of_others_failed(world, set_up):
 
 def test_searches_of_long_ago_and_of_other_compartments_tell_nothing(world, set_up):
     SearchRecord.objects.bulk_create(record([world.ledger.pk], ["fallback_exhausted"]) for _ in range(9))
-    assert set_up(ask(), name="bob").section.health is Health.GOOD
-    assert set_up(ask()).section.health is Health.DEGRADED
+    assert set_up(ask(), name="bob").part(SectionState).health is Health.GOOD
+    assert set_up(ask()).part(SectionState).health is Health.DEGRADED
     SearchRecord.objects.update(at=timezone.now() - timedelta(minutes=11))
-    assert set_up(ask()).section.health is Health.GOOD
+    assert set_up(ask()).part(SectionState).health is Health.GOOD
 
 
 def test_the_sections_filters_stand_beside_the_requests(set_up):

@@ -78,8 +78,8 @@ def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
 def test_the_terms_are_there_before_the_names_are(stages, asked):
     with runtime.DatabaseThreads(1, thread_name_prefix="ahead") as threads:
         ahead = QuestionAhead(*stages, threads).begun(asked)
-        assert ahead.terms_ahead() == after_all(stages, asked).terms
-        assert ahead.asked_ahead().known == after_all(stages, asked).asked.known
+        assert ahead.prefetch["analyze"]() == after_all(stages, asked).terms
+        assert ahead.prefetch["names"]().known == after_all(stages, asked).part(AskedNames).known
 
 
 def test_terms_that_were_read_ahead_are_not_those_of_another_text(stages, asked):
@@ -104,7 +104,7 @@ def test_projects_that_take_too_long_leave_the_names(stages, asked):
     slow = SlowRoute(route.config, route.router)
     ahead = QuestionAhead(analyze, slow, names, runtime.InlineExecutor()).begun(asked)
     assert [note.code for note in slow(analyze(ahead)).notes] == ["route_timeout"]
-    assert [name.text for name in names(ahead).asked.known] == ["Rolling back"]
+    assert [name.text for name in names(ahead).part(AskedNames).known] == ["Rolling back"]
 
 
 @pytest.fixture
@@ -117,9 +117,9 @@ def of_a_project(asked, world):
 
 def test_a_project_that_was_read_ahead_narrows(stages, of_a_project):
     ahead = QuestionAhead(*stages, runtime.InlineExecutor()).begun(of_a_project)
-    assert ahead.projects_ahead() == ["atlas-2"]
-    assert after_all(stages, ahead).routing == after_all(stages, of_a_project).routing
-    assert after_all(stages, ahead).routing.project == "atlas-2"
+    assert ahead.prefetch["route"]() == ["atlas-2"]
+    assert after_all(stages, ahead).part(Routing) == after_all(stages, of_a_project).part(Routing)
+    assert after_all(stages, ahead).part(Routing).project == "atlas-2"
 
 
 def test_without_a_connection_for_the_other_thread_this_one_reads(stages, of_a_project):

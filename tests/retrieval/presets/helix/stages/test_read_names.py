@@ -70,7 +70,7 @@ def _terminate(process):
 @pytest.mark.parametrize("is_ahead", [False, True])
 def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
     names = ReadNames(GraphConfig(), HashEncoder())
-    assert [name.text for name in names(asked).asked.known] == ["Guy of Tuscany"]
+    assert [name.text for name in names(asked).part(AskedNames).known] == ["Guy of Tuscany"]
     try:
         kill_own_server_process()
         ahead = QuestionAhead(Analyze("english"), Route(RouteConfig(), lambda: None), names, runtime.InlineExecutor())

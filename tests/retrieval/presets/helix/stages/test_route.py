@@ -54,16 +54,16 @@ def test_a_greeting_is_not_searched_for_and_says_why(asked):
 
 
 def test_where_in_doubt_it_is_searched(asked):
-    assert not asked("Hello there").routing.skip
-    assert not asked("Hello there", like="greeting", router=None).routing.skip
-    assert not asked('"Hello there"', like="greeting").routing.skip
-    assert not asked("Hello there", like="greeting", vector=None).routing.skip
+    assert not asked("Hello there").part(Routing).skip
+    assert not asked("Hello there", like="greeting", router=None).part(Routing).skip
+    assert not asked('"Hello there"', like="greeting").part(Routing).skip
+    assert not asked("Hello there", like="greeting", vector=None).part(Routing).skip
 
 
 def test_the_nearest_type_is_told(asked):
     state = asked("Who was in the meeting?", like="episodic")
     assert state.part(Routing).memory_type is MemoryType.EPISODIC
-    assert asked("Who was in the meeting?").routing.memory_type is None
+    assert asked("Who was in the meeting?").part(Routing).memory_type is None
     assert next(iter(state.part(Routing).likeness)) == "episodic"
 
 
