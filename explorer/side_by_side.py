@@ -8,7 +8,8 @@ from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError
 from retrieval.engine.stored_filter import AskedFilter
 from retrieval.models import SearchRecord
-from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.preset import Preset
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 
 logger = logging.getLogger(__name__)

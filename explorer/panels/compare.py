@@ -15,7 +15,7 @@ from explorer.panels.lanes import Facts, Source, lanes_panel
 from explorer.panels.presets import ChangeRow, change_rows
 from explorer.sides import Run, Side
 from retrieval.engine.types import ChunkId
-from retrieval.presets.catalog import Preset
+from retrieval.presets.preset import Preset
 from retrieval.ranking.comparison import Comparison, Direction, compare
 
 LEFT: Final = "a"

@@ -10,7 +10,7 @@ from explorer.panels import ledger_evidence
 from explorer.panels.ledger_relevance import relevance_row
 from explorer.panels.ledger_rows import LedgerRow, TermRow
 from explorer.panels.ledger_signals import signal_rows
-from retrieval.engine.config import CorecubeConfig, PresetConfig
+from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
@@ -18,6 +18,7 @@ from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weig
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import MAPPED, RUBRIC
+from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.fusion import reciprocal_rank_fusion

@@ -12,7 +12,8 @@ from explorer.forms import TunablesForm
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.tunables import Change, TunableFacts, diff
 from retrieval.models import PresetVersion
-from retrieval.presets.catalog import Preset, preset_named
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.preset import Preset
 from retrieval.search.configuration import SHIPPED, Configuration, fitted
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}

@@ -8,6 +8,7 @@ from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.models import RouteExample
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.pipeline import local_router
 from retrieval.presets.helix.router.routes import ROUTES, SEARCH_ROUTE, SKIP_ROUTES, shipped_examples
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
@@ -87,7 +88,7 @@ def tried_panel(question: str) -> TriedPanel:
     """Return what the router makes of a question, with the live numbers."""
     try:
         tools = runtime.resources()
-        router, encoder = tools.local_router(), tools.local_encoder
+        router, encoder = local_router(tools)(), tools.local_encoder
         vector = encoder.encode_query(question) if encoder else None
     except (ModelMissingError, EncoderError) as error:
         return TriedPanel(str(error))

@@ -28,13 +28,13 @@ from explorer.panels.models import (
 from explorer.views.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.encoders.local import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
-from retrieval.engine.config import CorecubeConfig
 from retrieval.index import active
 from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
 from retrieval.ingest import indexes as services
 from retrieval.ingest.heartbeat import alive_since
 from retrieval.models import EmbeddingIndex
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 

@@ -24,7 +24,8 @@ from explorer.views.viewer import admins_only, viewer_of
 from retrieval.admin import preset_versions
 from retrieval.errors import VersionConflictError
 from retrieval.models import PresetVersion
-from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.preset import Preset
 from retrieval.search.configuration import SHIPPED, configuration_of
 
 _LIVE = PresetVersion.Status.LIVE

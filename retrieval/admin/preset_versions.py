@@ -15,7 +15,7 @@ from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.errors import UnknownVersionError, VersionConflictError
 from retrieval.models import PresetVersion
-from retrieval.presets.catalog import Preset
+from retrieval.presets.preset import Preset
 from retrieval.search.configuration import SHIPPED
 
 _DRAFT = PresetVersion.Status.DRAFT

@@ -11,7 +11,8 @@ from corecube.connectors.kinds import KINDS
 from corecube.errors import NotPermittedError, UnknownConnectionError
 from corecube.models import Connection
 from corecube.sanitise import storable
-from retrieval.presets.catalog import Preset, preset_named
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.preset import Preset
 
 _NARROWED: Final = "A key that is narrowed, or that acts for somebody else, may not"
 _WHO_MAY: Final = "An admin does it in the console, or with a key that is not narrowed."

@@ -9,7 +9,8 @@ from retrieval.admin import preset_versions
 from retrieval.api import preset_schemas, schemas
 from retrieval.api.managed import managed_preset, may_manage_presets
 from retrieval.models import PresetVersion
-from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.preset import Preset
 from retrieval.search.configuration import configuration_of, fitted
 
 router = Router(tags=["presets"])

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -87,3 +88,14 @@ def load_sparse_encoder(directory: Path, *, threads: int | None = None) -> Spars
     encoder.encode_query("query")
     logger.info("sparse.loaded name=%s words=%d", encoder.name, encoder.dim)
     return encoder
+
+
+@dataclass(frozen=True, slots=True)
+class SparseModel:
+    """The installation's sparse model."""
+
+    #: None for one that cannot be had.
+    encoder: SparseEncoder | None
+    key: int = 0
+    #: A sentence on why it cannot be had.
+    problem: str = ""

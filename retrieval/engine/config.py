@@ -99,6 +99,30 @@ class FulltextConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bm25Config(Tunables):
+    """The BM25 leg."""
+
+    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.", costs=True)
+    weight_title: float = tunable(0.4, low=0.0, high=10.0, unit="", help="What a match in the title counts beside it.")
+    weight_heading: float = tunable(
+        0.3, low=0.0, high=10.0, unit="", help="What one in the heading path counts beside it."
+    )
+    weight_text: float = tunable(
+        1.0, low=0.0, high=10.0, unit="", help="Weight of a match in the chunk: its text, or title and headings."
+    )
+    weight_questions: float = tunable(
+        0.3, low=0.0, high=10.0, unit="", help="Weight of a match in the questions that a model wrote for the chunk."
+    )
+    weight_exact: float = tunable(
+        0.5,
+        low=0.0,
+        high=10.0,
+        unit="",
+        help="Weight of a name, path or version that stands there as it was asked for.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FusionConfig(Tunables):
     """How the legs' rankings become one pool."""
 
@@ -286,34 +310,3 @@ class PresetConfig(Tunables):
     def least_score(self, score_type: ScoreType) -> float:  # noqa: ARG002 -- presets differ
         """Return the floor of a score type; -inf for none."""
         return -math.inf
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorecubeConfig(PresetConfig):
-    """The numbers of the preset `corecube`."""
-
-    blend: BlendConfig = field(default_factory=BlendConfig)
-    rerank: RerankConfig = field(default_factory=RerankConfig)
-    ties: TieConfig = field(default_factory=TieConfig)
-    floor: FloorConfig = field(default_factory=FloorConfig)
-    dedupe: DedupeConfig = field(default_factory=DedupeConfig)
-    assemble: AssembleConfig = field(default_factory=AssembleConfig)
-
-    @property
-    def budget(self) -> tuple[str, int]:
-        """The tunable that bounds the context, and its tokens."""
-        return "assemble.budget_tokens", self.assemble.budget_tokens
-
-    @property
-    def highest_score(self) -> float:
-        """The sum of the blend's weights."""
-        return self.blend.dense + self.blend.fulltext + self.blend.freshness
-
-    @property
-    def tie_tolerance(self) -> float:
-        """Scores this close are a tie."""
-        return self.ties.tolerance
-
-    def least_score(self, score_type: ScoreType) -> float:
-        """Return the floor of a score type; -inf for none."""
-        return self.floor.least(score_type)

@@ -1,6 +1,7 @@
 """What recovery reads: chunks of a source type, parts of documents, and the embedding indexes that are not searched."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from corecube.scope import AccessScope
@@ -19,6 +20,16 @@ _SOURCE_PROBE: Final = statement("source_probe")
 _ROUTED: Final = statement("routed_chunks")
 _KEPT: Final = statement("kept_chunks")
 _INDEXES: Final = statement("indexes_in_scope")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedIndex:
+    """An embedding index with the query's vector by its own model."""
+
+    index: VectorIndex
+    vector: Vector
+    #: What unrelated texts have in it on average; None for the searched index.
+    noise: float | None = None
 
 
 def of_source_types(  # noqa: PLR0913 -- keyword-only, each a plain fact

@@ -13,7 +13,7 @@ from retrieval.engine.state import Note, Span
 from retrieval.errors import UnknownVersionError
 from retrieval.index.compiled import CompiledQuery
 from retrieval.models import PresetVersion
-from retrieval.presets.catalog import Preset
+from retrieval.presets.preset import Preset
 
 logger = logging.getLogger(__name__)
 

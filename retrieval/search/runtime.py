@@ -23,6 +23,7 @@ from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
+from retrieval.encoders.sparse_encoder import SparseModel
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.errors import EncoderError, RerankError
@@ -34,7 +35,7 @@ from retrieval.presets.consolidated.evidence.rerank_calls import MOST_AT_ONCE
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
 from retrieval.presets.helix.route_examples import Routers, added_examples
-from retrieval.presets.helix.stages.sparse import SparseModel
+from retrieval.presets.helix.router.routes import Router, RouterSource
 from retrieval.search.calibrations import active_models
 from retrieval.stages.resources import Resources
 
@@ -245,14 +246,17 @@ def resources(model: Encoder | None = None) -> Resources:
         rerank_executor=_rerank_executor(is_beside=settings.CORECUBE_LEG_THREADS > 0),
         admission=admission(),
         reranker=reranker(),
-        guards=rerank_guards,
         bm25=bm25_reader(),
         sparse=sparse_model(),
         query_cache=query_cache,
         kept_sentences=kept_sentences,
-        router=_routers.router_of(model, OwnThreads() if settings.CORECUBE_LEG_THREADS else InlineExecutor()),
         calibrations=active_models(model),
         other_indexes=OtherIndexes(index, cosine_scales, model_calls()),
         scale=partial(scale_of, model),
         calls=model_calls(),
+        parts={RerankGuards: rerank_guards, RouterSource: RouterSource(_router_of(model))},
     )
+
+
+def _router_of(model: Encoder) -> Callable[[], Router | None]:
+    return _routers.router_of(model, OwnThreads() if settings.CORECUBE_LEG_THREADS else InlineExecutor())

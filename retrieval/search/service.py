@@ -30,10 +30,12 @@ from retrieval.index.kept import kept_by
 from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
-from retrieval.presets.catalog import DEFAULT_PRESET, Preset, preset_named
+from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.presets.contextpack.judge import Judge
+from retrieval.presets.preset import Preset
 from retrieval.ranking.score_rounding import as_told
 from retrieval.search import runtime
 from retrieval.search.configuration import Configuration, configuration_of
@@ -236,13 +238,10 @@ def _with_models(tools: Resources, request: SearchRequest, principal: Principal,
     Nothing is looked up for it yet. The embedding model is measured within the search's time alone.
     """
     tools = replace(tools, scale_seconds=_SCALE_SHARE * deadline.embed_seconds)
-    if tools.judge is not None:
+    if tools.part(Judge) is not None:
         return tools
-    return replace(
-        tools,
-        judge=ModelJudge(principal, is_carried=request.asked not in {"", request.text}),
-        answerer_counter=partial(answerer_counter, principal),
-    )
+    judge = ModelJudge(principal, is_carried=request.asked not in {"", request.text})
+    return replace(tools, answerer_counter=partial(answerer_counter, principal)).with_part(Judge, Judge(judge))
 
 
 def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> RequestFilter:
@@ -269,7 +268,7 @@ def _pipeline(preset: Preset, configuration: Configuration, resources: Resources
         resources = replace(resources, calibrations={})
     if configuration.is_draft:
         # The numbers of a draft must not become those of the guards that all searches share.
-        resources = replace(resources, guards=RerankGuards())
+        resources = resources.with_part(RerankGuards, RerankGuards())
     return preset.build(configuration.config, resources).in_mode(configuration.mode)
 
 
@@ -288,9 +287,9 @@ def _recorded(outcome: SearchOutcome, request: SearchRequest, principal: Princip
     """Return the outcome, its trace stored; a store that does not take it in time is not waited for."""
     try:
         add_later(_record(outcome, request, principal, index=index))
-        judge = outcome.resources.judge if outcome.resources else None
-        if isinstance(judge, ModelJudge):
-            judge.charge(outcome.id)
+        judge = outcome.resources.part(Judge) if outcome.resources else None
+        if judge is not None and isinstance(judge.ask, ModelJudge):
+            judge.ask.charge(outcome.id)
     except SearchTimeoutError:
         logger.error("search.unrecorded id=%s preset=%s", outcome.id, outcome.preset.name)  # noqa: TRY400
         outcome = replace(outcome, is_recorded=False)

@@ -27,7 +27,9 @@ from retrieval.engine.state import SearchState
 from retrieval.index import active
 from retrieval.index.warming import walk, warm_relations
 from retrieval.models import Document
-from retrieval.presets.catalog import PRESETS, Preset
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.helix.pipeline import local_router
+from retrieval.presets.preset import Preset
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 from retrieval.stages.resources import Resources
@@ -104,7 +106,7 @@ def _open_model(tools: Resources | None) -> None:
 
 
 def _open_router(tools: Resources | None) -> str:
-    is_open = tools.local_router() is not None if tools else runtime.open_router()
+    is_open = local_router(tools)() is not None if tools else runtime.open_router()
     return "ok" if is_open else "left to the first search"
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.config import Bm25Config
 from retrieval.engine.query import clauses_of
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
@@ -10,7 +11,6 @@ from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.question import Composer, Question
 from retrieval.index.bm25.reader import Reader
-from retrieval.presets.helix.config import Bm25Config
 from retrieval.stages.fulltext import Fulltext
 
 

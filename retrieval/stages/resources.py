@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from retrieval.encoders import Encoder
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
@@ -11,19 +12,18 @@ from retrieval.encoders.model_calls import ModelCalls
 from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
+from retrieval.encoders.sparse_encoder import SparseModel
 from retrieval.encoders.timed_reranker import TimedReranker, timed
 from retrieval.encoders.timed_sentences import TimedSentences
 from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState
 from retrieval.engine.token_counter import CountTokens, TokenCounter
 from retrieval.index.bm25.reader import Reader as Bm25Reader
+from retrieval.index.recovery import AskedIndex
 from retrieval.index.store import VectorIndex
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
-from retrieval.presets.consolidated.stages.recovery_tiers import AskedIndex
-from retrieval.presets.contextpack.judge import RelevanceJudge
-from retrieval.presets.helix.router.routes import Router
-from retrieval.presets.helix.stages.sparse import SparseModel
 from retrieval.ranking.answerability.model import AnswerabilityModel
+
+_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,6 @@ class Resources:
     admission: Admission = field(default_factory=Admission)
     #: None where none is configured.
     reranker: Reranker | None = None
-    #: What is known of rerankers that failed or were slow; shared by all searches of the process.
-    guards: RerankGuards = field(default_factory=RerankGuards)
-    #: Asks the language models that may judge for this search's principal; None where nobody is searched for.
-    judge: RelevanceJudge | None = None
     #: Gives what counts the tokens of the language model that would answer this search's principal from these
     #: connections; None where its tokenizer is not here, or nobody is searched for.
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None] = lambda _: None
@@ -57,8 +53,6 @@ class Resources:
     query_cache: QueryCache | None = None
     #: Vectors of sentences of passages; None where none are kept.
     kept_sentences: KeptVectors | None = None
-    #: Gives the routes of questions, trained for the encoder; None while they are being trained.
-    router: Callable[[], Router | None] = lambda: None
     #: Answerability models that were fitted on this installation's own questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
     #: Gives the embedding indexes beside the searched one, with the query's vector by the model of each.
@@ -70,6 +64,16 @@ class Resources:
     scale_seconds: float = 2.0
     #: Makes the calls of models, which end in time; shared by all searches of the process.
     calls: ModelCalls = field(default_factory=ModelCalls)
+    #: What only one preset's stages need, by the type that they ask for it by.
+    parts: Mapping[type, Any] = field(default_factory=dict)
+
+    def part(self, kind: type[_Part]) -> _Part | None:
+        """Return what one preset's stages need of this kind; None where the installation has none."""
+        return self.parts.get(kind)
+
+    def with_part(self, kind: type[_Part], part: _Part) -> "Resources":
+        """Return the same with this part of a kind."""
+        return replace(self, parts={**self.parts, kind: part})
 
     @property
     def sentence_encoder(self) -> SentenceEncoder | None:
@@ -108,12 +112,3 @@ class Resources:
     def own_counter(self) -> TokenCounter:
         """What counts a context by the same tokenizer, where that of who would answer is not to be had."""
         return TokenCounter(self.encoder.name, self.count_each)
-
-    @property
-    def local_router(self) -> Callable[[], Router | None]:
-        """Gives the routes where the model runs in this process; else None, always."""
-        return _no_router if self.local_encoder is None else self.router
-
-
-def _no_router() -> Router | None:
-    return None

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from corecube.scope import AccessScope, ConnectionFacts, FreshnessBasis, Inclusion, Sensitivity, TrustLevel
-from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.state import Drop, DropReason, Note, Query, SearchState, Span
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Passage, QueryTerms, ScoreType, Term, TermMatch
-from retrieval.presets.catalog import Preset, build_corecube
+from retrieval.presets.corecube.config import CorecubeConfig
+from retrieval.presets.corecube.pipeline import build_corecube
+from retrieval.presets.preset import Preset
 from retrieval.search.configuration import Configuration
 from retrieval.search.service import SearchOutcome
 

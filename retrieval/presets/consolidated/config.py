@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from retrieval.engine.config import AssembleConfig, DedupeConfig, PresetConfig
+from retrieval.engine.config import AssembleConfig, Bm25Config, DedupeConfig, PresetConfig
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.presets.consolidated.evidence.config import (
     BreakerConfig,
@@ -19,7 +19,6 @@ from retrieval.presets.consolidated.evidence.config import (
     SemanticBm25Config,
     SourceRecoveryConfig,
 )
-from retrieval.presets.helix.config import Bm25Config
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

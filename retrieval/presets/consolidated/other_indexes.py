@@ -14,10 +14,9 @@ from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.engine.state import SearchState
 from retrieval.index.embedding_index import same_model
-from retrieval.index.recovery import other_rows
+from retrieval.index.recovery import AskedIndex, other_rows
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
-from retrieval.presets.consolidated.stages.recovery_tiers import AskedIndex
 
 logger = logging.getLogger(__name__)
 

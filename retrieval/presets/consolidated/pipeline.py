@@ -8,6 +8,8 @@ from retrieval.encoders.timed_reranker import timed
 from retrieval.engine.pipeline import Legs, Stage
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline
+from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.stages.balance_sources import BalanceSources
 from retrieval.presets.consolidated.stages.cut_with_quota import CutWithQuota
 from retrieval.presets.consolidated.stages.fuse_weighted import FuseWeighted
@@ -23,6 +25,7 @@ from retrieval.presets.consolidated.stages.section_floors import SectionFloors
 from retrieval.presets.consolidated.stages.set_up_section import SetUpSection
 from retrieval.presets.consolidated.stages.tighten_pool import TightenPool
 from retrieval.presets.consolidated.stages.validate_scope import ValidateScope
+from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.answerability import JudgeAnswerability
@@ -42,7 +45,8 @@ _VECTORS_SHARE: Final = 0.5
 
 def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> PhasedPipeline:
     """Return evidence for a section: over-fetched, kept many-sided, recovered, reranked or not, whatever fails."""
-    cross, scale = _cross_encoding(config, resources), resources.scale(resources.scale_seconds)
+    guards = resources.part(RerankGuards) or RerankGuards()
+    cross, scale = _cross_encoding(config, resources, guards), resources.scale(resources.scale_seconds)
     primary = _primary(config, resources, cross, scale)
     return PhasedPipeline.of(
         (
@@ -59,7 +63,7 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
             Phase("primary", primary),
             Phase("chunk_retry", (RetryChunks(config.retry, primary),)),
             Phase("recovery", (_recovery(config, resources, scale),)),
-            Phase("assembly", _assembly(config, resources, cross, scale)),
+            Phase("assembly", _assembly(config, resources, guards.figures, cross, scale)),
             Phase("packing", _packing(config, resources), is_closing=True),
         )
     )
@@ -114,10 +118,13 @@ def _tiers(config: ConsolidatedConfig, resources: Resources) -> RecoveryTiers:
 
 
 def _assembly(
-    config: ConsolidatedConfig, resources: Resources, cross: CrossEncoding | None, scale: CosineScale
+    config: ConsolidatedConfig,
+    resources: Resources,
+    figures: RerankFigures,
+    cross: CrossEncoding | None,
+    scale: CosineScale,
 ) -> tuple[Stage, ...]:
     """Return what makes evidence of a pool."""
-    figures = resources.guards.figures
     return (
         RecoverSources(
             config.sources,
@@ -135,12 +142,12 @@ def _assembly(
     )
 
 
-def _cross_encoding(config: ConsolidatedConfig, resources: Resources) -> CrossEncoding | None:
+def _cross_encoding(config: ConsolidatedConfig, resources: Resources, guards: RerankGuards) -> CrossEncoding | None:
     """Return the cross-encoder behind its guard, None where none is configured."""
     if resources.reranker is None:
         return None
     reranker = without_breaker(resources.reranker)
-    guard = resources.guards.guard(reranker, config.breaker, config.rerank)
+    guard = guards.guard(reranker, config.breaker, config.rerank)
     return CrossEncoding(timed(reranker, resources.calls, breaks=False), guard, resources.rerank_executor)
 
 
@@ -155,3 +162,12 @@ def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, .
             resources.calls,
         ),
     )
+
+
+CONSOLIDATED: Final = Preset(
+    "consolidated",
+    "Evidence for the sections of a report: many-sided, recovered where a source type is missing, on time.",
+    ConsolidatedConfig(),
+    build_consolidated,
+    ("dense", "bm25"),
+)

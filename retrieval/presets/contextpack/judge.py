@@ -57,6 +57,13 @@ class RelevanceJudge(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who judges a search's candidates."""
+
+    ask: RelevanceJudge
+
+
 def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: BlendConfig) -> Ranking:
     """Return the hits by their score on the rubric, the better blended first among equals.
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from retrieval.engine.config import AnswerabilityConfig, BlendConfig, FusionConfig, PresetConfig
+from retrieval.engine.config import AnswerabilityConfig, BlendConfig, Bm25Config, FusionConfig, PresetConfig
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import MemoryType
 
@@ -19,30 +19,6 @@ class RouteConfig(Tunables):
     )
     type_from: float = tunable(
         0.3, low=0.0, high=1.01, unit="cosine", help="Likeness to a memory type's route from which its weights serve."
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bm25Config(Tunables):
-    """The BM25 leg."""
-
-    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.", costs=True)
-    weight_title: float = tunable(0.4, low=0.0, high=10.0, unit="", help="What a match in the title counts beside it.")
-    weight_heading: float = tunable(
-        0.3, low=0.0, high=10.0, unit="", help="What one in the heading path counts beside it."
-    )
-    weight_text: float = tunable(
-        1.0, low=0.0, high=10.0, unit="", help="Weight of a match in the chunk: its text, or title and headings."
-    )
-    weight_questions: float = tunable(
-        0.3, low=0.0, high=10.0, unit="", help="Weight of a match in the questions that a model wrote for the chunk."
-    )
-    weight_exact: float = tunable(
-        0.5,
-        low=0.0,
-        high=10.0,
-        unit="",
-        help="Weight of a name, path or version that stands there as it was asked for.",
     )
 
 

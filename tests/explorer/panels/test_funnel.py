@@ -6,9 +6,9 @@ import pytest
 
 from explorer.panels.drops import labels_of
 from explorer.panels.funnel import funnel, milliseconds, settings_of
-from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.state import Note, Span
 from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.corecube.config import CorecubeConfig
 
 
 @pytest.fixture

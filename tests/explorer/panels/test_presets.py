@@ -5,9 +5,9 @@ import pytest
 from corecube.models import User
 from explorer.forms import TunablesForm
 from explorer.panels.presets import change_rows, field_sections, preset_row, version_rows
-from retrieval.engine.config import CorecubeConfig
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
+from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.search.configuration import Configuration
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -16,13 +16,13 @@ from corecube.models import User
 from retrieval.answers.answering import Answering, answer_events, answered, note, prepare
 from retrieval.answers.events import Cited, Done, Failed, Text
 from retrieval.encoders.kept_vectors import SentenceEncoder
-from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Answerability, QueryTerms, Verdict
 from retrieval.llm.prompt import REFUSAL
 from retrieval.llm.types import Citation, Cut, Notice, Piece, Route, TokenUsage, Turn, Window
 from retrieval.models import SearchRecord
-from retrieval.presets.catalog import Preset
+from retrieval.presets.corecube.config import CorecubeConfig
+from retrieval.presets.preset import Preset
 from retrieval.search.service import SearchOutcome, SearchRequest, search
 from retrieval.testing import HashEncoder, ScriptedProvider
 from tests.passages import made

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
-from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.tunables import Change, Tunables, diff, tunable
 from retrieval.errors import OverridesError, TunablesError
 from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.corecube.config import CorecubeConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

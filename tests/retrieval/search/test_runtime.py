@@ -8,6 +8,7 @@ from retrieval.engine.ttl_cache import KeptBriefly
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.models import RouteExample
 from retrieval.presets.helix import route_examples
+from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime
 from retrieval.search.runtime import DatabaseThreads, InlineExecutor, OwnThreads, RerankThreads
 
@@ -86,9 +87,9 @@ def _asked(sql):
 
 @pytest.mark.usefixtures("world")
 def test_a_second_search_reads_the_index_once_and_routes_and_calibrations_not_at_all():
-    runtime.resources().router()
+    runtime.resources().part(RouterSource).get()
     with CaptureQueriesContext(connection) as caught:
-        runtime.resources().router()
+        runtime.resources().part(RouterSource).get()
     asked = [_asked(query["sql"]) for query in caught.captured_queries]
     assert [table for table in _READ for sql in asked if f'FROM "{table}"' in sql] == ["retrieval_embeddingindex"]
 

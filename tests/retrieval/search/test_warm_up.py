@@ -2,7 +2,6 @@
 
 import threading
 from concurrent.futures import Executor, Future
-from dataclasses import replace
 
 from django.db import connection
 
@@ -14,7 +13,9 @@ from retrieval.index import active
 from retrieval.index.store import VectorIndex
 from retrieval.index.warming import Warmed, walk, warm_relations
 from retrieval.models import EmbeddingIndex, SearchRecord
+from retrieval.presets.helix.pipeline import local_router
 from retrieval.presets.helix.route_examples import Routers
+from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime, warm_up
 from retrieval.testing import HashEncoder
 
@@ -71,8 +72,10 @@ def test_the_relations_files_are_read_whole(world):
 def test_the_first_search_finds_the_router_trained(world, monkeypatch):
     monkeypatch.setattr(runtime, "_routers", Routers())
     cold = Future()
-    slow = replace(runtime.resources(), router=runtime._routers.router_of(active.encoder(), Busy(cold)))
-    assert slow.local_router() is None
+    slow = runtime.resources().with_part(
+        RouterSource, RouterSource(runtime._routers.router_of(active.encoder(), Busy(cold)))
+    )
+    assert local_router(slow)() is None
     monkeypatch.setattr(runtime, "_routers", Routers())
     assert outcomes()["router"] == "ok"
     assert runtime._routers.router_of(active.encoder(), Busy(cold))() is not None

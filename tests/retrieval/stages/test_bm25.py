@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
-from retrieval.engine.config import CorecubeConfig
+from retrieval.engine.config import Bm25Config
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import DropReason, RequestFilter, SearchState
@@ -14,7 +14,7 @@ from retrieval.index import active
 from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
-from retrieval.presets.helix.config import Bm25Config
+from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.ranking.score_rounding import as_told
 from retrieval.ranking.signals import in_two_digits
 from retrieval.search import runtime

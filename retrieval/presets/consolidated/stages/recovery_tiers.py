@@ -8,9 +8,10 @@ from retrieval.encoders.cosine_scale import NOISE
 from retrieval.engine.config import DenseConfig, FulltextConfig
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState
-from retrieval.engine.types import Hit, Ranking, Vector
+from retrieval.engine.types import Hit, Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import recovery
+from retrieval.index.recovery import AskedIndex
 from retrieval.index.store import VectorIndex
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.phases import run_again
@@ -24,16 +25,6 @@ from retrieval.stages.dense import Dense
 _EVERYTHING: Final = RequestFilter()
 #: Rankings of several embedding indexes are merged by rank: cosines of different models mean different things.
 _RANK_CONSTANT: Final = 60
-
-
-@dataclass(frozen=True, slots=True)
-class AskedIndex:
-    """An embedding index with the query's vector by its own model."""
-
-    index: VectorIndex
-    vector: Vector
-    #: What unrelated texts have in it on average; None for the searched index.
-    noise: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

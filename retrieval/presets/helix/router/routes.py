@@ -7,7 +7,7 @@ the mean of all examples. Without that every pair of questions is alike.
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -111,3 +111,11 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return vectors at length 1; one of no length stays as it is."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class RouterSource:
+    """Gives the router that is trained for an installation's model and examples."""
+
+    #: Returns None while the routes are being trained.
+    get: Callable[[], Router | None]

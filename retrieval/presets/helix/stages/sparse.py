@@ -6,23 +6,12 @@ from typing import ClassVar
 
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.sparse import SparseVector
-from retrieval.encoders.sparse_encoder import SparseEncoder
+from retrieval.encoders.sparse_encoder import SparseEncoder, SparseModel
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 from retrieval.presets.helix.config import SparseConfig
-
-
-@dataclass(frozen=True, slots=True)
-class SparseModel:
-    """The installation's sparse model."""
-
-    #: None for one that cannot be had.
-    encoder: SparseEncoder | None
-    key: int = 0
-    #: A sentence on why it cannot be had.
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def cross_encoder():
 def tools(world, cross_encoder):
     """Return tools whose cross-encoder has failed so often that it is left alone."""
     tools = replace(runtime.resources(), reranker=cross_encoder)
-    guard = tools.guards.guard(cross_encoder, BreakerConfig(), RerankPlanConfig())
+    guard = tools.part(RerankGuards).guard(cross_encoder, BreakerConfig(), RerankPlanConfig())
     for _ in range(3):
         with suppress(RerankError), guard.breaker.guarding():
             raise RerankError
@@ -71,7 +71,7 @@ def test_a_searchs_own_numbers_neither_pass_an_open_breaker_nor_drive_it_out(wor
         outcome = find(world, tools, overrides={"rerank.least_budget_ms": number})
         assert "rerank_breaker_open" in outcome.state.degraded
     assert cross_encoder.calls == []
-    assert tools.guards.states == {"numbers": BreakerState.OPEN}
+    assert tools.part(RerankGuards).states == {"numbers": BreakerState.OPEN}
 
 
 def test_a_drafts_numbers_do_not_become_those_of_all(world, tools, cross_encoder):
@@ -80,7 +80,7 @@ def test_a_drafts_numbers_do_not_become_those_of_all(world, tools, cross_encoder
     )
     find(world, tools, "alice", draft=True)
     assert len(cross_encoder.calls) == 1
-    assert tools.guards.states == {"numbers": BreakerState.OPEN}
+    assert tools.part(RerankGuards).states == {"numbers": BreakerState.OPEN}
 
 
 def test_a_services_own_breaker_does_not_stand_behind_the_guard(world, rerank_server):
@@ -89,7 +89,7 @@ def test_a_services_own_breaker_does_not_stand_behind_the_guard(world, rerank_se
     tools = replace(runtime.resources(), reranker=service)
     for failures in range(1, 4):
         find(world, tools)
-        assert tools.guards.states == {"m": BreakerState.OPEN if failures == 3 else BreakerState.CLOSED}
+        assert tools.part(RerankGuards).states == {"m": BreakerState.OPEN if failures == 3 else BreakerState.CLOSED}
     assert service.problem == ""
     find(world, tools)
     assert len(rerank_server.requests) == 3

@@ -24,7 +24,7 @@ from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, Pr
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
 from retrieval.presets.helix.route_examples import Routers, trained_router
-from retrieval.presets.helix.router.routes import shipped_examples
+from retrieval.presets.helix.router.routes import RouterSource, shipped_examples
 from retrieval.presets.helix.routing import Routing
 from retrieval.presets.helix.stages.few_pairs import few_pairs
 from retrieval.presets.helix.stages.signals import RankedAs
@@ -59,7 +59,7 @@ def shelf(governed, settings):
 def find(world, text, *, resources=None, **more):
     """Search as Bob. Without a router of its own nothing is skipped: words that are hashed are like any greeting."""
     request = SearchRequest(text=text, preset="helix", **more)
-    tools = resources or replace(runtime.resources(), router=lambda: None)
+    tools = resources or replace(runtime.resources(), parts={})
     return search(request, principal=world.principal("bob"), resources=tools)
 
 
@@ -350,12 +350,12 @@ class TestSkippedThoughNeeded:
     def tools(self, shelf):
         world = shelf(filler(5) | {"winch.md": "# Winch\n\nThe winch is greased with tallow.\n"})
         router = trained_router(HashEncoder(), shipped_examples())
-        return world, replace(runtime.resources(), router=lambda: router)
+        return world, runtime.resources().with_part(RouterSource, RouterSource(lambda: router))
 
     @pytest.mark.parametrize("question", NEAR)
     def test_a_question_that_is_near_to_a_skip_route_is_searched(self, tools, question):
         world, resources = tools
-        likeness = resources.router().likeness(HashEncoder().encode_query(question))
+        likeness = resources.part(RouterSource).get().likeness(HashEncoder().encode_query(question))
         eager = find(world, question, resources=resources, overrides={"route.skip_from": 0, "route.skip_margin": 0})
         found = find(world, question, resources=resources)
         assert "Winch" in titles(found)

@@ -18,6 +18,7 @@ from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
 from retrieval.presets.helix.route_examples import trained_router
+from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from retrieval.testing import HashEncoder
@@ -73,7 +74,7 @@ def test_no_more_passages_are_packed_than_the_cap(world):
 
 def test_a_greeting_ends_the_search_at_the_router(world):
     examples = {"greeting": ["Hello"], "search": ["what is the limit of expenses"]}
-    tools = replace(runtime.resources(), router=lambda: trained_router(HashEncoder(), examples))
+    tools = runtime.resources().with_part(RouterSource, RouterSource(lambda: trained_router(HashEncoder(), examples)))
     request = SearchRequest(text="Hello", preset="helix")
     outcome = search(request, principal=world.principal("bob"), resources=tools)
     assert outcome.hits == outcome.passages == ()

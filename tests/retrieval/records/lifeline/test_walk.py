@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from retrieval.engine.config import CorecubeConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.engine.types import ChunkId, Passage
 from retrieval.index.types import DocumentProbe
+from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.records.lifeline.types import Evidence, StepState, Way
 from retrieval.records.lifeline.walk import Journey, step_names, steps, ways
 from retrieval.search.runtime import InlineExecutor

@@ -96,7 +96,7 @@ def _slow(state):
 
 
 def test_a_search_goes_on_without_names(pages):
-    tools = replace(runtime.resources(), encoder=HalfAnEncoder(), router=lambda: None)
+    tools = replace(runtime.resources(), encoder=HalfAnEncoder(), parts={})
     request = SearchRequest(text=_QUESTION, preset="helix")
     outcome = search(request, principal=pages.principal("bob"), resources=tools)
     assert "names_failed" in outcome.state.degraded

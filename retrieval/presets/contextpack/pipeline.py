@@ -1,0 +1,65 @@
+"""The preset `contextpack`: candidates judged by a language model, and what stands around them."""
+
+from typing import Final
+
+from retrieval.engine.pipeline import Legs, Pipeline
+from retrieval.presets.contextpack.config import ContextPackConfig
+from retrieval.presets.contextpack.judge import Judge
+from retrieval.presets.contextpack.stages.judge_relevance import JudgeRelevance
+from retrieval.presets.contextpack.stages.neighbours import Neighbours
+from retrieval.presets.contextpack.stages.pack_context import PackContext
+from retrieval.presets.preset import Preset
+from retrieval.stages.access import CheckAccess
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.blend import Blend
+from retrieval.stages.complete import Complete
+from retrieval.stages.dedupe import Dedupe
+from retrieval.stages.dense import Dense
+from retrieval.stages.embed import Embed
+from retrieval.stages.freshness import Freshness
+from retrieval.stages.fulltext import Fulltext
+from retrieval.stages.fuse import Fuse
+from retrieval.stages.quality import Quality
+from retrieval.stages.resources import Resources
+
+
+def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeline:
+    """Return retrieval for context packs: judged by a language model, with what stands around the best hits."""
+    judge = resources.part(Judge)
+    return Pipeline(
+        (
+            Analyze(resources.text_search_config),
+            Embed(resources.encoder, resources.query_cache, calls=resources.calls),
+            Legs(
+                (Dense(config.dense, resources.index), Fulltext(config.fulltext)),
+                resources.executor,
+            ),
+            Fuse(config.fusion),
+            Complete(config.fulltext, resources.index),
+            CheckAccess(),
+            Freshness(),
+            Quality(config.quality),
+            Blend(config.blend),
+            Dedupe(config.dedupe, config.relevance.candidates),
+            JudgeRelevance(config.relevance, config.blend, judge.ask if judge else None, resources.timed_reranker),
+            Neighbours(config.neighbours, config.relevance.top, config.quality.least),
+            PackContext(config.context, config.relevance.top, resources.answerer_counter, resources.own_counter),
+            JudgeAnswerability(
+                config.answerability,
+                resources.text_search_config,
+                resources.sentence_encoder,
+                resources.calibrations.get("contextpack"),
+                resources.calls,
+            ),
+        )
+    )
+
+
+CONTEXTPACK: Final = Preset(
+    "contextpack",
+    "Judged by a language model, and packed with sections and neighbours into a budget of tokens.",
+    ContextPackConfig(),
+    build_contextpack,
+    ("dense", "fulltext"),
+)

@@ -1,0 +1,1 @@
+"""The preset `corecube`: governed hybrid search."""

@@ -1,0 +1,45 @@
+"""The numbers of the preset `corecube`."""
+
+from dataclasses import dataclass, field
+
+from retrieval.engine.config import (
+    AssembleConfig,
+    BlendConfig,
+    DedupeConfig,
+    FloorConfig,
+    PresetConfig,
+    RerankConfig,
+    TieConfig,
+)
+from retrieval.engine.types import ScoreType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorecubeConfig(PresetConfig):
+    """The numbers of the preset `corecube`."""
+
+    blend: BlendConfig = field(default_factory=BlendConfig)
+    rerank: RerankConfig = field(default_factory=RerankConfig)
+    ties: TieConfig = field(default_factory=TieConfig)
+    floor: FloorConfig = field(default_factory=FloorConfig)
+    dedupe: DedupeConfig = field(default_factory=DedupeConfig)
+    assemble: AssembleConfig = field(default_factory=AssembleConfig)
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """The tunable that bounds the context, and its tokens."""
+        return "assemble.budget_tokens", self.assemble.budget_tokens
+
+    @property
+    def highest_score(self) -> float:
+        """The sum of the blend's weights."""
+        return self.blend.dense + self.blend.fulltext + self.blend.freshness
+
+    @property
+    def tie_tolerance(self) -> float:
+        """Scores this close are a tie."""
+        return self.ties.tolerance
+
+    def least_score(self, score_type: ScoreType) -> float:
+        """Return the floor of a score type; -inf for none."""
+        return self.floor.least(score_type)

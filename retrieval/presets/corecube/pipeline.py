@@ -1,0 +1,65 @@
+"""The preset `corecube`: governed hybrid search."""
+
+from typing import Final
+
+from retrieval.engine.pipeline import Legs, Pipeline
+from retrieval.presets.corecube.config import CorecubeConfig
+from retrieval.presets.preset import Preset
+from retrieval.stages.access import CheckAccess
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.assemble import Assemble
+from retrieval.stages.blend import Blend
+from retrieval.stages.complete import Complete
+from retrieval.stages.dedupe import Dedupe
+from retrieval.stages.dense import Dense
+from retrieval.stages.embed import Embed
+from retrieval.stages.floor import Floor
+from retrieval.stages.freshness import Freshness
+from retrieval.stages.fulltext import Fulltext
+from retrieval.stages.fuse import Fuse
+from retrieval.stages.quality import Quality
+from retrieval.stages.rerank import Rerank
+from retrieval.stages.resources import Resources
+from retrieval.stages.ties import BreakTies
+
+
+def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
+    """Return governed hybrid search: full text and vectors, RRF into a pool, a blend to order it."""
+    return Pipeline(
+        (
+            Analyze(resources.text_search_config),
+            Embed(resources.encoder, resources.query_cache, calls=resources.calls),
+            Legs(
+                (Dense(config.dense, resources.index), Fulltext(config.fulltext)),
+                resources.executor,
+            ),
+            Fuse(config.fusion),
+            Complete(config.fulltext, resources.index),
+            CheckAccess(),
+            Freshness(),
+            Quality(config.quality),
+            Blend(config.blend),
+            Rerank(config.rerank, resources.timed_reranker),
+            BreakTies(config.ties),
+            Floor(config.floor),
+            Dedupe(config.dedupe),
+            Assemble(config.assemble, resources.count_tokens),
+            JudgeAnswerability(
+                config.answerability,
+                resources.text_search_config,
+                resources.sentence_encoder,
+                resources.calibrations.get("corecube"),
+                resources.calls,
+            ),
+        )
+    )
+
+
+CORECUBE: Final = Preset(
+    "corecube",
+    "Governed hybrid search: full text and vectors, fused and blended.",
+    CorecubeConfig(),
+    build_corecube,
+    ("dense", "fulltext"),
+)

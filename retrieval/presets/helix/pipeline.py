@@ -1,0 +1,108 @@
+"""The preset `helix`: several signals on the CPU alone."""
+
+from collections.abc import Callable
+from typing import Final
+
+from retrieval.engine.pipeline import Legs, Pipeline, Stage
+from retrieval.presets.helix.config import GraphConfig, HelixConfig
+from retrieval.presets.helix.router.routes import Router, RouterSource
+from retrieval.presets.helix.stages.diversify import Diversify
+from retrieval.presets.helix.stages.expand import Expand
+from retrieval.presets.helix.stages.few_pairs import few_pairs
+from retrieval.presets.helix.stages.near_duplicates import NearDuplicates
+from retrieval.presets.helix.stages.pack import Pack
+from retrieval.presets.helix.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.presets.helix.stages.route import Route
+from retrieval.presets.helix.stages.signals import RankSignals
+from retrieval.presets.helix.stages.sparse import sparse_leg
+from retrieval.presets.preset import Preset
+from retrieval.stages.access import CheckAccess
+from retrieval.stages.analyze import Analyze
+from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.bm25 import Bm25
+from retrieval.stages.complete import Complete, ReadAhead
+from retrieval.stages.dense import Dense
+from retrieval.stages.embed import Embed
+from retrieval.stages.fulltext import Fulltext
+from retrieval.stages.fuse import Fuse
+from retrieval.stages.quality import Quality
+from retrieval.stages.resources import Resources
+
+
+def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
+    """Return CPU-only retrieval: routed, fused, ranked by several signals, diversified, packed outside-in.
+
+    No stage holds a language model, and none asks a service: an embedding model at one is left alone.
+    """
+    analyze = Analyze(resources.text_search_config)
+    complete = Complete(config.fulltext, resources.index, with_vectors=True)
+    names, links = _links(config.graph, resources, ReadAhead(complete, resources.executor))
+    route = Route(config.route, local_router(resources))
+    ahead = next((QuestionAhead(analyze, route, it, resources.executor) for it in names), None)
+    return Pipeline(
+        (
+            Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
+            analyze,
+            route,
+            Legs(
+                (
+                    Dense(config.dense, resources.index),
+                    Bm25(config.bm25, resources.bm25, resources.text_search_config, Fulltext(config.fulltext)),
+                    *sparse_leg(config.sparse, resources.sparse, resources.calls),
+                ),
+                resources.executor,
+                names,
+            ),
+            Fuse(config.fusion),
+            *links,
+            complete,
+            CheckAccess(),
+            Quality(config.quality),
+            RankSignals(config.signals),
+            *few_pairs(config.rerank, resources.reranker, resources.calls),
+            NearDuplicates(config.near_duplicates),
+            Diversify(config.diversify),
+            Pack(config.pack, resources.count_tokens),
+            JudgeAnswerability(
+                config.answerability,
+                resources.text_search_config,
+                resources.sentence_encoder,
+                resources.calibrations.get("helix"),
+                resources.calls,
+            ),
+        )
+    )
+
+
+def _links(
+    config: GraphConfig, resources: Resources, pool: ReadAhead
+) -> tuple[tuple[ReadNames, ...], tuple[Stage, ...]]:
+    """Return the stage that reads names beside the legs, and the stage that follows links.
+
+    None of them where what is asked of a name would be embedded by a service.
+    """
+    model = resources.local_encoder
+    if model is None:
+        return (), ()
+    names = ReadNames(config, model, resources.query_cache, resources.calls)
+    return (names,), (Expand(config, resources.index, names, pool),)
+
+
+def local_router(resources: Resources) -> Callable[[], Router | None]:
+    """Return what gives the routes where the model runs in this process; else it gives None, always."""
+    source = resources.part(RouterSource)
+    return _no_router if source is None or resources.local_encoder is None else source.get
+
+
+def _no_router() -> Router | None:
+    return None
+
+
+HELIX: Final = Preset(
+    "helix",
+    "Fast search for agents on the CPU alone: routed, ranked by memory type, diversified; no language model.",
+    HelixConfig(),
+    build_helix,
+    ("dense", "bm25"),
+)
