@@ -27,6 +27,7 @@ from psycopg.errors import QueryCanceled
 
 from corecube import rate_limit
 from corecube.access import Principal
+from corecube.database import is_unstorable
 from corecube.errors import (
     CoreCubeError,
     DatabaseUnavailableError,
@@ -38,7 +39,6 @@ from corecube.errors import (
 from corecube.forwarding import USER_HEADER, forwarded_user
 from corecube.http import GetResponse, outage_response, request_id, wants_json
 from corecube.models import ApiKey, User
-from corecube.sanitise import is_unstorable
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
-"""The database connection of whoever asks."""
+"""The database connection of whoever asks, and what it could not hold."""
 
-from django.db import transaction
+from django.db import DataError, transaction
 
 
 def let_go() -> None:
@@ -8,3 +8,14 @@ def let_go() -> None:
     connection = transaction.get_connection()
     if not connection.in_atomic_block:
         connection.close()
+
+
+def is_unstorable(error: BaseException | None) -> bool:
+    """Return whether the database, or the way to it, could not take a value, also where another error wraps that."""
+    while error is not None:
+        if isinstance(error, DataError):
+            return True
+        if isinstance(error, UnicodeEncodeError) and error.reason == "surrogates not allowed":
+            return True
+        error = error.__cause__
+    return False

@@ -13,9 +13,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
 from corecube.api import refused
+from corecube.database import is_unstorable
 from corecube.errors import CoreCubeError, InvalidRequestError, RefusedForNowError, UnstorableValueError
 from corecube.http import GetResponse, request_id, wants_json
-from corecube.sanitise import is_unstorable
 
 logger = logging.getLogger(__name__)
 

@@ -64,7 +64,7 @@ _LONGEST: Final = (
     "tests/retrieval/presets/consolidated/test_faults.py",
     "tests/retrieval/api/test_ways_in.py",
     "tests/retrieval/encoders/test_agreement.py",
-    "tests/retrieval/ingest/parse/test_limited.py",
+    "tests/retrieval/ingest/sandbox/test_process.py",
     "tests/retrieval/evaluation/test_answerability.py",
     "tests/retrieval/api/test_fuzz.py",
     "tests/test_text_growth.py",

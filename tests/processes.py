@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 #: What the command line of a limited process holds.
-LIMITED = "retrieval.ingest.parse.worker"
+LIMITED = "retrieval.ingest.sandbox.worker"
 
 
 def processes(holding, *, session=0, parent=0):

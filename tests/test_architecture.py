@@ -14,7 +14,7 @@ PURE = (
     "retrieval.index.bm25.schema",
     "retrieval.index.bm25.spelling",
     "retrieval.index.bm25.stop_words",
-    "retrieval.index.bm25.texts",
+    "retrieval.index.chunk_texts",
     "retrieval.index.bm25.writer",
     "corecube.oidc.claims",
     "corecube.oidc.tokens",

@@ -13,7 +13,7 @@ from explorer.panels.drops import chunk_name
 from explorer.panels.lane_cards import LanesPanel
 from explorer.panels.lanes import Facts, Source, lanes_panel
 from explorer.panels.presets import ChangeRow, change_rows
-from explorer.sides import Run, Side
+from explorer.panels.sides import Run, Side
 from retrieval.engine.types import ChunkId
 from retrieval.presets.preset import Preset
 from retrieval.ranking.comparison import Comparison, Direction, compare

@@ -22,8 +22,8 @@ from explorer.panels.filter import filter_words
 from explorer.panels.lanes import Facts
 from explorer.panels.scope import scope_chips
 from explorer.panels.section import picker
+from explorer.panels.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
 from explorer.sections import has_sections, query_of, section_asked
-from explorer.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
 from explorer.stems import stem_in
 from explorer.views.search import failure_title, left_out
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment

@@ -29,9 +29,9 @@ from explorer.panels.filter import filter_words
 from explorer.panels.page import result_panels
 from explorer.panels.scope import scope_chips, scope_rows, view_as
 from explorer.panels.section import picker, section_strip
+from explorer.panels.sides import Side
 from explorer.recent_searches import Asking, searched
 from explorer.sections import has_sections, query_of, section_asked
-from explorer.sides import Side
 from explorer.stems import stem_in
 from explorer.templatetags.explorer_format import document_url
 from explorer.views.judge import judging_context

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from retrieval.index.bm25.texts import ChunkTexts
+from retrieval.index.chunk_texts import ChunkTexts
 from retrieval.index.statements import statement
 from retrieval.models import Document, ReadModel, SearchRecord
 

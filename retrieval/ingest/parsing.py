@@ -8,9 +8,9 @@ from typing import Final
 
 from django.conf import settings
 
-from retrieval.ingest.parse.frames import allowed_seconds
-from retrieval.ingest.parse.limited import START_SECONDS, LimitedParser, ParseLimits
 from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.sandbox.frames import allowed_seconds
+from retrieval.ingest.sandbox.process import START_SECONDS, LimitedParser, ParseLimits
 from retrieval.text.document import RawDocument
 
 #: Children that wait for an item; each holds some 100 MB.

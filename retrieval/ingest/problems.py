@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 
 from corecube.connectors import ItemError
 from retrieval.errors import EncoderError, IngestError
-from retrieval.ingest.parse.limited import ParserStartError
 from retrieval.ingest.reasons import PERMANENT
+from retrieval.ingest.sandbox.process import ParserStartError
 from retrieval.models import Sync, SyncItem, SyncProblem
 
 

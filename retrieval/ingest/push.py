@@ -20,11 +20,11 @@ from retrieval.index.salience import fill_salience
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.encode import encode_and_store
 from retrieval.ingest.parse.formats import DELIMITED, FORMATS, HTML, JSON, MARKDOWN, TEXT, Format
-from retrieval.ingest.parse.limited import ParserStartError
 from retrieval.ingest.parsing import prepare_limited
 from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
 from retrieval.ingest.run import Job, Source, job_of
+from retrieval.ingest.sandbox.process import ParserStartError
 from retrieval.ingest.services import queue_sync
 from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import require_enabled

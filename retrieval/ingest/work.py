@@ -14,12 +14,12 @@ from corecube.errors import UnknownConnectionError
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.ingest import claims
 from retrieval.ingest.encode import BATCH_CHUNKS, Taker, encode_and_store
-from retrieval.ingest.parse.limited import InterruptedPreparationError
 from retrieval.ingest.parsing import most_seconds
 from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
 from retrieval.ingest.problems import reason_of
 from retrieval.ingest.progress import Embedding, PaceKeeper
 from retrieval.ingest.run import Job, Progress, SyncEndedError, item_from_json, reload
+from retrieval.ingest.sandbox.process import InterruptedPreparationError
 from retrieval.ingest.steps import Doing, Steps
 from retrieval.models import Document, Sync, SyncItem
 

@@ -20,8 +20,8 @@ from retrieval.index import outbox
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.folder import About, Folder
 from retrieval.index.bm25.reader import Reader, readable
-from retrieval.index.bm25.texts import ChunkTexts
 from retrieval.index.bm25.writer import Writer
+from retrieval.index.chunk_texts import ChunkTexts
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 
 from retrieval.ingest.parse import parse
-from retrieval.ingest.parse.frames import read_text, written_text
 from retrieval.ingest.parse.markdown import blocks_of_markdown
 from retrieval.ingest.preparation import Preparation, prepare_raw
+from retrieval.ingest.sandbox.frames import read_text, written_text
 
 MARKDOWN = """\
 See [the *guide*](../guide.md#x), <https://example.org/a>, <a class="b" href="c.html?a=1&amp;b=2">page c</a> and [r][1].

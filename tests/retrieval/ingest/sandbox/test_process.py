@@ -15,14 +15,9 @@ import pytest
 
 from retrieval.errors import IngestError
 from retrieval.graph.addresses import Place
-from retrieval.ingest.parse.frames import allowed_seconds
-from retrieval.ingest.parse.limited import (
-    InterruptedPreparationError,
-    LimitedParser,
-    ParseLimits,
-    ParserStartError,
-)
 from retrieval.ingest.preparation import Preparation, prepare_raw
+from retrieval.ingest.sandbox.frames import allowed_seconds
+from retrieval.ingest.sandbox.process import InterruptedPreparationError, LimitedParser, ParseLimits, ParserStartError
 from retrieval.text.document import ChunkLimits, RawDocument
 
 ROOT = Path(__file__).parents[4]
@@ -305,7 +300,7 @@ def test_a_child_outlives_the_thread_that_started_it(shared):
 SCRIPT = """
 import sys
 sys.path.insert(0, {folder!r})
-from retrieval.ingest.parse.limited import LimitedParser, ParseLimits
+from retrieval.ingest.sandbox.process import LimitedParser, ParseLimits
 from retrieval.ingest.preparation import Preparation
 from retrieval.text.document import RawDocument
 parser = LimitedParser(ParseLimits(seconds=1000), function="hostile_parser:prepare")
@@ -339,7 +334,7 @@ def test_it_works_in_a_daemonic_process(hostile, tmp_path):
         import sys
         sys.path.insert(0, {str(tmp_path)!r})
         from billiard.context import ForkContext
-        from retrieval.ingest.parse.limited import LimitedParser
+        from retrieval.ingest.sandbox.process import LimitedParser
         from retrieval.ingest.preparation import Preparation
         from retrieval.text.document import RawDocument
 

@@ -1,6 +1,6 @@
 """The limited process: reads source items on its input, answers each on its output, and ends when its input does.
 
-Started as `python -m retrieval.ingest.parse.worker FUNCTION SECONDS BYTES`: what prepares an item, as `module:name`,
+Started as `python -m retrieval.ingest.sandbox.worker FUNCTION SECONDS BYTES`: what prepares an item, as `module:name`,
 the time that a small item may take, and the memory that the process may have (0 for any).
 """
 
@@ -16,7 +16,8 @@ from importlib import import_module
 from typing import IO, Final
 
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.frames import (
+from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.sandbox.frames import (
     MAX_ANSWER_BYTES,
     REFUSAL,
     TEXT,
@@ -25,7 +26,6 @@ from retrieval.ingest.parse.frames import (
     write_part,
     written_text,
 )
-from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.text.document import RawDocument
 
 #: Seconds after its own time at which a process ends itself that nobody is left to kill.

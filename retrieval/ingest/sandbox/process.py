@@ -18,7 +18,8 @@ from typing import IO, Any, Final, Self
 
 from corecube.errors import CoreCubeError
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.frames import (
+from retrieval.ingest.preparation import Preparation, PreparedText
+from retrieval.ingest.sandbox.frames import (
     MAX_ANSWER_BYTES,
     REFUSAL,
     TEXT,
@@ -27,7 +28,6 @@ from retrieval.ingest.parse.frames import (
     read_text,
     write_request,
 )
-from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.text.document import RawDocument
 
 _ROOT: Final = Path(__file__).resolve().parents[3]
@@ -153,7 +153,7 @@ class _Child:
         #: Whether it was killed for its time.
         self.is_late = False
         self._is_ready = False
-        command = (sys.executable, "-m", "retrieval.ingest.parse.worker", function)
+        command = (sys.executable, "-m", "retrieval.ingest.sandbox.worker", function)
         self._process = subprocess.Popen(  # noqa: S603 -- the command is ours
             (*command, str(limits.seconds), str(limits.mebibytes * _MEBIBYTE)),
             stdin=subprocess.PIPE,
