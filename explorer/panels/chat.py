@@ -12,7 +12,7 @@ from django.utils import timezone
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.templatetags.explorer_format import document_url
+from explorer.links import document_url
 from retrieval.answers.conversations.shelf import conversations_of
 from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from explorer import wording
 from explorer.answers import Doubt, marked_html
-from explorer.templatetags.explorer_format import document_url
+from explorer.links import document_url
 from retrieval.answers.conversations.reading import Exchange, Reference, Standing
 from retrieval.models import Message
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from explorer import wording
+from explorer.durations import milliseconds
 from explorer.panels.bars import BarPart, percent, stacked
 from explorer.panels.drops import ChunkLabels, DropList, drop_list
 from explorer.panels.events import EventLine, event_lines
@@ -24,9 +25,6 @@ _SECTIONS: Final = {
     "pack_context": "context",
 }
 _PACKING: Final = frozenset({"assemble", "pack", "pack_context"})
-#: Milliseconds under which a decimal says something, and under which there is nothing to say.
-_FINE_MS: Final = 10
-_SHORT_MS: Final = 0.05
 #: Stages that fit beside each other.
 _MOST_BESIDE: Final = 18
 #: Stages that leave nothing to count.
@@ -101,14 +99,6 @@ def leaf_spans(trace: Iterable[Span]) -> Iterator[Span]:
     spans = tuple(trace)
     parents = {span.parent for span in spans}
     return (span for span in spans if span.stage not in parents)
-
-
-def milliseconds(seconds: float) -> str:
-    """Return a time in milliseconds: "< 0.1", "0.4", "38", "1,204"."""
-    value = seconds * 1000
-    if value < _SHORT_MS:
-        return "< 0.1"
-    return f"{value:.1f}" if value < _FINE_MS else f"{value:,.0f}"
 
 
 def removed(span: Span) -> int:

@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from explorer import wording
+from explorer.durations import milliseconds
 from explorer.panels.bars import BarPart, stacked
-from explorer.panels.funnel import milliseconds
 from retrieval.engine.state import Span
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 from retrieval.search.service import SearchOutcome

@@ -9,11 +9,12 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.waterfall import waterfall
+from explorer.durations import milliseconds
 from explorer.panels.answerability import signal_label
 from explorer.panels.bars import BarPart, percent, score_bar, stacked
 from explorer.panels.drops import ChunkLabels, chunk_label, drop_list
 from explorer.panels.events import event_lines
-from explorer.panels.funnel import Funnel, FunnelCell, leaf_spans, milliseconds, removed, settings_of
+from explorer.panels.funnel import Funnel, FunnelCell, leaf_spans, removed, settings_of
 from explorer.panels.presets import version_label
 from explorer.panels.timeline import TraceRow, span_rows
 from retrieval.engine.config import PresetConfig

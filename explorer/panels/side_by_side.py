@@ -9,12 +9,12 @@ from corecube.errors import CoreCubeError
 from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.preset_flow import preset_flow
+from explorer.durations import milliseconds
 from explorer.panels.answerability import AnswerabilityPanel, answerability_panel
 from explorer.panels.badges import Badge, badges
 from explorer.panels.bars import BarPart
 from explorer.panels.context import ContextPanel, context_panel
 from explorer.panels.drops import chunk_name
-from explorer.panels.funnel import milliseconds
 from explorer.panels.lane_cards import Card
 from explorer.panels.lanes import Facts, face
 from explorer.panels.preset_cost import GroupTime, ModelUse, group_times, model_uses, time_bar

@@ -12,8 +12,8 @@ from corecube.access import Principal, ScopeRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
+from explorer.durations import milliseconds
 from explorer.panels.badges import Badge, badges, badges_of_spans
-from explorer.panels.funnel import milliseconds
 from explorer.panels.presets import version_label
 from explorer.sections import has_sections
 from retrieval.engine.config import PresetConfig

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from corecube.scope import AccessScope
 from explorer import wording
+from explorer.durations import milliseconds
 from explorer.panels.bars import percent
 from explorer.panels.events import EventLine, event_lines
-from explorer.panels.funnel import milliseconds, removed
+from explorer.panels.funnel import removed
 from retrieval.engine.state import Note, Span
 from retrieval.search.service import SearchOutcome
 

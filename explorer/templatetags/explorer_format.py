@@ -1,27 +1,21 @@
 """What templates need beyond Django's own tags: figures with separators, and addresses of passages."""
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Final
-from urllib.parse import urlencode
-from uuid import UUID
 
 from django import template
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from explorer.links import document_url
 from explorer.panels.bars import BarPart
 from explorer.panels.drops import DropRow
 from explorer.panels.lane_cards import Card, Place
 from explorer.snippets import Segment
-from retrieval.engine.types import ChunkId
 from retrieval.ingest import reasons
 
 register = template.Library()
-
-#: Addresses kept at hand: a page names the same documents over and over, and to make one takes a while.
-_MOST_ADDRESSES: Final = 4096
+register.simple_tag(document_url)
 
 
 @register.filter
@@ -40,18 +34,6 @@ def advice(reason: str) -> str:
 def may_pass(reason: str) -> bool:
     """Return whether trying such an item again can help."""
     return reason not in reasons.PERMANENT
-
-
-@register.simple_tag
-def document_url(chunk_id: ChunkId, run_as: str) -> str:
-    """Return the address of a chunk in its document, read as `run_as` where that is someone else."""
-    query = f"?{urlencode({'as': run_as})}" if run_as else ""
-    return f"{_document_path(chunk_id.document_id)}{query}#chunk-{chunk_id.ordinal}"
-
-
-@lru_cache(maxsize=_MOST_ADDRESSES)
-def _document_path(document_id: UUID) -> str:
-    return reverse("explorer:document", args=[document_id])
 
 
 @register.filter

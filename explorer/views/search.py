@@ -24,6 +24,7 @@ from explorer.draft import draft_changes
 from explorer.examples import examples_for
 from explorer.labels import chunk_labels
 from explorer.lanes import lanes_of
+from explorer.links import document_url
 from explorer.modes import mode_in, modes_of
 from explorer.panels.filter import filter_words
 from explorer.panels.page import result_panels
@@ -33,7 +34,6 @@ from explorer.panels.sides import Side
 from explorer.recent_searches import Asking, searched
 from explorer.sections import has_sections, query_of, section_asked
 from explorer.stems import stem_in
-from explorer.templatetags.explorer_format import document_url
 from explorer.views.judge import judging_context
 from explorer.views.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from explorer.views.where import pinned_title, reader_of, where_panel

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from explorer.durations import milliseconds
 from explorer.panels.drops import labels_of
-from explorer.panels.funnel import funnel, milliseconds, settings_of
+from explorer.panels.funnel import funnel, settings_of
 from retrieval.engine.state import Note, Span
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.corecube.config import CorecubeConfig

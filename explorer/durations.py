@@ -1,0 +1,15 @@
+"""Times as people read them. Pure."""
+
+from typing import Final
+
+#: Milliseconds under which a decimal says something, and under which there is nothing to say.
+_FINE_MS: Final = 10
+_SHORT_MS: Final = 0.05
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time in milliseconds: "< 0.1", "0.4", "38", "1,204"."""
+    value = seconds * 1000
+    if value < _SHORT_MS:
+        return "< 0.1"
+    return f"{value:.1f}" if value < _FINE_MS else f"{value:,.0f}"

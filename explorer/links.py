@@ -1,0 +1,24 @@
+"""Addresses of the console's pages."""
+
+from functools import lru_cache
+from typing import Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from retrieval.engine.types import ChunkId
+
+#: Addresses kept at hand: a page names the same documents over and over, and to make one takes a while.
+_MOST_ADDRESSES: Final = 4096
+
+
+def document_url(chunk_id: ChunkId, run_as: str) -> str:
+    """Return the address of a chunk in its document, read as `run_as` where that is someone else."""
+    query = f"?{urlencode({'as': run_as})}" if run_as else ""
+    return f"{_document_path(chunk_id.document_id)}{query}#chunk-{chunk_id.ordinal}"
+
+
+@lru_cache(maxsize=_MOST_ADDRESSES)
+def _document_path(document_id: UUID) -> str:
+    return reverse("explorer:document", args=[document_id])
