@@ -11,7 +11,7 @@ from django.db import connection
 from retrieval.index.statements import statement
 from retrieval.index.writer import committed_later
 
-_RECORD: Final = statement("record_accesses")
+_RECORD: Final = statement("upkeep/record_accesses")
 
 
 @dataclass(frozen=True, slots=True)

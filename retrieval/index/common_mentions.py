@@ -9,7 +9,7 @@ from django.db.models.functions import Abs
 from retrieval.index.statements import statement
 from retrieval.models import MentionCount, TermFrequency
 
-_COUNT_COMMON: Final = statement("count_common_mentions")
+_COUNT_COMMON: Final = statement("upkeep/count_common_mentions")
 #: Chunks of a connection from which on a key is counted as common: below it the sum over a scope rarely matters.
 _FEWEST_COMMON: Final = 200
 #: Share of a connection's chunks, in per cent, that come or go until its keys are counted anew.

@@ -23,8 +23,8 @@ from retrieval.index.store import VectorIndex
 from retrieval.index.writer import create_vector_index
 from retrieval.models import Embedding, EmbeddingIndex
 
-_MISSING: Final = statement("count_missing")
-_BYTES: Final = statement("index_bytes")
+_MISSING: Final = statement("upkeep/count_missing")
+_BYTES: Final = statement("upkeep/index_bytes")
 _Status = EmbeddingIndex.Status
 _Mode = EmbeddingIndex.Mode
 #: Key of the advisory lock between what stores vectors (shared) and what changes which indexes there are (alone).
@@ -125,7 +125,7 @@ def clear_dropped() -> None:
     kept = set(EmbeddingIndex.objects.values_list("pk", flat=True))
     for number in _stored_indexes() - kept:
         with connection.cursor() as cursor:
-            cursor.execute(statement("drop_hnsw") % {"index": int(number)})
+            cursor.execute(statement("upkeep/drop_hnsw") % {"index": int(number)})
         while _deleted_some(number):
             pass
 
@@ -282,5 +282,5 @@ def _stored_indexes() -> set[int]:
 def _deleted_some(number: int) -> bool:
     """Delete a part of an index's vectors and return whether there was one."""
     with connection.cursor() as cursor:
-        cursor.execute(statement("delete_vectors"), {"index": number, "most": _DROPPED_AT_ONCE})
+        cursor.execute(statement("upkeep/delete_vectors"), {"index": number, "most": _DROPPED_AT_ONCE})
         return bool(cursor.rowcount)

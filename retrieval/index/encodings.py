@@ -12,9 +12,9 @@ from retrieval.encoders.sparse import SparseVector
 from retrieval.encoders.token_vectors import TokenVectors
 from retrieval.index.statements import statement
 
-_UNENCODED: Final = statement("unencoded")
-_INSERT: Final = {"sparse": statement("insert_sparse"), "tokens": statement("insert_tokens")}
-_CREATE_HNSW: Final = statement("create_hnsw_sparse")
+_UNENCODED: Final = statement("upkeep/unencoded")
+_INSERT: Final = {"sparse": statement("upkeep/insert_sparse"), "tokens": statement("upkeep/insert_tokens")}
+_CREATE_HNSW: Final = statement("upkeep/create_hnsw_sparse")
 _REMOVE: Final = "DELETE FROM {table} WHERE document_id = ANY(%s)"
 _DROP: Final = "DELETE FROM {table} WHERE connection_id = %s"
 _DROP_OTHERS: Final = "DELETE FROM {table} WHERE connection_id = %s AND model_key <> %s"

@@ -15,9 +15,9 @@ from retrieval.index.embedding_index import hold_indexes
 from retrieval.index.graph_writer import rewrite_triples
 from retrieval.index.statements import statement
 
-_COUNT_TERMS: Final = statement("count_terms")
-_ENRICH_CHUNK: Final = statement("enrich_chunk")
-_OUTBOX: Final = statement("outbox")
+_COUNT_TERMS: Final = statement("upkeep/count_terms")
+_ENRICH_CHUNK: Final = statement("upkeep/enrich_chunk")
+_OUTBOX: Final = statement("upkeep/outbox")
 _REPLACE_VECTOR: Final = (
     "UPDATE retrieval_embedding SET vector = %(vector)s"
     " WHERE document_id = %(document)s AND ordinal = %(ordinal)s AND index_id = %(index)s"

@@ -10,14 +10,14 @@ from retrieval.index.kept import kept_parameters
 from retrieval.index.reading import read
 from retrieval.index.statements import kept_clause, prepared, statement
 
-_FILTERED: Final = statement("filtered")
-_BY_DOCUMENT: Final = statement("filtered_documents")
-_BY_SOURCE_TYPE: Final = statement("filtered_source_types")
-_BY_CHUNK: Final = statement("filtered_chunks")
-_BY_QUALITY: Final = statement("filtered_quality")
-_BY_HINT: Final = statement("filtered_hint")
-_WALKED_BY_SOURCE_TYPE: Final = statement("walked_source_types")
-_WALKED_BY_CHUNK: Final = statement("walked_chunks")
+_FILTERED: Final = statement("parts/filtered")
+_BY_DOCUMENT: Final = statement("parts/filtered_documents")
+_BY_SOURCE_TYPE: Final = statement("parts/filtered_source_types")
+_BY_CHUNK: Final = statement("parts/filtered_chunks")
+_BY_QUALITY: Final = statement("parts/filtered_quality")
+_BY_HINT: Final = statement("parts/filtered_hint")
+_WALKED_BY_SOURCE_TYPE: Final = statement("parts/walked_source_types")
+_WALKED_BY_CHUNK: Final = statement("parts/walked_chunks")
 _HOLDS: Final = statement("filter_holds")
 _PROJECTS: Final = prepared("projects")
 _IN_SCOPE: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")

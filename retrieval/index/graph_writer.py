@@ -19,15 +19,15 @@ from retrieval.index.statements import statement
 from retrieval.models import Document
 from retrieval.text.document import ChunkDraft
 
-_INSERT_NAME: Final = statement("insert_name")
-_INSERT_MENTIONS: Final = statement("insert_mentions")
-_INSERT_LINK: Final = statement("insert_link")
+_INSERT_NAME: Final = statement("upkeep/insert_name")
+_INSERT_MENTIONS: Final = statement("upkeep/insert_mentions")
+_INSERT_LINK: Final = statement("upkeep/insert_link")
 _DELETE_TRIPLES: Final = (
     "DELETE FROM retrieval_chunklink WHERE document_id = %(document)s AND ordinal = %(ordinal)s AND kind = 'triple'"
 )
-_TEXTS: Final = statement("graph_texts")
-_WITHOUT: Final = statement("without_mentions")
-_STATUS: Final = statement("graph_status")
+_TEXTS: Final = statement("upkeep/graph_texts")
+_WITHOUT: Final = statement("upkeep/without_mentions")
+_STATUS: Final = statement("upkeep/graph_status")
 _BATCH_DOCUMENTS: Final = 200
 _FIRST: Final = UUID(int=0)
 

@@ -14,12 +14,12 @@ from retrieval.index.chunk_texts import ChunkTexts
 from retrieval.index.statements import statement
 from retrieval.models import Document, ReadModel, SearchRecord
 
-_ENTRIES: Final = statement("outbox_entries")
-_WAITING: Final = statement("outbox_waiting")
-_PRUNE: Final = statement("prune_outbox")
-_TEXTS: Final = statement("chunk_texts")
-_HISTORY: Final = statement("history")
-_MARK: Final = statement("outbox_mark")
+_ENTRIES: Final = statement("upkeep/outbox_entries")
+_WAITING: Final = statement("upkeep/outbox_waiting")
+_PRUNE: Final = statement("upkeep/prune_outbox")
+_TEXTS: Final = statement("upkeep/chunk_texts")
+_HISTORY: Final = statement("upkeep/history")
+_MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 #: Changes that are counted behind a follower at the most.

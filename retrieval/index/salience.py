@@ -8,9 +8,9 @@ from django.db import connection, transaction
 from retrieval.index.statements import statement
 from retrieval.text.salience import MOST_DISTINCTIVE, SalienceFacts, salience_of
 
-_WITHOUT: Final = statement("without_salience")
-_FACTS: Final = statement("salience_facts")
-_SET: Final = statement("set_salience")
+_WITHOUT: Final = statement("upkeep/without_salience")
+_FACTS: Final = statement("upkeep/salience_facts")
+_SET: Final = statement("upkeep/set_salience")
 #: Chunks that are judged together, at least, and documents that are looked at for them.
 _BATCH_CHUNKS: Final = 1000
 _BATCH_DOCUMENTS: Final = 200

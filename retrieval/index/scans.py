@@ -29,10 +29,10 @@ _DENSE: Final[Mapping[str, str]] = MappingProxyType(
 )
 _CREATE: Final[Mapping[str, str]] = MappingProxyType(
     {
-        _Scan.HALFVEC: statement("create_hnsw"),
-        _Scan.INT8: statement("create_hnsw_int8"),
-        _Scan.BINARY: statement("create_hnsw_binary"),
-        _Scan.PREFIX: statement("create_hnsw_prefix"),
+        _Scan.HALFVEC: statement("upkeep/create_hnsw"),
+        _Scan.INT8: statement("upkeep/create_hnsw_int8"),
+        _Scan.BINARY: statement("upkeep/create_hnsw_binary"),
+        _Scan.PREFIX: statement("upkeep/create_hnsw_prefix"),
     }
 )
 #: Where the bits of an INT8 component lie, in the typical size of a unit vector's component: 1 / sqrt(dim).

@@ -17,7 +17,7 @@ from retrieval.index.statements import statement
 _DOCUMENTS: Final = statement("scope_documents")
 _CHUNKS: Final = statement("scope_chunks")
 _NAMED: Final = statement("named_documents")
-_LAST: Final = statement("last_searches")
+_LAST: Final = statement("upkeep/last_searches")
 #: How far back searches tell how a compartment fares, and how many of each are looked at.
 _PERIOD: Final = timedelta(minutes=10)
 _MOST_SEARCHES: Final = 100

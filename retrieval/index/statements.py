@@ -31,7 +31,7 @@ ALL_CHUNKS: Final = (
 )
 _FULLTEXT: Final = statement("fulltext")
 _FULLTEXT_CAPPED: Final = statement("fulltext_capped")
-_SCORE: Final = statement("score")
+_SCORE: Final = statement("parts/score")
 PLACE_DENSE: Final = statement("place_dense")
 _PLACE_FULLTEXT: Final = statement("place_fulltext")
 _PROBE: Final = statement("probe")
@@ -41,7 +41,7 @@ _HIDDEN: Final = {
     Reach.SCOPE: ("search @@ %(match)s::tsquery", "ts_match_vq(search, %(match)s::tsquery)"),
 }
 _FACT_VALUES: Final = statement("fact_values")
-_KEPT: Final = statement("kept")
+_KEPT: Final = statement("parts/kept")
 #: Facts of a document that are no metadata of its source.
 _OWN_FACTS: Final = {
     "title": "document.title",
@@ -59,7 +59,7 @@ def _complete(*, cosine: str = "NULL::float8", vector: str = "NULL::bytea", vect
 
 
 _COSINE: Final = "1 - (embedding.vector <=> %(vector)s::halfvec)"
-_VECTORS: Final = statement("complete_vectors")
+_VECTORS: Final = statement("parts/complete_vectors")
 COMPLETE: Final = _complete(cosine=_COSINE, vectors=_VECTORS)
 #: The same with the vectors themselves, in PostgreSQL's binary form: four bytes, then half floats.
 COMPLETE_WITH_VECTORS: Final = _complete(cosine=_COSINE, vector="halfvec_send(embedding.vector)", vectors=_VECTORS)

@@ -12,8 +12,8 @@ from retrieval.index.statements import statement
 from retrieval.index.store import VectorIndex, dense_hnsw
 from retrieval.models import Embedding
 
-_MEANS: Final = statement("warm_means")
-_RELATIONS: Final = statement("warm_relations")
+_MEANS: Final = statement("upkeep/warm_means")
+_RELATIONS: Final = statement("upkeep/warm_relations")
 #: After the HNSW index; what a search looks a chunk up by, the rows, and what words and names are found by.
 _NAMES: Final = (
     "retrieval_embedding_pkey",

@@ -24,16 +24,16 @@ from retrieval.text.document import ChunkDraft
 from retrieval.text.quality import ChunkQuality
 from retrieval.text.traits import ChunkTraits
 
-_INSERT_CHUNK: Final = statement("insert_chunk")
-_INSERT_EMBEDDING: Final = statement("insert_embedding")
-_FILL_EMBEDDING: Final = statement("fill_embedding")
-_COPY_VECTORS: Final = statement("copy_vectors")
-_LACKING_DOCUMENTS: Final = statement("lacking_documents")
-_COUNT_TERMS: Final = statement("count_terms")
-_FOLD_TERMS: Final = statement("fold_terms")
-_OUTBOX: Final = statement("outbox")
-_FORGET_ITEMS: Final = statement("forget_items")
-_MARK_REPEATED: Final = statement("mark_repeated")
+_INSERT_CHUNK: Final = statement("upkeep/insert_chunk")
+_INSERT_EMBEDDING: Final = statement("upkeep/insert_embedding")
+_FILL_EMBEDDING: Final = statement("upkeep/fill_embedding")
+_COPY_VECTORS: Final = statement("upkeep/copy_vectors")
+_LACKING_DOCUMENTS: Final = statement("upkeep/lacking_documents")
+_COUNT_TERMS: Final = statement("upkeep/count_terms")
+_FOLD_TERMS: Final = statement("upkeep/fold_terms")
+_OUTBOX: Final = statement("upkeep/outbox")
+_FORGET_ITEMS: Final = statement("upkeep/forget_items")
+_MARK_REPEATED: Final = statement("upkeep/mark_repeated")
 #: Rows that are inserted between two looks whether they are still wanted.
 _ROWS_AT_ONCE: Final = 200
 #: Documents that a text must stand in to be boilerplate. A paragraph that somebody copied into a few pages is content.

@@ -114,7 +114,7 @@ def walk_by(plan: Plan, progress: Progress) -> Mapping[str, float]:
     seconds: dict[str, float] = {}
     with _timed(seconds, "vector_index"), _memory_for(plan.chunks):
         with database.cursor() as cursor:
-            cursor.execute(statement("drop_hnsw") % {"index": row.pk})
+            cursor.execute(statement("upkeep/drop_hnsw") % {"index": row.pk})
         create_vector_index(searched(EmbeddingIndex.objects.get()))
     return seconds
 
@@ -187,7 +187,7 @@ def _load(plan: Plan, index: VectorIndex, seconds: dict[str, float], progress: P
                 copy_mentions(connection.pk, ids, documents)
             # A connection's chunks are counted at once, so that there is nothing to fold afterwards.
             with _timed(seconds, "terms"), database.cursor() as cursor:
-                cursor.execute(statement("count_terms"), {"documents": ids, "sign": 1})
+                cursor.execute(statement("upkeep/count_terms"), {"documents": ids, "sign": 1})
 
 
 def _connections() -> list[Connection]:

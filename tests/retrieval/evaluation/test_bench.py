@@ -145,7 +145,7 @@ def search_vectors():
         cursor.execute(CHUNK)
         names = [column.name for column in cursor.description]
         chunk = dict(zip(names, cursor.fetchone(), strict=True))
-        cursor.execute(statement("insert_chunk"), chunk | {"ordinal": 999, "config": "english"})
+        cursor.execute(statement("upkeep/insert_chunk"), chunk | {"ordinal": 999, "config": "english"})
     [(ingested,)] = rows(SEARCH_VECTOR, chunk["document"])
     rows("DELETE FROM retrieval_chunk WHERE ordinal = 999 RETURNING 1")
     return chunk["search"], ingested

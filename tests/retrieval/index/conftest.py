@@ -46,7 +46,7 @@ def bob(world):
 def rebuilding(index):
     """Give an embedding index the HNSW index of its scan once the block has written vectors, many at once."""
     with database.cursor() as cursor:
-        cursor.execute(statement("drop_hnsw") % {"index": index.id})
+        cursor.execute(statement("upkeep/drop_hnsw") % {"index": index.id})
         yield cursor
     create_vector_index(index)
 
