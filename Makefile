@@ -31,10 +31,11 @@ run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stop
 test: .venv/.dev-installed test-tools test-models ## Run every test (ARGS='-k scope' for some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-check: .venv/.dev-installed ## Check format, lint, types, settings and migrations
+check: .venv/.dev-installed ## Check format, lint, types, imports, settings and migrations
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy .
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/python manage.py check --fail-level WARNING
 	$(BIN)/python manage.py makemigrations --check --dry-run
 

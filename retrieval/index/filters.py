@@ -8,6 +8,7 @@ from corecube.scope import AccessScope
 from retrieval.engine.state import RequestFilter
 from retrieval.index.kept import kept_parameters
 from retrieval.index.reading import read
+from retrieval.index.scope_condition import CONDITION
 from retrieval.index.statements import kept_clause, prepared, statement
 
 _FILTERED: Final = statement("parts/filtered")
@@ -20,7 +21,6 @@ _WALKED_BY_SOURCE_TYPE: Final = statement("parts/walked_source_types")
 _WALKED_BY_CHUNK: Final = statement("parts/walked_chunks")
 _HOLDS: Final = statement("filter_holds")
 _PROJECTS: Final = prepared("projects")
-_IN_SCOPE: Final = re.compile(r"connection_id(?: \+ 0)? = ANY\(%\(scope\)s\)")
 _TABLE: Final = re.compile(r"\bFROM (retrieval_\w+)")
 _CHUNKS: Final = "retrieval_chunk"
 #: What only a statement that walks an HNSW index takes.
@@ -43,7 +43,7 @@ def filtered(
     named = document or f"{_first_table(sql)}.document_id"
     clause = "\n".join((*_by_document(kept, is_walk=_WALK in sql), *_by_chunk(kept, sql)))
     clause = clause.replace("{document}", named).replace("{ordinal}", f"{named.rpartition('.')[0]}.ordinal")
-    limited = _IN_SCOPE.sub(lambda found: f"{found[0]}\n{clause}", sql, count=1 if document else 0)
+    limited = CONDITION.sub(lambda found: f"{found[0]}\n{clause}", sql, count=1 if document else 0)
     return limited, parameters | _parameters(kept)
 
 

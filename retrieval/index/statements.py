@@ -1,4 +1,8 @@
-"""The search SQL, one file a statement. Every statement that reads chunks is limited to a scope."""
+"""The SQL of the index, one file a statement.
+
+Those of searches lie in `sql/` and are limited to a scope; `sql/parts/` is put into them. `sql/upkeep/` is what workers
+and commands run over everything, and shows nobody a document.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,14 +12,15 @@ from typing import Final
 from corecube.prepared import Prepared
 from retrieval.engine.state import Kept
 from retrieval.index.reach import Reach
+from retrieval.index.scope_condition import with_scope
 
 _FOLDER: Final = files("retrieval.index") / "sql"
 _PART: Final = re.compile(r"\{vectors\}\n|\{\w+\}")
 
 
 def statement(name: str) -> str:
-    """Return the text of `sql/<name>.sql`."""
-    return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+    """Return the text of `sql/<name>.sql`, limited to a scope where it says so."""
+    return with_scope((_FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
 
 
 def prepared(name: str) -> Prepared:

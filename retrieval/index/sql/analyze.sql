@@ -21,6 +21,6 @@ FROM lexemes
 LEFT JOIN languages USING (name)
 LEFT JOIN LATERAL websearch_to_tsquery(languages.config, %(operators)s) AS as_written (tsquery) ON true
 LEFT JOIN retrieval_termfrequency AS frequency
-    ON frequency.lexeme = lexemes.lexeme AND frequency.connection_id = ANY(%(scope)s)
+    ON frequency.lexeme = lexemes.lexeme AND {in scope: frequency.connection_id}
 GROUP BY lexemes.name, lexemes.lexeme, lexemes.place, as_written.tsquery
 ORDER BY lexemes.name, lexemes.lexeme

@@ -64,4 +64,4 @@ JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
 JOIN retrieval_document AS document ON document.id = wanted.document_id
 {vectors}
 LEFT JOIN retrieval_documentaccess AS access ON access.document_id = wanted.document_id
-WHERE chunk.connection_id = ANY(%(scope)s) AND document.connection_id = ANY(%(scope)s)
+WHERE {in scope: chunk.connection_id} AND {in scope: document.connection_id}

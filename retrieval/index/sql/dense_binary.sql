@@ -3,7 +3,7 @@
 WITH candidates AS MATERIALIZED (
     SELECT document_id, ordinal, vector
     FROM retrieval_embedding
-    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+    WHERE index_id = %(index)s AND {in scope: connection_id}
     ORDER BY
         binary_quantize(vector::halfvec(%(dim)s))::bit(%(dim)s)
         <~> binary_quantize(%(vector)s::halfvec(%(dim)s))::bit(%(dim)s)

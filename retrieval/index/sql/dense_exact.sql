@@ -3,7 +3,7 @@ SELECT document_id, ordinal, 1 - distance AS score
 FROM (
     SELECT document_id, ordinal, vector <=> %(vector)s::halfvec AS distance
     FROM retrieval_embedding
-    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+    WHERE index_id = %(index)s AND {in scope: connection_id}
     -- Keeps the planner from the HNSW index, and from comparing anything twice.
     OFFSET 0
 ) AS compared

@@ -3,7 +3,7 @@
 WITH candidates AS MATERIALIZED (
     SELECT document_id, ordinal, vector
     FROM retrieval_embedding
-    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+    WHERE index_id = %(index)s AND {in scope: connection_id}
     ORDER BY
         subvector(vector::halfvec(%(dim)s), 1, %(scan_dim)s)::halfvec(%(scan_dim)s)
         <=> subvector(%(vector)s::halfvec(%(dim)s), 1, %(scan_dim)s)::halfvec(%(scan_dim)s)

@@ -4,7 +4,7 @@
 WITH titled AS MATERIALIZED (
     SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk
-    WHERE ts_filter(search, '{a,b}') @@ %(match)s::tsquery AND connection_id = ANY(%(scope)s)
+    WHERE ts_filter(search, '{a,b}') @@ %(match)s::tsquery AND {in scope: connection_id}
     LIMIT %(most)s + 1
 ),
 matched AS (
@@ -13,7 +13,7 @@ matched AS (
     SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk
     WHERE
-        search @@ %(match)s::tsquery AND connection_id = ANY(%(scope)s)
+        search @@ %(match)s::tsquery AND {in scope: connection_id}
         AND document_id < %(until)s
 )
 SELECT document_id, ordinal, score, count(*) OVER () AS matched

@@ -13,8 +13,8 @@ WITH seeds AS MATERIALIZED (
                 SELECT * FROM unnest(%(chunk_documents)s::uuid[], %(chunk_ordinals)s::int[])
             )
         )
-        AND mentions.connection_id = ANY(%(scope)s)
-        AND chunk.connection_id = ANY(%(scope)s)
+        AND {in scope: mentions.connection_id}
+        AND {in scope: chunk.connection_id}
 ),
 spoken_of AS MATERIALIZED (
     SELECT DISTINCT key FROM seeds CROSS JOIN unnest(keys) AS key
@@ -27,7 +27,7 @@ common AS MATERIALIZED (
     SELECT key
     FROM spoken
     JOIN retrieval_commonmention AS counted USING (key)
-    WHERE counted.connection_id = ANY(%(scope)s)
+    WHERE {in scope: counted.connection_id}
     GROUP BY key
     HAVING sum(counted.chunks) > %(common)s
 ),
@@ -46,17 +46,17 @@ JOIN retrieval_chunklink AS link USING (document_id, ordinal)
 CROSS JOIN LATERAL (
     SELECT document_id, quality
     FROM retrieval_documentname
-    WHERE key = link.key AND connection_id = ANY(%(scope)s)
+    WHERE key = link.key AND {in scope: connection_id}
     LIMIT %(bearers)s
 ) AS met
-WHERE link.connection_id = ANY(%(scope)s)
+WHERE {in scope: link.connection_id}
 UNION ALL
 SELECT 'name', named.document_id, 0, NULL, 0, '', named.name, named.quality, NULL, NULL
 FROM spoken_of
 CROSS JOIN LATERAL (
     SELECT document_id, name, quality
     FROM retrieval_documentname
-    WHERE key = spoken_of.key AND connection_id = ANY(%(scope)s)
+    WHERE key = spoken_of.key AND {in scope: connection_id}
     LIMIT %(bearers)s
 ) AS named
 UNION ALL
@@ -65,7 +65,7 @@ FROM phrases
 CROSS JOIN LATERAL (
     SELECT document_id, ordinal
     FROM retrieval_chunkmentions
-    WHERE keys @> ARRAY[phrases.key] AND connection_id = ANY(%(scope)s)
+    WHERE keys @> ARRAY[phrases.key] AND {in scope: connection_id}
     LIMIT %(holders)s
 ) AS held
 LIMIT %(most)s

@@ -3,7 +3,7 @@
 WITH common AS MATERIALIZED (
     SELECT key
     FROM retrieval_commonmention
-    WHERE key = ANY(%(keys)s::bigint[]) AND connection_id = ANY(%(scope)s)
+    WHERE key = ANY(%(keys)s::bigint[]) AND {in scope: connection_id}
     GROUP BY key
     HAVING sum(chunks) >= %(most)s
 )
@@ -14,7 +14,7 @@ SELECT asked.key, CASE
         FROM (
             SELECT
             FROM retrieval_chunkmentions
-            WHERE keys @> ARRAY[asked.key] AND connection_id = ANY(%(scope)s)
+            WHERE keys @> ARRAY[asked.key] AND {in scope: connection_id}
             LIMIT %(most)s
         ) AS held
     )

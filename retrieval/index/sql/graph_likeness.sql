@@ -6,7 +6,7 @@ WITH wanted AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT document_id, ordinal, vector
         FROM retrieval_embedding
-        WHERE document_id = target.document_id AND index_id = %(index)s AND connection_id = ANY(%(scope)s)
+        WHERE document_id = target.document_id AND index_id = %(index)s AND {in scope: connection_id}
         ORDER BY ordinal
         LIMIT %(leading)s
     ) AS embedding
@@ -15,7 +15,7 @@ WITH wanted AS MATERIALIZED (
     FROM retrieval_embedding
     JOIN unnest(%(chunk_documents)s::uuid[], %(chunk_ordinals)s::int[]) AS chunk (document_id, ordinal)
         USING (document_id, ordinal)
-    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+    WHERE index_id = %(index)s AND {in scope: connection_id}
 ),
 sample AS MATERIALIZED (
     SELECT vector <=> %(relation)s::halfvec AS distance

@@ -4,10 +4,10 @@ FROM unnest(%(keys)s::bigint[]) AS asked (key)
 CROSS JOIN LATERAL (
     SELECT document_id, name, quality
     FROM retrieval_documentname
-    WHERE key = asked.key AND connection_id = ANY(%(scope)s)
+    WHERE key = asked.key AND {in scope: connection_id}
     LIMIT %(most)s
 ) AS found
 UNION ALL
 SELECT document_id, name, quality, key = ANY(%(keys)s::bigint[])
 FROM retrieval_documentname
-WHERE document_id = ANY(%(documents)s::uuid[]) AND connection_id = ANY(%(scope)s) AND kind <> 'address'
+WHERE document_id = ANY(%(documents)s::uuid[]) AND {in scope: connection_id} AND kind <> 'address'

@@ -8,7 +8,7 @@ matched AS MATERIALIZED (
     FROM retrieval_chunk
     WHERE
         ts_filter(search, '{a,b}') @@ %(match)s::tsquery
-        AND connection_id = ANY(%(scope)s)
+        AND {in scope: connection_id}
         AND heading_path <> '{}'
     LIMIT %(most)s
 ),

@@ -6,6 +6,6 @@ WHERE
     AND EXISTS (
         SELECT
         FROM retrieval_embedding AS embedding
-        WHERE embedding.index_id = kept.id AND embedding.connection_id = ANY(%(scope)s)
+        WHERE embedding.index_id = kept.id AND {in scope: embedding.connection_id}
     )
 ORDER BY kept.id

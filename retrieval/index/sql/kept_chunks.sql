@@ -2,4 +2,4 @@
 SELECT chunk.document_id, chunk.ordinal
 FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) AS pooled (document_id, ordinal)
 JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
-WHERE chunk.connection_id = ANY(%(scope)s)
+WHERE {in scope: chunk.connection_id}

@@ -1,4 +1,4 @@
 -- How many of the documents that a request names are in scope.
 SELECT count(*) AS documents
 FROM retrieval_document
-WHERE id = ANY(%(documents)s::uuid[]) AND connection_id = ANY(%(scope)s)
+WHERE id = ANY(%(documents)s::uuid[]) AND {in scope: connection_id}

@@ -5,7 +5,7 @@ WITH hits AS MATERIALIZED (
         chunk.section_start, chunk.section_end
     FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) WITH ORDINALITY AS wanted (document_id, ordinal, place)
     JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
-    WHERE chunk.connection_id = ANY(%(scope)s)
+    WHERE {in scope: chunk.connection_id}
 ),
 around AS MATERIALIZED (
     SELECT hits.document_id, hits.place, hits.ordinal AS hit, found.relation, found.ordinal
@@ -15,7 +15,7 @@ around AS MATERIALIZED (
         FROM retrieval_chunk AS chunk
         WHERE
             %(parents)s
-            AND chunk.connection_id = ANY(%(scope)s)
+            AND {in scope: chunk.connection_id}
             AND chunk.document_id = hits.document_id
             AND chunk.quality >= %(least_quality)s
             AND chunk.ordinal BETWEEN hits.section_start AND hits.section_end
@@ -23,7 +23,7 @@ around AS MATERIALIZED (
         SELECT 'sibling', chunk.ordinal
         FROM retrieval_chunk AS chunk
         WHERE
-            chunk.connection_id = ANY(%(scope)s)
+            {in scope: chunk.connection_id}
             AND chunk.document_id = hits.document_id
             AND chunk.quality >= %(least_quality)s
             AND chunk.ordinal BETWEEN hits.ordinal - %(same_page)s AND hits.ordinal + %(same_page)s
@@ -40,7 +40,7 @@ around AS MATERIALIZED (
                     FROM retrieval_chunk AS chunk
                     WHERE
                         hits.page_start IS NOT NULL
-                        AND chunk.connection_id = ANY(%(scope)s)
+                        AND {in scope: chunk.connection_id}
                         AND chunk.document_id = hits.document_id
                         AND chunk.quality >= %(least_quality)s
                         AND chunk.ordinal < hits.ordinal
@@ -54,7 +54,7 @@ around AS MATERIALIZED (
                     FROM retrieval_chunk AS chunk
                     WHERE
                         hits.page_end IS NOT NULL
-                        AND chunk.connection_id = ANY(%(scope)s)
+                        AND {in scope: chunk.connection_id}
                         AND chunk.document_id = hits.document_id
                         AND chunk.quality >= %(least_quality)s
                         AND chunk.ordinal > hits.ordinal
@@ -95,6 +95,6 @@ FROM around
 JOIN retrieval_chunk AS chunk USING (document_id, ordinal)
 JOIN retrieval_document AS document ON document.id = around.document_id
 WHERE
-    chunk.connection_id = ANY(%(scope)s)
-    AND document.connection_id = ANY(%(scope)s)
+    {in scope: chunk.connection_id}
+    AND {in scope: document.connection_id}
 ORDER BY around.place, around.relation, chunk.ordinal

@@ -3,7 +3,7 @@
 WITH compared AS MATERIALIZED (
     SELECT document_id, ordinal, vector <=> %(vector)s::halfvec AS distance
     FROM retrieval_embedding
-    WHERE index_id = %(index)s AND connection_id = ANY(%(scope)s)
+    WHERE index_id = %(index)s AND {in scope: connection_id}
 )
 SELECT
     count(*) FILTER (

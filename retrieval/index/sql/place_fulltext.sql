@@ -3,7 +3,7 @@
 WITH matched AS MATERIALIZED (
     SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk
-    WHERE search @@ %(match)s::tsquery AND connection_id = ANY(%(scope)s)
+    WHERE search @@ %(match)s::tsquery AND {in scope: connection_id}
 )
 SELECT
     count(*) FILTER (

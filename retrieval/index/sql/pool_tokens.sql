@@ -2,4 +2,4 @@
 SELECT encoding.document_id, encoding.ordinal, encoding.steps, encoding.scales
 FROM unnest(%(documents)s::uuid[], %(ordinals)s::int[]) AS wanted (document_id, ordinal)
 JOIN retrieval_tokenembedding AS encoding USING (document_id, ordinal)
-WHERE encoding.model_key = %(model)s AND encoding.connection_id = ANY(%(scope)s)
+WHERE encoding.model_key = %(model)s AND {in scope: encoding.connection_id}

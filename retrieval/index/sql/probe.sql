@@ -13,7 +13,7 @@ WITH probed AS MATERIALIZED (
         ON embedding.document_id = chunk.document_id
         AND embedding.ordinal = chunk.ordinal
         AND embedding.index_id = %(index)s
-    WHERE chunk.document_id = %(document)s AND chunk.connection_id = ANY(%(scope)s)
+    WHERE chunk.document_id = %(document)s AND {in scope: chunk.connection_id}
 ),
 placed AS (
     SELECT

@@ -3,6 +3,6 @@ SELECT DISTINCT document.metadata ->> 'memory_project' AS project
 FROM retrieval_memory AS memory
 JOIN retrieval_document AS document ON document.connection_id = memory.connection_id
 WHERE
-    memory.connection_id = ANY(%(scope)s) AND document.connection_id = ANY(%(scope)s)
+    {in scope: memory.connection_id} AND {in scope: document.connection_id}
     AND document.metadata ->> 'memory_project' <> ''
 LIMIT %(most)s

@@ -7,7 +7,7 @@ LEFT JOIN retrieval_embedding AS embedding
     ON embedding.document_id = chunk.document_id
     AND embedding.ordinal = chunk.ordinal
     AND embedding.index_id = %(index)s
-WHERE chunk.connection_id = ANY(%(scope)s)
+WHERE {in scope: chunk.connection_id}
 GROUP BY chunk.document_id, chunk.ordinal, embedding.vector
 ORDER BY cosine DESC NULLS LAST, chunk.document_id, chunk.ordinal
 LIMIT %(depth)s

@@ -3,7 +3,7 @@ SELECT connection_id, count(*) AS chunks
 FROM (
     SELECT connection_id
     FROM retrieval_chunk
-    WHERE connection_id = ANY(%(scope)s)
+    WHERE {in scope: connection_id}
     LIMIT %(most)s
 ) AS counted
 GROUP BY connection_id

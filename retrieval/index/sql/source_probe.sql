@@ -13,8 +13,8 @@ LEFT JOIN retrieval_embedding AS embedding
     AND embedding.ordinal = chunk.ordinal
     AND embedding.index_id = %(index)s
 WHERE
-    chunk.connection_id = ANY(%(scope)s)
-    AND document.connection_id = ANY(%(scope)s)
+    {in scope: chunk.connection_id}
+    AND {in scope: document.connection_id}
     AND document.source_type = ANY(%(source_types)s)
 ORDER BY
     cosine DESC NULLS LAST,

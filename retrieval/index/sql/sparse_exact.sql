@@ -3,7 +3,7 @@ SELECT document_id, ordinal, score
 FROM (
     SELECT document_id, ordinal, -(vector <#> %(vector)s::sparsevec) AS score
     FROM retrieval_sparseembedding
-    WHERE model_key = %(model)s AND connection_id = ANY(%(scope)s)
+    WHERE model_key = %(model)s AND {in scope: connection_id}
     -- Keeps the planner from the HNSW index, and from comparing anything twice.
     OFFSET 0
 ) AS compared

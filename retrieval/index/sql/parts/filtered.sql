@@ -5,7 +5,7 @@ AND (
         SELECT document.id
         FROM retrieval_document AS document
         WHERE
-            document.connection_id = ANY(%(scope)s)
+            {in scope: document.connection_id}
             AND (
                 %(kept_since)s::timestamptz IS NULL
                 OR coalesce(document.modified_at, document.synced_at) >= %(kept_since)s::timestamptz

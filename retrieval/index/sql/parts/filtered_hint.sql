@@ -6,6 +6,6 @@ AND EXISTS (
     WHERE
         held.document_id = {document}
         AND held.ordinal = {ordinal}
-        AND held.connection_id = ANY(%(scope)s)
+        AND {in scope: held.connection_id}
         AND %(kept_hint)s = ANY(held.hints)
 )

@@ -6,6 +6,6 @@ AND NOT EXISTS (
     WHERE
         held.document_id = {document}
         AND held.ordinal = {ordinal}
-        AND held.connection_id = ANY(%(scope)s)
+        AND {in scope: held.connection_id}
         AND held.quality < %(kept_quality)s
 )
