@@ -199,7 +199,7 @@ def test_no_function_makes_a_pattern_of_anything_but_what_is_tested_here():
         "retrieval.presets.helix.memory_types",
         "retrieval.presets.helix.router.windows",
         # Escaped words of a request or a document: below, and in tests/test_text_growth.py.
-        "explorer.snippets",
+        "explorer.components.snippets",
         "retrieval.text.markers",
         "retrieval.presets.helix.router.projects",
         "corecube.connectors.confluence.connector",

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from explorer import answers, snippets
+from explorer.components import answers, snippets
 from retrieval.answers import claims, extractive, quotes, rewrite
 from retrieval.answers.faithfulness import Checker
 from retrieval.engine import query

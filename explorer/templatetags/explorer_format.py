@@ -7,11 +7,11 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from explorer.links import document_url
-from explorer.panels.bars import BarPart
-from explorer.panels.drops import DropRow
-from explorer.panels.lane_cards import Card, Place
-from explorer.snippets import Segment
+from explorer.components.bars import BarPart
+from explorer.components.drops import DropRow
+from explorer.components.lane_cards import Card, Place
+from explorer.components.links import document_url
+from explorer.components.snippets import Segment
 from retrieval.ingest import reasons
 
 register = template.Library()

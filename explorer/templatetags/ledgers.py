@@ -7,7 +7,7 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from explorer.panels.ledger_rows import LedgerRow, TermRow
+from explorer.components.ledger_rows import LedgerRow, TermRow
 
 register = template.Library()
 

@@ -2,7 +2,7 @@
 
 from django import template
 
-from explorer.panels.preset_cost import cost_words, model_words
+from explorer.pages.side_by_side.preset_cost import cost_words, model_words
 
 register = template.Library()
 register.filter(model_words)

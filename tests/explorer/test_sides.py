@@ -4,7 +4,7 @@ import pytest
 from django.http import Http404
 
 from corecube.access import ScopeRequest, scope_for
-from explorer.panels.sides import Question, Side, narrowing_of, now_of, opposite, read_side, run
+from explorer.components.sides import Question, Side, narrowing_of, now_of, opposite, read_side, run
 from retrieval.models import SearchRecord
 from retrieval.search.service import SearchRequest, search
 

@@ -10,7 +10,7 @@ from django.db import connection as database
 from pgvector import SparseVector
 
 from corecube.access import scope_for
-from explorer.panels.ledger import LedgerSource, ledger
+from explorer.pages.explorer.ledger import LedgerSource, ledger
 from retrieval.admin.preset_versions import promote, save_draft
 from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.engine.state import RequestFilter

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from django.core.management import CommandError
 
-from explorer.panels.models import listed_models
+from explorer.pages.models.panels import listed_models
 from retrieval.encoders import model_table
 from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder
 from retrieval.encoders.local import LocalModel

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[4]
 HOSTILE = """
 import ctypes, os, sys, time
 from retrieval.errors import IngestError
-from retrieval.ingest.parse.frames import MAX_ANSWER_BYTES
+from retrieval.ingest.sandbox.frames import MAX_ANSWER_BYTES
 from retrieval.graph.document import ChunkGraph
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.names import Name, NameKind

@@ -1,0 +1,78 @@
+"""The context: the passages as a model is shown them, and what was left out and why."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from explorer import wording
+from explorer.components.bars import percent
+from explorer.components.drops import ChunkLabels, DropList, drop_list
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ChunkId
+from retrieval.search.service import SearchOutcome
+
+#: Why a hit that was read is not in the context, those first that came nearest to it.
+_LEFT_OUT: Final = (
+    DropReason.BUDGET,
+    DropReason.REPETITIVE,
+    DropReason.DUPLICATE,
+    DropReason.BELOW_FLOOR,
+    DropReason.QUALITY,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRow:
+    """A packed passage."""
+
+    number: int
+    chunk_id: ChunkId
+    header: str
+    text: str
+    tokens: int
+    #: Percent of the whole budget.
+    share: float
+    #: Why it was packed; empty where all passages are hits.
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPanel:
+    """The numbered context and its budget, in tokens."""
+
+    passages: tuple[PassageRow, ...]
+    used: int
+    budget: int
+    share: float
+    left_out: DropList
+    #: How many of those the budget cut.
+    cut: int
+    #: Hits beyond the number wanted; they never competed for the budget.
+    beyond: int
+
+
+def context_panel(outcome: SearchOutcome, labels: ChunkLabels) -> ContextPanel:
+    """Return the context of a search."""
+    _, budget = outcome.config.budget
+    used = sum(passage.token_count for passage in outcome.passages)
+    drops = outcome.state.drops
+    left_out = [drop for reason in _LEFT_OUT for drop in drops if drop.reason is reason]
+    return ContextPanel(
+        passages=tuple(
+            PassageRow(
+                passage.number,
+                passage.hit.chunk_id,
+                passage.header,
+                passage.hit.chunk.text,
+                passage.token_count,
+                round(percent(passage.token_count, budget), 2),
+                wording.ROLE_LABELS.get(passage.role, passage.role),
+            )
+            for passage in outcome.passages
+        ),
+        used=used,
+        budget=budget,
+        share=round(percent(used, budget), 2),
+        left_out=drop_list(left_out, labels),
+        cut=sum(drop.reason is DropReason.BUDGET for drop in drops),
+        beyond=sum(drop.reason is DropReason.TOP_K for drop in drops),
+    )

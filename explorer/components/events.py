@@ -1,0 +1,196 @@
+"""What happened inside of stages, as lines that people read: recovery tiers, probes, the reranker, the density floor.
+
+Events hold numbers and names, and never text of a query or a document. Stored ones may lack what later releases add.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from corecube.scope import AccessScope
+from explorer import wording
+from explorer.wording.events import BREAKER_WORDS, DIAGNOSES, PROVIDERS, RERANK_SKIPS, TIERS, TIGHTEN_SKIPS
+from retrieval.presets.consolidated.evidence.cascade import EXHAUSTED, OUT_OF_TIME, TIER_RESULT
+from retrieval.presets.consolidated.evidence.recovery import SOURCE_RESULT
+from retrieval.presets.contextpack.packing import PACK_COUNTED
+from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
+
+Event = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """Something that happened inside of a stage."""
+
+    text: str
+    #: A word or two that stands before it: "accepted", "skipped"; empty for none.
+    state: str = ""
+    #: "good", "warn", "bad", or empty.
+    tone: str = ""
+
+
+def event_lines(events: Iterable[Event], scope: AccessScope) -> tuple[EventLine, ...]:
+    """Return the events' lines in order, for a reader who may see what is in `scope`: no other compartment is named.
+
+    One that is not known here is told by its names and numbers; what a stage's note says anyway has no line.
+    """
+    return tuple(_line(event, scope) for event in events if event.get("event") not in _SAID_BY_NOTES)
+
+
+def _line(event: Event, scope: AccessScope) -> EventLine:
+    name = str(event.get("event", ""))
+    if "tighten_applied" in event:
+        return _tightened(event)
+    if name == SOURCE_RESULT:
+        return _probe(event, scope)
+    return _SAID[name](event) if name in _SAID else _plain(name, event)
+
+
+def _plain(name: str, event: Event) -> EventLine:
+    said = ", ".join(f"{key.replace('_', ' ')} {_shown(value)}" for key, value in event.items() if key not in _UNSAID)
+    label = name.replace("_", " ").capitalize() or "Event"
+    return EventLine(f"{label}: {said}" if said else label, tone="warn" if event.get("level") == "warning" else "")
+
+
+def _tier(event: Event) -> EventLine:
+    label = TIERS.get(str(event.get("tier")), str(event.get("tier", "")).replace("_", " "))
+    waited = _number(event, "waited_ms")
+    clauses = (
+        f"{_number(event, 'found'):,.0f} found",
+        f"{_number(event, 'passed'):,.0f} good enough",
+        _ms(event),
+        f"after a wait of {waited:,.0f} ms" if waited else "",
+    )
+    state, tone = _tier_state(event)
+    return EventLine(f"{label}: {', '.join(filter(None, clauses))}", state, tone)
+
+
+def _tier_state(event: Event) -> tuple[str, str]:
+    if event.get("accepted"):
+        return "accepted", "good"
+    if event.get("error"):
+        return "failed", "bad"
+    return "nothing", "warn" if event.get("level") == "warning" else ""
+
+
+def _exhausted(event: Event) -> EventLine:
+    tiers = int(_number(event, "tiers"))
+    passed = f"Nothing passed in {wording.counted(tiers, 'tier')}, and there is no other."
+    return EventLine(passed if tiers else "Nothing is in scope, so no tier was tried.", "exhausted", "bad")
+
+
+def _out_of_time(event: Event) -> EventLine:
+    return EventLine(f"The time was up after {wording.counted(int(_number(event, 'tiers')), 'tier')}.", "ended", "bad")
+
+
+def _probe(event: Event, scope: AccessScope) -> EventLine:
+    """Return what looking for a missing source type came to."""
+    diagnosis = str(event.get("diagnosis", ""))
+    state, tone = DIAGNOSES.get(diagnosis, (diagnosis.replace("_", " "), "warn"))
+    place = _place(event.get("connections"), scope)
+    clauses = ", ".join(filter(None, (f"{_number(event, 'found'):,.0f} found", _ms(event))))
+    return EventLine(f"{event.get('source_type', 'a source type')}{place}: {clauses}", state, tone)
+
+
+def _place(connections: object, scope: AccessScope) -> str:
+    """Return " in Finance" for connections by their ids, as far as they are in scope; they are of one compartment."""
+    ids = connections if isinstance(connections, list | tuple) else ()
+    named = {it.connection.compartment for it in scope.included if it.connection.id in ids}
+    return f" in {', '.join(sorted(named))}" if named else ""
+
+
+def _spent(event: Event) -> EventLine:
+    """Return what the judging of relevance took of a language model."""
+    calls, read, written = (int(_number(event, name)) for name in ("calls", "prompt_tokens", "completion_tokens"))
+    tokens = f"{read:,} tokens read and {written:,} written{', counted here' if event.get('is_estimated') else ''}"
+    return EventLine(f"{wording.counted(calls, 'call')} of {event.get('model', 'a language model')}: {tokens}.")
+
+
+def _pack_counted(event: Event) -> EventLine:
+    name = event.get("tokenizer", "the embedding model")
+    return EventLine(f"{_number(event, 'tokens'):,.0f} tokens are packed, counted as {name} cuts them.")
+
+
+def _rerank_skipped(event: Event) -> EventLine:
+    reason = str(event.get("reason", ""))
+    return EventLine(f"Cross-encoder left out: {RERANK_SKIPS.get(reason, reason)}{_budget(event)}.", "skipped", "warn")
+
+
+def _budget(event: Event) -> str:
+    if "remaining_ms" not in event or "floor_ms" not in event:
+        return ""
+    return f" ({_number(event, 'remaining_ms'):,.0f} ms left, {_number(event, 'floor_ms'):,.0f} needed)"
+
+
+def _reranked(event: Event) -> EventLine:
+    provider = str(event.get("provider", ""))
+    batches = int(_number(event, "batches"))
+    breaker = BREAKER_WORDS.get(str(event.get("breaker", "")), "")
+    clauses = (
+        f"{_number(event, 'chunks'):,.0f} chunks" if "chunks" in event else "",
+        f"{batches:,} batches side by side" if batches > 1 else "",
+        f"{_number(event, 'failed_batches'):,.0f} of them failed" if event.get("failed_batches") else "",
+        _ms(event),
+        breaker,
+    )
+    said = ", ".join(filter(None, clauses))
+    label = PROVIDERS.get(provider, provider.replace("_", " "))
+    return EventLine(
+        f"Scored by {label}{': ' if said else ''}{said}", tone="bad" if event.get("failed_batches") else ""
+    )
+
+
+def _protected(event: Event) -> EventLine:
+    let_in = {"recovered": _number(event, "recovered"), "of required types": _number(event, "survivors")}
+    more = " and ".join(f"{count:,.0f} {what}" for what, count in let_in.items() if count)
+    kept = f"The best {_number(event, 'keep'):,.0f} are kept{f', and beside them {more}' if more else ''}"
+    return EventLine(f"{kept}; {_number(event, 'cut'):,.0f} are cut.")
+
+
+def _shared(event: Event) -> EventLine:
+    moved = wording.counted(int(_number(event, "moved_up")), "hit")
+    return EventLine(f"{moved} moved up, so that the first {_number(event, 'places'):,.0f} places are shared.")
+
+
+def _tightened(event: Event) -> EventLine:
+    if event.get("tighten_applied"):
+        dropped = wording.counted(int(_number(event, "tighten_dropped_count")), "chunk")
+        floor, place = _number(event, "tighten_effective_floor"), _number(event, "tighten_cliff_position")
+        return EventLine(f"{dropped} behind a cliff, under nearness {floor:.2f} from place {place + 1:.0f} on.", "cut")
+    reason = str(event.get("tighten_skip_reason") or "")
+    return EventLine(f"Not cut: {TIGHTEN_SKIPS.get(reason, reason.replace('_', ' ') or 'no reason told')}.")
+
+
+def _ms(event: Event) -> str:
+    return f"{_number(event, 'ms'):,.0f} ms" if "ms" in event else ""
+
+
+def _number(event: Event, name: str) -> float:
+    value = event.get(name)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,.4g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value) if value not in (None, "") else "none"
+
+
+_SAID_BY_NOTES: Final = frozenset({"section_setup", "headings_found", "pool_graded", "quota_cut", "chunk_retry"})
+#: Older events named the compartment.
+_UNSAID: Final = frozenset({"event", "level", "connections", "compartment"})
+_SAID: Final[Mapping[str, Callable[[Event], EventLine]]] = {
+    TIER_RESULT: _tier,
+    EXHAUSTED: _exhausted,
+    OUT_OF_TIME: _out_of_time,
+    "cross_encoder_skipped": _rerank_skipped,
+    "reranked": _reranked,
+    "protected": _protected,
+    "shared": _shared,
+    RELEVANCE_SPENT: _spent,
+    PACK_COUNTED: _pack_counted,
+}

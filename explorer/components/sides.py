@@ -1,0 +1,217 @@
+"""The two sides of a comparison: a preset that is run now, or a search as the log has it."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from django.http import Http404
+from django.utils import timezone
+from django.utils.formats import date_format
+
+from corecube.access import Principal, ScopeRequest
+from corecube.models import User
+from corecube.scope import AccessScope
+from explorer import wording
+from explorer.components.badges import Badge, badges, badges_of_spans
+from explorer.components.preset_numbers import version_label
+from explorer.components.sections import has_sections
+from explorer.wording.durations import milliseconds
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.stored_filter import AskedFilter
+from retrieval.engine.types import QueryTerms, Ranking
+from retrieval.models import SearchRecord
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.presets.consolidated.evidence.recovery import Diagnoses
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.records.stored_trace import hits_of, spans_of
+from retrieval.search.service import SearchRequest, search
+
+_LOG = "log"
+_DRAFT = "draft"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side of a comparison is."""
+
+    preset: str
+    draft: bool = False
+    mode: str = HYBRID
+    #: The logged search; None where the preset is run now.
+    record: SearchRecord | None = None
+
+    @property
+    def value(self) -> str:
+        """How an address names it: "corecube:draft:dense", "log:" and an id."""
+        if self.record:
+            return f"{_LOG}:{self.record.pk}"
+        return f"{self.preset}:{_DRAFT if self.draft else 'live'}:{self.mode}"
+
+    @property
+    def label(self) -> str:
+        """How people read it: "corecube draft, vector only"."""
+        if self.record:
+            return f"Logged {date_format(timezone.localtime(self.record.at), 'j M Y, H:i')}"
+        return f"{self.preset} {_DRAFT if self.draft else 'live'}, {wording.mode_label(self.mode).lower()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What both sides are asked."""
+
+    text: str
+    #: Hits wanted.
+    top_k: int
+    narrowing: ScopeRequest = field(default_factory=ScopeRequest)
+    #: What is left of the documents in scope.
+    limits: AskedFilter = field(default_factory=AskedFilter)
+    #: The section that the text was made for, for sides whose preset has sections; None for a plain question.
+    section: SectionAsk | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a side found, now or then."""
+
+    side: Side
+    query: str
+    hits: Ranking
+    seconds: float
+    #: The query's vector was kept from before, which saved the time to make it.
+    had_vector: bool = False
+    notes: tuple[Badge, ...]
+    #: The numbers that it ran with; None where they are not known any more.
+    config: PresetConfig | None
+    mode: str
+    version: str
+    fingerprint: str
+    #: How many connections it searched.
+    connections: int
+    confidence: float | None
+    trace_id: UUID
+    terms: QueryTerms = field(default_factory=QueryTerms)
+    #: When it was logged; None for now.
+    at: datetime | None = None
+
+    @property
+    def time(self) -> str:
+        """How long it took, in milliseconds."""
+        return milliseconds(self.seconds)
+
+
+def read_side(text: str, viewer: User) -> Side:
+    """Return the side that an address names.
+
+    Raises Http404 for a logged search that is not the viewer's to read, or does not exist.
+    """
+    preset, _, rest = text.partition(":")
+    if preset == _LOG:
+        record = _record(rest, viewer)
+        return Side(record.preset, record=record)
+    version, _, mode = rest.partition(":")
+    return Side(preset or DEFAULT_PRESET, draft=version == _DRAFT, mode=mode or HYBRID)
+
+
+def _record(text: str, viewer: User) -> SearchRecord:
+    try:
+        record_id = UUID(text)
+    except ValueError as error:
+        raise Http404 from error
+    found = SearchRecord.objects.visible_to(viewer).select_related("user", "key").filter(pk=record_id).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def now_of(record: SearchRecord) -> Side:
+    """Return the same search as it would run now: its preset live, in its mode."""
+    return Side(record.preset, mode=record.trace.get("mode", HYBRID))
+
+
+def opposite(side: Side) -> Side:
+    """Return what a side stands against by default: a logged search against now, a draft against what is live."""
+    if side.record:
+        return now_of(side.record)
+    if side.draft:
+        return Side(side.preset, mode=side.mode)
+    return Side(side.preset, mode="dense" if side.mode == HYBRID else HYBRID)
+
+
+def narrowing_of(record: SearchRecord, scope: AccessScope) -> tuple[str, ...]:
+    """Return the slugs in scope that a logged request left out, as far as they still exist."""
+    asked = record.trace.get("narrowing", {})
+    wanted, unwanted = asked.get("include", ()), asked.get("exclude", ())
+    slugs = (inclusion.connection.slug for inclusion in scope.included)
+    return tuple(slug for slug in slugs if slug in unwanted or (wanted and slug not in wanted))
+
+
+def run(side: Side, question: Question, principal: Principal) -> Run:
+    """Return what a side finds: as the log has it, or by a search now. Raises as `search` does."""
+    return _logged(side, side.record) if side.record else _now(side, question, principal)
+
+
+def _now(side: Side, question: Question, principal: Principal) -> Run:
+    section = question.section if has_sections(side.preset) else None
+    outcome = search(
+        SearchRequest(
+            text=question.text,
+            preset=side.preset,
+            draft=side.draft,
+            mode=side.mode,
+            top_k=question.top_k,
+            narrowing=question.narrowing,
+            filter=question.limits.filter,
+            conditions=question.limits.conditions,
+            # What one side learns of missing source types is not told to the other.
+            section=replace(section, diagnoses=Diagnoses()) if section else None,
+            surface=SearchRecord.Surface.EXPLORER,
+        ),
+        principal=principal,
+    )
+    judged = outcome.state.answerability
+    return Run(
+        side=side,
+        query=outcome.state.query.text,
+        hits=outcome.hits,
+        seconds=outcome.seconds,
+        had_vector=any(note.code == "embed_cached" for span in outcome.trace for note in span.notes),
+        notes=badges(outcome),
+        config=outcome.config,
+        mode=side.mode,
+        version=version_label(outcome.version_number),
+        fingerprint=outcome.preset_version,
+        connections=len(outcome.state.scope.included),
+        confidence=judged.confidence if judged else None,
+        trace_id=outcome.id,
+        terms=outcome.state.terms,
+    )
+
+
+def _logged(side: Side, record: SearchRecord) -> Run:
+    trace = record.trace
+    spans = spans_of(trace)
+    return Run(
+        side=side,
+        query=record.query,
+        hits=hits_of(trace),
+        seconds=record.milliseconds / 1000,
+        had_vector=any(note.code == "embed_cached" for span in spans for note in span.notes),
+        notes=badges_of_spans(spans),
+        config=_logged_config(record),
+        mode=trace.get("mode", HYBRID),
+        version=version_label(trace.get("version", 0)) + (", then the draft" if trace.get("is_draft") else ""),
+        fingerprint=record.preset_version,
+        connections=len(record.connection_ids),
+        confidence=record.confidence,
+        trace_id=record.pk,
+        at=record.at,
+    )
+
+
+def _logged_config(record: SearchRecord) -> PresetConfig | None:
+    """Return the numbers that a logged search ran with; None where its preset or its numbers are not known."""
+    if record.preset not in PRESETS or "values" not in record.trace:
+        return None
+    config, _ = PRESETS[record.preset].defaults.fitted(record.trace["values"])
+    return config

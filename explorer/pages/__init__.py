@@ -1,0 +1,1 @@
+"""The pages of the console, a folder each: addresses, views, panels and forms."""

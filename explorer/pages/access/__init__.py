@@ -1,0 +1,1 @@
+"""Compartments, clearances, users, groups, keys and the audit log."""

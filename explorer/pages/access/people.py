@@ -1,0 +1,189 @@
+"""Users, for admins: who there is, what each sees, and letting them in or shutting them out."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from corecube import audit, people
+from corecube.access import Principal, scope_for
+from corecube.errors import ConflictError, CoreCubeError
+from corecube.grants import Holder
+from corecube.http import HtmxHttpRequest
+from corecube.models import Compartment, Grant, User
+from corecube.reach import reach_of
+from explorer.components.scope import scope_chips, scope_rows
+from explorer.pages.access.clearance_panels import columns, held, row
+from explorer.pages.access.clearances import last_change
+from explorer.pages.access.forms import GroupsForm, NamesForm, NewUserForm
+from explorer.pages.access.keys import key_rows
+from explorer.pages.access.people_panels import user_row
+from explorer.pages.access.reach import reach_words
+from explorer.viewer import admins_only, viewer_of
+
+#: Users that the list shows at once.
+MOST_USERS: Final = 200
+
+
+@require_GET
+@admins_only
+def users(request: HtmxHttpRequest) -> HttpResponse:
+    """List the users, or those whose name holds what is looked for."""
+    find = request.GET.get("find", "").replace("\0", "").strip()
+    wanted = Q(username__icontains=find) | Q(first_name__icontains=find) | Q(last_name__icontains=find)
+    found = User.objects.filter(wanted).order_by("-is_active", "username")
+    shown = list(found.prefetch_related("groups")[:MOST_USERS])
+    reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
+    now = timezone.now()
+    count = found.count()
+    context = {
+        "section": "users",
+        "rows": [user_row(it, reach, now) for it in shown],
+        "find": find,
+        "count": count,
+        "unlisted": count - len(shown),
+    }
+    return render(request, "explorer/access/users.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@sensitive_post_parameters("password")
+@admins_only
+@never_cache
+def new_user(request: HtmxHttpRequest) -> HttpResponse:
+    """Add a user. Without a password the answer shows the link with which they set one, this once."""
+    form = NewUserForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        values = {**form.cleaned_data, "password": form.cleaned_data["password"] or None}
+        try:
+            made = people.create_user(**values, actor=viewer_of(request))
+        except ConflictError as error:
+            form.add_error("username", str(error))
+        else:
+            return _added(request, made)
+    context = {"section": "users", "form": form}
+    return render(request, "explorer/access/user_new.html", context, status=422 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def user(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
+    """Show a user: groups, grants, keys, and, audited, what they see by which rule. A POST changes their name."""
+    found = get_object_or_404(User, pk=user_id)
+    form = NamesForm(request.POST or None, initial=_names(found))
+    if request.method == "POST" and form.is_valid():
+        people.rename_user(found, **form.cleaned_data, actor=viewer_of(request))
+        messages.success(request, "The name was saved.")
+        return redirect("explorer:user", user_id=user_id)
+    context = {**_user_context(found), "form": form, "change": last_change(request)}
+    if request.method == "GET" and found != viewer_of(request):
+        audit.record("access.checked", actor=viewer_of(request), subject=found.username)
+    return render(request, "explorer/access/user.html", context, status=form.status)
+
+
+@require_POST
+@admins_only
+def change_groups(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
+    """Put a user into the chosen groups, and no others."""
+    found = get_object_or_404(User, pk=user_id)
+    form = GroupsForm(request.POST, initial={"groups": found.groups.order_by("pk")})
+    if form.is_stale:
+        context = {**_user_context(found), "form": NamesForm(initial=_names(found)), "groups": form}
+        return render(request, "explorer/access/user.html", context, status=form.status)
+    if form.is_valid():
+        change = people.set_groups(found, groups=list(form.cleaned_data["groups"]), actor=viewer_of(request))
+        messages.success(request, f"The groups were saved. {reach_words(change)}")
+    else:
+        messages.error(request, "One of the groups is gone. Nothing was changed.")
+    return redirect("explorer:user", user_id=user_id)
+
+
+@require_POST
+@admins_only
+def change_active(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
+    """Let a user in again, or shut them out."""
+    is_active = request.POST.get("active") == "yes"
+    said = "may sign in again" if is_active else "was signed out, and their API keys have stopped"
+    return _changed(request, user_id, said, lambda it, by: people.set_active(it, is_active=is_active, actor=by))
+
+
+@require_POST
+@admins_only
+def change_admin(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
+    """Make a user an admin, or no longer."""
+    is_admin = request.POST.get("admin") == "yes"
+    said = "is an admin now" if is_admin else "is no admin any more"
+    return _changed(request, user_id, said, lambda it, by: people.set_admin(it, is_admin=is_admin, actor=by))
+
+
+@require_POST
+@admins_only
+@never_cache
+def new_link(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
+    """Show a link with which a user sets a password, this once."""
+    return _link_page(request, get_object_or_404(User, pk=user_id), is_new=False)
+
+
+def _added(request: HtmxHttpRequest, made: User) -> HttpResponse:
+    if not made.has_usable_password():
+        return _link_page(request, made, is_new=True)
+    messages.success(request, f"{made.username} was added. What they may see follows from groups and grants.")
+    return redirect("explorer:user", user_id=made.pk)
+
+
+def _changed(request: HtmxHttpRequest, user_id: int, said: str, do: Callable[[User, User], None]) -> HttpResponse:
+    found = get_object_or_404(User, pk=user_id)
+    try:
+        do(found, viewer_of(request))
+        messages.success(request, f"{found.username} {said}.")
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:user", user_id=user_id)
+
+
+def _link_page(request: HtmxHttpRequest, found: User, *, is_new: bool) -> HttpResponse:
+    try:
+        path = people.password_link(found, actor=viewer_of(request))
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+        return redirect("explorer:user", user_id=found.pk)
+    context = {
+        "section": "users",
+        "person": found,
+        "is_new": is_new,
+        "link": request.build_absolute_uri(path),
+        "ends": timezone.now() + timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT),
+    }
+    return render(request, "explorer/access/user_link.html", context)
+
+
+def _names(found: User) -> dict[str, str]:
+    return {"first_name": found.first_name, "last_name": found.last_name}
+
+
+def _user_context(found: User) -> dict[str, Any]:
+    compartments = list(Compartment.objects.prefetch_related("connections"))
+    scope = scope_for(Principal(found), reveal_excluded=True)
+    rows = scope_rows(scope_chips(scope, ()), scope)
+    now = timezone.now()
+    return {
+        "section": "users",
+        "person": user_row(found, {found.username: frozenset(scope.connection_ids)}, now),
+        "joined": found.date_joined,
+        "groups": GroupsForm(initial={"groups": found.groups.order_by("pk")}),
+        "columns": columns(compartments),
+        "grants": row(Holder.of(found), compartments, held(Grant.objects.filter(user=found))),
+        "origin": "holder",
+        "scope_rows": rows,
+        "keys": key_rows(found.api_keys.all(), now),
+    }

@@ -1,0 +1,193 @@
+"""A conversation as its page shows it: answers with their chips, the sources under them, what their reader is told."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from explorer import wording
+from explorer.components.answers import Doubt, marked_html
+from explorer.components.links import document_url
+from retrieval.answers.conversations.reading import Exchange, Reference, Standing
+from retrieval.models import Message
+
+_EXCERPT_CHARACTERS: Final = 280
+
+_PROBLEMS: Final[Mapping[str, str]] = {
+    "answer_breaker_open": "The language model has failed several times and is left alone for a moment.",
+    "answer_rate_limited": "The language model has too many requests just now.",
+    "answer_timeout": "The language model took too long.",
+    "answer_unavailable": "The language model could not be reached.",
+    "interrupted": "The answer broke off.",
+    "model_missing": "The embedding model is not installed, so nothing can be searched. An admin can fetch it.",
+    "no_answer": "The language model gave no answer.",
+    "not_permitted": "You may not use that preset any more.",
+    "unknown_connection": "A source that this conversation is limited to is no longer open to you.",
+    "unknown_preset": "The preset of this conversation is gone; choose another one below.",
+}
+_PROBLEM: Final = "Something went wrong while the answer was written."
+
+_STALE: Final = "The text that this cites has changed or gone since."
+_HIDDEN: Final = "No longer visible to you."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourcePanel:
+    """A passage behind an answer."""
+
+    #: Of its place in the page.
+    anchor: str
+    number: int
+    standing: Standing
+    #: Where its text is read: in its document, and in the side panel. Empty where there is none.
+    address: str
+    title: str
+    #: Connection, heading path and pages, those there are.
+    connection: str
+    path: str
+    pages: str
+    score: str
+    excerpt: str
+    #: What is to be said of it, where it does not stand as it did.
+    warning: str
+    rating: int | None
+
+    @property
+    def name(self) -> str:
+        """How it is called in a sentence."""
+        return self.title or self.connection or "a source"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangePanel:
+    """A question and its answer."""
+
+    id: UUID
+    question: str
+    #: What was searched for; empty where that is the question.
+    searched: str
+    html: SafeString
+    state: Message.State
+    #: Why there is no whole answer, in a sentence; empty otherwise.
+    problem: str
+    withheld: bool
+    refused: bool
+    extractive: bool
+    provider: str
+    stale: bool
+    rating: int | None
+    trace: UUID | None
+    notices: tuple[str, ...]
+    doubts: int
+    cited: tuple[SourcePanel, ...]
+    considered: tuple[SourcePanel, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the answer is still to be written, or being written."""
+        return self.state in {Message.State.WAITING, Message.State.WRITING}
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether its reader is offered to ask again."""
+        return self.state in {Message.State.FAILED, Message.State.STOPPED}
+
+    @property
+    def spoken(self) -> str:
+        """How it ended, as it is announced."""
+        if self.state is Message.State.FAILED:
+            return f"The answer broke off. {self.problem}"
+        if self.state is Message.State.STOPPED:
+            return "The answer was stopped."
+        if self.refused:
+            return "The sources do not answer this."
+        return f"The answer is there, with {wording.counted(len(self.cited), 'source')}."
+
+
+def exchange_panel(exchange: Exchange) -> ExchangePanel:
+    """Return one question and its answer, as far as their user may read them now."""
+    answer = exchange.answer
+    sources = {it.number: _source(it, answer.pk) for it in exchange.references}
+    doubts = tuple(_doubts(exchange.unsupported, answer.pk))
+    return ExchangePanel(
+        id=answer.pk,
+        question=exchange.question,
+        searched=exchange.standalone,
+        html=marked_html(exchange.text, {number: _chip(it) for number, it in sources.items()}, doubts),
+        state=exchange.state,
+        problem=problem_text(exchange.problem) if exchange.state is Message.State.FAILED else "",
+        withheld=exchange.withheld,
+        refused=exchange.is_refused,
+        extractive=answer.is_extractive,
+        provider=answer.provider,
+        stale=exchange.is_stale,
+        rating=answer.feedback,
+        trace=answer.record_id,
+        notices=tuple(notice["text"] for notice in exchange.notices),
+        doubts=len(doubts),
+        cited=tuple(sources[it.number] for it in exchange.cited),
+        considered=tuple(sources[it.number] for it in exchange.considered),
+    )
+
+
+def exchange_panels(exchanges: Iterable[Exchange]) -> tuple[ExchangePanel, ...]:
+    """Return a conversation's questions and answers."""
+    return tuple(exchange_panel(exchange) for exchange in exchanges)
+
+
+def readers_text(*, keeps_text: bool, days: int) -> str:
+    """Return who can read the questions of the chat page; `days` is how long the query log keeps them, 0 for ever."""
+    if not keeps_text:
+        return "Your questions are not kept in the query log. Only you can open this conversation."
+    period = f" for {days} days" if days else ""
+    return f"Admins can read your questions in the query log{period}."
+
+
+def problem_text(code: str) -> str:
+    """Return why an answer broke off, in a sentence."""
+    return _PROBLEMS.get(code, _PROBLEM)
+
+
+def _source(reference: Reference, answer: UUID) -> SourcePanel:
+    first, last = reference.pages or (None, None)
+    warnings = {Standing.STALE: _STALE, Standing.HIDDEN: _HIDDEN}
+    return SourcePanel(
+        anchor=f"source-{answer}-{reference.number}",
+        number=reference.number,
+        standing=reference.standing,
+        address=document_url(reference.chunk, "") if reference.chunk else "",
+        title=reference.title,
+        connection=reference.connection,
+        path=" \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(reference.heading_path),
+        pages=wording.pages(first, last),
+        score="" if reference.score is None else f"{reference.score:.2f}",
+        excerpt=_excerpt(reference.text),
+        warning=warnings.get(reference.standing, ""),
+        rating=reference.rating,
+    )
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXCERPT_CHARACTERS else f"{line[:_EXCERPT_CHARACTERS].rsplit(' ', 1)[0]} \u2026"
+
+
+def _chip(source: SourcePanel) -> SafeString:
+    """Return the marker of a passage: a link to it in the list under the answer."""
+    gone = "" if source.standing is Standing.CURRENT else " is-gone"
+    label = f"Source {source.number}: {source.name}"
+    chip = '<a class="citation cite{}" href="#{}" data-cite aria-label="{}">{}</a>'
+    return format_html(chip, gone, source.anchor, label, source.number)
+
+
+def _doubts(unsupported: Iterable[Mapping[str, Any]], answer: UUID) -> Iterator[Doubt]:
+    sign = (
+        '<span class="doubt-sign"><button class="doubt-button" type="button" aria-label="Not supported" '
+        'aria-describedby="{0}">?</button><span class="doubt-why" role="tooltip" id="{0}">{1}</span></span>'
+    )
+    for number, it in enumerate(unsupported, start=1):
+        html = format_html(sign, f"doubt-{answer}-{number}", it["explanation"])
+        yield Doubt(it["start"], it["end"], html)

@@ -1,0 +1,90 @@
+"""A person's conversations: the list, and what can be done with them."""
+
+from typing import Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from corecube.errors import InvalidRequestError
+from corecube.http import HtmxHttpRequest
+from explorer import wording
+from explorer.pages.chat.panels import shelf_of
+from explorer.pages.chat.views import own_conversation
+from explorer.viewer import signed_in, viewer_of, wants_fragment
+from retrieval.answers.conversations.export import as_json, as_markdown
+from retrieval.answers.conversations.reading import reopened
+from retrieval.answers.conversations.shelf import delete_all, rename
+from retrieval.models.document import id_in
+
+_KINDS: Final = {
+    "md": (as_markdown, "text/markdown; charset=utf-8"),
+    "json": (as_json, "application/json; charset=utf-8"),
+}
+
+
+@require_GET
+@signed_in
+@never_cache
+def history(request: HtmxHttpRequest) -> HttpResponse:
+    """List the viewer's conversations, the last used first; `find` searches their titles and questions."""
+    find = request.GET.get("find", "")
+    if not wants_fragment(request):
+        return redirect(f"{reverse('explorer:chat')}?{urlencode({'find': find})}")
+    context = shelf_of(viewer_of(request), find, page=request.GET.get("page", ""))
+    return render(request, "chat/_history.html", context | {"current": id_in(request.GET.get("current", ""))})
+
+
+@require_POST
+@signed_in
+@never_cache
+def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Give a conversation another title."""
+    found = own_conversation(viewer_of(request), conversation_id)
+    try:
+        rename(found, request.POST.get("title", ""))
+    except InvalidRequestError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:conversation", conversation_id=conversation_id)
+
+
+@require_POST
+@signed_in
+@never_cache
+def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Delete a conversation for good."""
+    own_conversation(viewer_of(request), conversation_id).delete()
+    messages.success(request, "The conversation is deleted.")
+    return redirect("explorer:chat")
+
+
+@require_POST
+@signed_in
+@never_cache
+def delete_everything(request: HtmxHttpRequest) -> HttpResponse:
+    """Delete all of the viewer's conversations, where `sure` says that they mean it."""
+    if request.POST.get("sure") != "yes":
+        messages.error(request, "Tick the box to delete all of your conversations.")
+    else:
+        messages.success(request, f"Deleted {wording.counted(delete_all(viewer_of(request)), 'conversation')}.")
+    return redirect("explorer:chat")
+
+
+@require_GET
+@signed_in
+@never_cache
+def export(request: HtmxHttpRequest, conversation_id: UUID, kind: str) -> HttpResponse:
+    """Send a conversation as a file, as far as its user may read it now."""
+    viewer = viewer_of(request)
+    if kind not in _KINDS:
+        raise Http404
+    found = own_conversation(viewer, conversation_id)
+    write, content_type = _KINDS[kind]
+    response = HttpResponse(write(found, reopened(found, viewer)), content_type=content_type)
+    response.headers["Content-Disposition"] = f'attachment; filename="conversation-{found.pk}.{kind}"'
+    return response

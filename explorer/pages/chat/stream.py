@@ -1,0 +1,153 @@
+"""An answer on its way to the browser, as server-sent events: search, text, citation, notice, done, error."""
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from corecube.database import let_go
+from corecube.errors import CoreCubeError
+from corecube.http import HtmxHttpRequest
+from explorer.pages.chat.conversation import problem_text
+from explorer.pages.chat.views import own_answer
+from explorer.viewer import signed_in, viewer_of, wants_fragment
+from retrieval.answers.conversations.asking import stop
+from retrieval.answers.conversations.writing import LOOK_SECONDS, Writing, begin, claimed, written
+from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
+from retrieval.engine.types import Passage
+from retrieval.llm.types import Notice
+from retrieval.models import Message
+
+logger = logging.getLogger(__name__)
+
+KEEP_ALIVE_SECONDS: Final = 10.0
+_KEEP_ALIVE: Final = b": keep-alive\n\n"
+
+
+@require_GET
+@signed_in
+@never_cache
+def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponseBase:
+    """Write an answer that waits, and send what happens; of any other answer only that it is done.
+
+    Reading it twice writes it once. Leaving it stops the language model, and what was written is kept.
+    """
+    answer = own_answer(viewer_of(request), conversation_id, message_id)
+    if not claimed(answer):
+        return _events(_already(answer))
+    try:
+        writing = begin(answer)
+    except CoreCubeError as error:
+        logger.exception("chat.failed message=%s", answer.pk)
+        return _events(_failed(answer, error.code))
+    # A slow stream must not keep a connection of the pool.
+    let_go()
+    return _events(_answer(writing))
+
+
+@require_POST
+@signed_in
+@never_cache
+def stop_answer(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> HttpResponse:
+    """End an answer that is being written, whichever process writes it, and the language model's work with it."""
+    stop(own_answer(viewer_of(request), conversation_id, message_id))
+    if wants_fragment(request):
+        return HttpResponse(status=204)
+    return HttpResponseRedirect(f"{reverse('explorer:conversation', args=[conversation_id])}#answer-{message_id}")
+
+
+def _events(events: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)
+
+
+async def _answer(writing: Writing) -> AsyncGenerator[bytes, None]:
+    """Yield the events of an answer while it is written. Nothing is sent after done or error."""
+    yield _event("search", _search(writing))
+    silences = 0
+    try:
+        async with aclosing(written(writing)) as events:
+            async for event in events:
+                silences = 0 if event is not None else silences + 1
+                if silences and silences * LOOK_SECONDS % KEEP_ALIVE_SECONDS == 0:
+                    yield _KEEP_ALIVE
+                for name, data in _named(event):
+                    yield _event(name, data)
+    except Exception:
+        # The status is sent already, so the error goes into the stream.
+        logger.exception("chat.stream_failed message=%s", writing.message.pk)
+        writing.problem = writing.problem or CoreCubeError.code
+    # The answer is stored by now, so the turn that the browser fetches next is the finished one.
+    async for last in _failed(writing.message, writing.problem) if writing.problem else _ended(writing):
+        yield last
+
+
+async def _ended(writing: Writing) -> AsyncGenerator[bytes, None]:
+    done = writing.done
+    yield _event(
+        "done",
+        {
+            "state": writing.state.value,
+            "refused": bool(done and done.refused),
+            "provider": done.provider if done else "",
+            "answer": _answer_address(writing.message),
+        },
+    )
+
+
+async def _already(answer: Message) -> AsyncGenerator[bytes, None]:
+    yield _event("done", {"state": answer.state, "answer": _answer_address(answer)})
+
+
+async def _failed(answer: Message, code: str) -> AsyncGenerator[bytes, None]:
+    yield _event("error", {"code": code, "message": problem_text(code), "answer": _answer_address(answer)})
+
+
+def _named(event: AnswerEvent | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield an event's name and data, if the browser hears of it before the end."""
+    match event:
+        case Text(text):
+            yield "text", {"text": text}
+        case Cited(citations):
+            yield (
+                "citation",
+                {"citations": [{"number": it.number, "start": it.start, "end": it.end} for it in citations]},
+            )
+        case Notice():
+            yield "notice", {"code": event.code, "text": event.text}
+        case Done() | Failed() | None:
+            return
+
+
+def _search(writing: Writing) -> dict[str, Any]:
+    """Return what was searched for, and the passages that the answer will be written from."""
+    searched = writing.rewriting.searched if writing.rewriting.is_rewritten else ""
+    return {"searched": searched, "passages": [_passage(it, writing) for it in writing.answering.outcome.passages]}
+
+
+def _passage(passage: Passage, writing: Writing) -> dict[str, Any]:
+    facts, message = passage.hit.chunk, writing.message
+    connection = writing.answering.outcome.state.scope.inclusion(facts.connection_id).connection
+    return {
+        "number": passage.number,
+        "title": facts.title,
+        "heading_path": list(facts.heading_path),
+        "connection": connection.name,
+        "score": None if passage.score is None else round(passage.score, 4),
+        "panel": reverse("explorer:chat_passage", args=[message.conversation_id, message.pk, passage.number]),
+    }
+
+
+def _answer_address(answer: Message) -> str:
+    return reverse("explorer:chat_answer", args=[answer.conversation_id, answer.pk])
+
+
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

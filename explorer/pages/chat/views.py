@@ -1,0 +1,173 @@
+"""The chat page: a conversation, and asking in it."""
+
+import logging
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.errors import CoreCubeError, InvalidRequestError, NotFoundError
+from corecube.http import HtmxHttpRequest
+from corecube.models import User
+from corecube.scope import AccessScope
+from explorer.pages.chat.conversation import exchange_panel, exchange_panels, readers_text
+from explorer.pages.chat.panels import scope_words, shelf_of, source_choices
+from explorer.pages.explorer.examples import examples_for
+from explorer.viewer import signed_in, viewer_of, wants_fragment
+from retrieval.answers.conversations.asking import ask, change, start
+from retrieval.answers.conversations.reading import exchange_of, reopened
+from retrieval.answers.conversations.shelf import answer_of, conversation_of
+from retrieval.answers.conversations.writing import begin, claimed, finished
+from retrieval.models import Conversation, Message
+from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+
+logger = logging.getLogger(__name__)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+@never_cache
+def new(request: HtmxHttpRequest) -> HttpResponse:
+    """Show the page with nothing asked yet, `q` filled in; or begin a conversation with the question that is sent."""
+    viewer = viewer_of(request)
+    if request.method != "POST":
+        return render(request, "chat/chat.html", page_context(viewer, None, request.GET))
+    try:
+        narrowing = _narrowing(request.POST, viewer) or ScopeRequest()
+        # A question that is refused leaves no conversation behind.
+        with transaction.atomic():
+            begun = start(viewer, preset=request.POST.get("preset", DEFAULT_PRESET), narrowing=narrowing)
+            asked = ask(begun, _question(request.POST))
+    except CoreCubeError as error:
+        return _refused(request, None, error)
+    return answering(request, asked)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@signed_in
+@never_cache
+def conversation(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
+    """Show a conversation, as far as its user may read it now, or ask on in it; anybody else's does not exist.
+
+    A question can come with another preset or other sources, which hold from then on.
+    """
+    viewer = viewer_of(request)
+    found = own_conversation(viewer, conversation_id)
+    if request.method != "POST":
+        return render(request, "chat/chat.html", page_context(viewer, found, request.GET))
+    try:
+        change(found, preset=request.POST.get("preset"), narrowing=_narrowing(request.POST, viewer))
+        asked = ask(found, _question(request.POST))
+    except CoreCubeError as error:
+        return _refused(request, found, error)
+    return answering(request, asked)
+
+
+def answering(request: HtmxHttpRequest, answer: Message) -> HttpResponse:
+    """Return the exchange whose answer the browser reads as events, with the page's address in `HX-Push-Url`.
+
+    Without scripts nobody would read them: the answer is written to its end, and then the page shown.
+    """
+    page = reverse("explorer:conversation", args=[answer.conversation_id])
+    if wants_fragment(request):
+        response = render_exchange(request, answer)
+        response.headers["HX-Push-Url"] = page
+        return response
+    if claimed(answer):
+        try:
+            finished(begin(answer))
+        except CoreCubeError:
+            logger.exception("chat.failed message=%s", answer.pk)
+    return HttpResponseRedirect(f"{page}#answer-{answer.pk}")
+
+
+def render_exchange(request: HtmxHttpRequest, answer: Message) -> HttpResponse:
+    """Return the fragment of one question and its answer."""
+    panel = exchange_panel(exchange_of(answer, viewer_of(request)))
+    context = {"exchange": panel, "conversation": answer.conversation}
+    return render(request, "chat/_exchange.html", context)
+
+
+def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCubeError) -> HttpResponse:
+    """Say why a question cannot be asked: as plain text for the form, else in the page, with what was typed."""
+    if isinstance(error, NotFoundError):
+        raise Http404 from error
+    if wants_fragment(request):
+        return HttpResponse(str(error), status=error.status, content_type="text/plain; charset=utf-8")
+    page = page_context(viewer_of(request), found, request.POST)
+    return render(request, "chat/chat.html", page | {"failure": str(error)}, status=error.status)
+
+
+def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:
+    """Return what the page shows: the conversation, the form under it as it was sent, the conversations beside it."""
+    scope = scope_for(Principal(viewer))
+    exchanges = exchange_panels(reopened(found, viewer)) if found else ()
+    return {
+        "section": "chat",
+        "conversation": found,
+        "exchanges": exchanges,
+        "asked": sent.get("q", ""),
+        "failure": "",
+        "presets": PRESETS.values(),
+        "chosen_preset": sent.get("preset") or (found.preset if found else DEFAULT_PRESET),
+        "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "readers": readers_text(
+            keeps_text=settings.CORECUBE_KEEP_QUERY_TEXT, days=settings.CORECUBE_KEEP_SEARCHES_DAYS
+        ),
+        "examples": () if exchanges else examples_for(scope, viewer.username),
+        "current": found.pk if found else None,
+        **_sources(scope, _sent_narrowing(scope, sent) or (found.narrowing if found else {})),
+        **shelf_of(viewer, sent.get("find", "")),
+    }
+
+
+def _sources(scope: AccessScope, narrowing: dict[str, list[str]]) -> dict[str, Any]:
+    choices = source_choices(scope, narrowing.get("include", ()), narrowing.get("exclude", ()))
+    return {"sources": choices, "scope_words": scope_words(choices)}
+
+
+def _sent_narrowing(scope: AccessScope, sent: QueryDict) -> dict[str, list[str]]:
+    """Return the narrowing by the sources that were ticked; empty where the form was not sent."""
+    if sent.get("narrowed") != "1":
+        return {}
+    ticked = set(sent.getlist("source"))
+    return {"exclude": [slug for it in scope.included if (slug := it.connection.slug) not in ticked]}
+
+
+def _question(sent: QueryDict) -> str:
+    """Return what is asked: an example that was picked, else what was typed."""
+    return sent.get("example") or sent.get("q", "")
+
+
+def _narrowing(sent: QueryDict, viewer: User) -> ScopeRequest | None:
+    """Return the sources that were ticked, None where the form had none to tick; all of them narrow nothing."""
+    if sent.get("narrowed") != "1":
+        return None
+    ticked = tuple(dict.fromkeys(sent.getlist("source")))
+    visible = {it.connection.slug for it in scope_for(Principal(viewer)).included}
+    if not ticked and visible:
+        raise InvalidRequestError("Choose at least one source to answer from.")
+    return ScopeRequest() if visible <= set(ticked) else ScopeRequest(include=ticked)
+
+
+def own_conversation(viewer: User, conversation_id: UUID) -> Conversation:
+    """Return one of the viewer's conversations; raise Http404."""
+    try:
+        return conversation_of(viewer, conversation_id)
+    except NotFoundError as error:
+        raise Http404 from error
+
+
+def own_answer(viewer: User, conversation_id: UUID, message_id: UUID) -> Message:
+    """Return an answer in one of the viewer's conversations; raise Http404."""
+    try:
+        return answer_of(viewer, conversation_id, message_id)
+    except NotFoundError as error:
+        raise Http404 from error

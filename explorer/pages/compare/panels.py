@@ -1,0 +1,156 @@
+"""Two runs beside each other: what they share, what moved, and what they ran with."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from explorer import wording
+from explorer.charts.chart import Chart
+from explorer.charts.rank_flow import rank_flow
+from explorer.components.badges import Badge
+from explorer.components.drops import chunk_name
+from explorer.components.lane_cards import LanesPanel
+from explorer.components.lanes import Facts, Source, lanes_panel
+from explorer.components.modes import modes_of
+from explorer.components.preset_numbers import ChangeRow, change_rows
+from explorer.components.sides import Run, Side
+from retrieval.engine.types import ChunkId
+from retrieval.presets.preset import Preset
+from retrieval.ranking.comparison import Comparison, Direction, compare
+
+LEFT: Final = "a"
+RIGHT: Final = "b"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An option of a side's menu."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceGroup:
+    """Options under one heading."""
+
+    heading: str
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FactRow:
+    """One fact of both runs."""
+
+    label: str
+    left: str
+    right: str
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are not the same."""
+        return self.left != self.right
+
+
+@dataclass(frozen=True, slots=True)
+class ComparePanel:
+    """Two runs beside each other."""
+
+    left: Run
+    right: Run
+    jaccard: float
+    rbo: float
+    up: int
+    down: int
+    same: int
+    only_left: int
+    only_right: int
+    #: Hits that its reader may not see, or that are gone, on each side.
+    unseen: tuple[int, int]
+    facts: tuple[FactRow, ...]
+    notes: tuple[tuple[str, Badge], ...]
+    #: The numbers that differ; None where those of a side are not known.
+    changes: tuple[ChangeRow, ...] | None
+    lanes: LanesPanel
+    chart: Chart | None
+    #: The two were asked different questions.
+    is_skewed: bool
+
+    @property
+    def announcement(self) -> str:
+        """What a screen reader is told when the comparison arrives."""
+        return (
+            f"{self.up} up, {self.down} down, {self.same} at the same place, {self.only_left} only in A,"
+            f" {self.only_right} only in B."
+        )
+
+
+def compare_panel(left: Run, right: Run, facts: Facts) -> ComparePanel:
+    """Return two runs beside each other; `facts` has the chunks that the reader may see."""
+    found = compare(*([hit.chunk_id for hit in run.hits] for run in (left, right)))
+    sources = (Source(LEFT, "A", left.hits), Source(RIGHT, "B", right.hits, is_result=True))
+    return ComparePanel(
+        left=left,
+        right=right,
+        jaccard=found.jaccard,
+        rbo=found.rbo,
+        up=found.count(Direction.UP),
+        down=found.count(Direction.DOWN),
+        same=found.count(Direction.SAME),
+        only_left=found.count(Direction.LEFT),
+        only_right=found.count(Direction.RIGHT),
+        unseen=(_unseen(left, facts), _unseen(right, facts)),
+        facts=tuple(_facts(left, right)),
+        notes=tuple((name, badge) for name, run in (("A", left), ("B", right)) for badge in run.notes),
+        changes=change_rows(left.config, right.config) if left.config and right.config else None,
+        lanes=lanes_panel(sources, facts),
+        chart=_chart(found, facts, left, right),
+        is_skewed=bool(left.query and right.query and left.query != right.query),
+    )
+
+
+def _unseen(run: Run, facts: Facts) -> int:
+    return sum(hit.chunk_id not in facts.read for hit in run.hits)
+
+
+def _chart(found: Comparison[ChunkId], facts: Facts, left: Run, right: Run) -> Chart | None:
+    titles = {chunk_id: chunk_name(hit.chunk.title, hit.chunk.heading_path) for chunk_id, hit in facts.read.items()}
+    return rank_flow(found.moves, titles, left=left.side.label, right=right.side.label)
+
+
+def _facts(left: Run, right: Run) -> Iterator[FactRow]:
+    """Yield what both ran with and what it took."""
+    shown = (_shown(left), _shown(right))
+    yield from (FactRow(label, shown[0][label], shown[1][label]) for label in shown[0])
+
+
+def _shown(run: Run) -> Mapping[str, str]:
+    return {
+        "Preset": run.side.preset,
+        "Version": run.version,
+        "Mode": wording.mode_label(run.mode),
+        "Fingerprint": run.fingerprint,
+        "Connections": str(run.connections),
+        "Hits": str(len(run.hits)),
+        "Time": f"{run.time} ms" + (", with the query's vector kept from before" if run.had_vector else ""),
+        "Confidence": "not judged" if run.confidence is None else f"{run.confidence:.2f}",
+    }
+
+
+def side_choices(
+    presets: Sequence[Preset], *, drafts: frozenset[str], chosen: Sequence[Side]
+) -> tuple[ChoiceGroup, ...]:
+    """Return what a side can be: each preset live, and where it is in `drafts` as its draft, in each of its modes."""
+    groups = [ChoiceGroup(preset.name, tuple(_choices(preset.name, drafts))) for preset in presets]
+    known = {choice.value for group in groups for choice in group.choices}
+    others = {side.value: side.label for side in chosen if side.value not in known}
+    if others:
+        groups.append(ChoiceGroup("From this address", tuple(Choice(*other) for other in others.items())))
+    return tuple(groups)
+
+
+def _choices(preset: str, drafts: frozenset[str]) -> Iterator[Choice]:
+    for draft in (False, True) if preset in drafts else (False,):
+        for mode in modes_of(preset):
+            side = Side(preset, draft, mode)
+            yield Choice(side.value, side.label)

@@ -1,0 +1,214 @@
+"""Making, changing and deleting connections, for admins."""
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Final
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods
+from django.views.decorators.vary import vary_on_headers
+
+from corecube.connections import InvalidConnectionError, change_connection, checked, create_connection
+from corecube.connectors.kinds import KINDS
+from corecube.connectors.types import Capability
+from corecube.errors import ConflictError
+from corecube.http import HtmxHttpRequest
+from corecube.models import Compartment, Connection
+from corecube.scope import Sensitivity
+from corecube.sight import Sight, SightChange, sight_change, sight_of
+from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
+from explorer.pages.connections.panels import check_rows, sight_words
+from explorer.viewer import admins_only, viewer_of, wants_fragment
+from explorer.wording import counted
+from retrieval.ingest.enrich.allowed import default_enrichment
+from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
+
+_SOURCE_FIELDS: Final = ("config_", "secret_", "drop_")
+_MOST_DIGITS: Final = 18
+_NO_CHANGE: Final = SightChange(Sight((), ()), Sight((), ()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What came of a form that was sent."""
+
+    capabilities: tuple[Capability, ...] = ()
+    #: What a person has to say yes to before it is saved.
+    sight: SightChange | None = None
+    is_saved: bool = False
+
+
+@require_GET
+@admins_only
+def new_connection(request: HtmxHttpRequest) -> HttpResponse:
+    """Let an admin choose the kind of a new connection."""
+    context = {"section": "connections", "kinds": KINDS.values(), "has_compartments": Compartment.objects.exists()}
+    return render(request, "explorer/connection_kinds.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@sensitive_post_parameters()
+@admins_only
+@never_cache
+@vary_on_headers("HX-Request")
+def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
+    """Check or add a connection of a kind; what is fetched is synced at once."""
+    if kind not in KINDS:
+        raise Http404
+    connection = Connection(kind=kind)
+    connection.enrichment = default_enrichment(connection)
+    return _edited(request, connection)
+
+
+@require_http_methods(["GET", "POST"])
+@sensitive_post_parameters()
+@admins_only
+@never_cache
+@vary_on_headers("HX-Request")
+def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Check or save the settings of a connection."""
+    connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
+    if connection.kind not in KINDS:
+        raise Http404
+    return _edited(request, connection)
+
+
+@require_GET
+@admins_only
+def connection_sight(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
+    """Tell who would see a connection, and for a stored one who would begin or cease to, before anything is saved."""
+    before = get_object_or_404(Connection, slug=slug) if slug else None
+    compartment, sensitivity = _number(request, "compartment"), _number(request, "sensitivity")
+    context: dict[str, object] = {"is_new": before is None, "is_swapped": True}
+    if compartment and sensitivity in set(Sensitivity):
+        context |= _sight_context(_sight_change(before, compartment, sensitivity), compartment, sensitivity)
+    return render(request, "explorer/_connection_sight.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Say what goes with a connection; a POST with its slug typed deletes it."""
+    connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
+    form = DeleteConnectionForm(request.POST or None, expected=slug)
+    if request.method == "POST" and form.is_valid():
+        documents, chunks = delete_connection(connection, actor=viewer_of(request))
+        went = f"{counted(documents, 'document')} and {counted(chunks, 'chunk')}"
+        messages.success(request, f"{connection.name} was deleted, with {went}.")
+        return redirect("explorer:connections")
+    documents, chunks = stored_counts(connection)
+    context = {
+        "section": "connections",
+        "connection": connection,
+        "form": form,
+        "documents": documents,
+        "chunks": chunks,
+        "syncs": connection.syncs.count(),
+        "sight": sight_words(sight_of(connection.compartment_id, connection.sensitivity)),
+    }
+    return render(request, "explorer/connection_delete.html", context, status=422 if form.errors else 200)
+
+
+def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
+    """Answer with the form, with what a check found, or with where a saved connection is."""
+    # The form writes into the connection; this is how it was read.
+    stored = copy(connection) if connection.pk else None
+    form = ConnectionForm(request.POST or None, instance=connection)
+    attempt = _Attempt()
+    try:
+        if request.method == "POST" and form.is_valid():
+            attempt = _attempt(request, form, stored)
+    except ConflictError as error:
+        if stored:
+            # Somebody saved it while the source was tried: the form is stale now, and says so.
+            return _edited(request, get_object_or_404(Connection.objects.select_related("compartment"), pk=stored.pk))
+        form.add_error(None, str(error))
+    if attempt.is_saved:
+        return redirect("explorer:connection", slug=form.instance.slug)
+    is_check = request.POST.get("do") == "check"
+    is_refused = bool(form.errors) or (request.method == "POST" and not is_check)
+    template = "explorer/_connection_form.html" if wants_fragment(request) else "explorer/connection_edit.html"
+    context = _form_context(form, stored, attempt) | {
+        "sight_seen": request.POST.get("sight_seen") == "yes",
+        "anyway": request.POST.get("anyway") == "yes",
+        "is_check": is_check,
+        "is_refused": is_refused,
+    }
+    return render(request, template, context, status=form.status if form.errors or not is_refused else 422)
+
+
+def _attempt(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | None) -> _Attempt:
+    """Check, or save when nothing stands against it: a failed check and a change of who sees it need a tick each."""
+    change = _sight_change(stored, form.instance.compartment_id, form.instance.sensitivity) if stored else None
+    asked = change if change and request.POST.get("sight_seen") != "yes" else None
+    try:
+        if request.POST.get("do") == "check":
+            return _Attempt(checked(form.instance, form.secrets), change)
+        is_new_source = stored is None or any(name.startswith(_SOURCE_FIELDS) for name in form.changed_data)
+        is_forced = request.POST.get("anyway") == "yes"
+        capabilities = checked(form.instance, form.secrets) if is_new_source and not is_forced else ()
+        if asked or not all(it.ok for it in capabilities):
+            return _Attempt(capabilities, change)
+        _save(request, form, stored, may_sync=not is_forced)
+    except InvalidConnectionError as error:
+        form.add_error(None, str(error))
+        return _Attempt(sight=change)
+    return _Attempt(is_saved=True)
+
+
+def _save(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | None, *, may_sync: bool) -> None:
+    viewer = viewer_of(request)
+    connection = form.instance
+    if stored:
+        changed = change_connection(connection, form.secrets, actor=viewer, was=stored)
+        messages.success(request, f"{connection.name} was changed." if changed else "Nothing was changed.")
+        return
+    create_connection(connection, form.secrets, actor=viewer)
+    if may_sync and not form.kind.is_fed:
+        queue_sync(connection, actor=viewer)
+    messages.success(request, f"{connection.name} was added.")
+
+
+def _form_context(form: ConnectionForm, stored: Connection | None, attempt: _Attempt) -> dict[str, object]:
+    slug = stored.slug if stored else ""
+    path = reverse("explorer:edit_connection", args=[slug]) if stored else ""
+    context: dict[str, object] = {
+        "section": "connections",
+        "form": form,
+        "kind": form.kind,
+        "connection": stored,
+        "is_new": stored is None,
+        "action": path or reverse("explorer:new_connection_of", args=[form.kind.name]),
+        "check": check_rows(attempt.capabilities),
+        "check_failed": bool(attempt.capabilities) and not all(it.ok for it in attempt.capabilities),
+    }
+    compartment, sensitivity = form.instance.compartment_id, form.instance.sensitivity
+    if compartment and sensitivity in set(Sensitivity):
+        context |= _sight_context(attempt.sight or _NO_CHANGE, compartment, sensitivity)
+    return context
+
+
+def _sight_change(before: Connection | None, compartment: int, sensitivity: int) -> SightChange:
+    after = sight_of(compartment, sensitivity)
+    return sight_change(sight_of(before.compartment_id, before.sensitivity) if before else after, after)
+
+
+def _sight_context(change: SightChange, compartment: int, sensitivity: int) -> dict[str, object]:
+    return {
+        "sight": sight_words(sight_of(compartment, sensitivity)),
+        "sight_changes": bool(change),
+        "gaining": sight_words(change.gaining),
+        "losing": sight_words(change.losing),
+    }
+
+
+def _number(request: HtmxHttpRequest, name: str) -> int:
+    """Return a whole number of the query, -1 for what is none that the database could hold."""
+    given = request.GET.get(name, "")
+    return int(given) if given.isdecimal() and given.isascii() and len(given) <= _MOST_DIGITS else -1

@@ -1,0 +1,181 @@
+"""Connections, for admins: where each stands, and what they can do about it."""
+
+from typing import Final
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.vary import vary_on_headers
+
+from corecube.access import Principal, scope_for
+from corecube.connections import switch_connection
+from corecube.errors import CoreCubeError
+from corecube.http import HtmxHttpRequest
+from corecube.models import Connection
+from explorer.components.tunables_form import QualityForm, UploadForm
+from explorer.pages.connections.job_panels import SyncRow, dry_run_names, sync_row
+from explorer.pages.connections.panels import config_rows
+from explorer.pages.connections.rows import connection_rows
+from explorer.viewer import admins_only, viewer_of, wants_fragment
+from retrieval.ingest.jobs import job_states
+from retrieval.ingest.problems import retryable
+from retrieval.ingest.services import queue_sync, store_upload
+from retrieval.models import Sync, SyncItem
+from retrieval.operations.quality_preview import live_least, preview
+
+#: Syncs that a connection's page lists, and problems on one page of theirs.
+_LAST_SYNCS: Final = 10
+_PROBLEMS: Final = 50
+#: Items that a dry run could not read, of those that the connection's page names.
+_MOST_REFUSED: Final = 20
+#: Chunks that a look at the quality filter lists.
+_MOST_LOW_CHUNKS: Final = 50
+
+
+@require_GET
+@admins_only
+@vary_on_headers("HX-Request")
+def connections(request: HtmxHttpRequest) -> HttpResponse:
+    """List the connections; the page asks again while a sync is open."""
+    rows = connection_rows(list(Connection.objects.select_related("compartment")))
+    context = {
+        "section": "connections",
+        "rows": rows,
+        "documents": sum(row.documents for row in rows),
+        "chunks": sum(row.chunks for row in rows),
+        "is_open": any(row.sync and row.sync.is_open for row in rows),
+        "is_swapped": wants_fragment(request),
+    }
+    template = "explorer/_connections.html" if wants_fragment(request) else "explorer/connections.html"
+    return render(request, template, context)
+
+
+@require_GET
+def moved(request: HtmxHttpRequest, rest: str) -> HttpResponse:
+    """Send an address from before, when connections were called sources, to its present one."""
+    query = request.META.get("QUERY_STRING", "")
+    path = reverse("explorer:connections") + rest
+    return redirect(f"{path}?{query}" if query else path, permanent=True)
+
+
+@require_GET
+@admins_only
+def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show one connection: its last syncs, its problems, and what can be done."""
+    return render(request, "explorer/connection.html", _connection_context(request, slug))
+
+
+@require_GET
+@admins_only
+def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show where a connection's syncs stand; the page asks again while one is at work."""
+    context = {**_connection_context(request, slug), "is_swapped": True}
+    return render(request, "explorer/_connection_progress.html", context)
+
+
+@require_GET
+@admins_only
+@never_cache
+@vary_on_headers("HX-Request")
+def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Show what the quality filter would drop of one connection; its text only to who may read it."""
+    connection = get_object_or_404(Connection, slug=slug)
+    form = QualityForm(request.GET if "least" in request.GET else {"least": f"{live_least():g}"})
+    context: dict[str, object] = {"section": "connections", "connection": connection, "form": form}
+    context["live"] = live_least()
+    if form.is_valid():
+        is_readable = scope_for(Principal(viewer_of(request))).allows(connection.pk)
+        limit = _MOST_LOW_CHUNKS if is_readable else 0
+        found = preview(connection, least=form.cleaned_data["least"], limit=limit)
+        context |= {"preview": found, "is_readable": is_readable}
+    template = "explorer/_connection_quality.html" if wants_fragment(request) else "explorer/connection_quality.html"
+    return render(request, template, context, status=422 if form.errors else 200)
+
+
+@require_POST
+@admins_only
+def sync_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Queue a sync."""
+    connection = get_object_or_404(Connection, slug=slug)
+    confirmed = request.POST.get("allow_deletions") == "yes"
+    is_dry = request.POST.get("dry_run") == "yes"
+    try:
+        queue_sync(connection, actor=viewer_of(request), allow_deletions=confirmed, dry_run=is_dry)
+    except CoreCubeError:
+        messages.error(request, "A disabled connection is not synced. Enable it first.")
+    return redirect("explorer:connection", slug=slug)
+
+
+@require_POST
+@admins_only
+def switch(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Enable or disable a connection."""
+    connection = get_object_or_404(Connection, slug=slug)
+    switch_connection(connection, enabled=request.POST.get("enabled") == "yes", actor=viewer_of(request))
+    if connection.enabled:
+        messages.success(request, f"{connection.name} is enabled: it is searched, and synced by its schedule.")
+    else:
+        messages.success(request, f"{connection.name} is disabled: it is neither synced nor searched.")
+    return redirect("explorer:connection", slug=slug)
+
+
+@require_POST
+@admins_only
+def upload(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Keep uploaded files and queue a sync that takes them in; a file that is refused stops none of the others."""
+    connection = get_object_or_404(Connection, slug=slug, kind="upload")
+    form = UploadForm(request.POST, request.FILES)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for error in form.errors["uploads"]))
+        return redirect("explorer:connection", slug=slug)
+    viewer = viewer_of(request)
+    kept = 0
+    for file in form.cleaned_data["uploads"]:
+        try:
+            store_upload(connection, name=file.name, content=file, actor=viewer)
+            kept += 1
+        except CoreCubeError as error:
+            messages.error(request, f"{file.name}: {error}")
+    if kept:
+        queue_sync(connection, actor=viewer)
+    return redirect("explorer:connection", slug=slug)
+
+
+def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object]:
+    connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
+    row = connection_rows([connection])[0]
+    now = timezone.now()
+    last = list(connection.syncs.select_related("connection")[:_LAST_SYNCS])
+    syncs: list[SyncRow] = [sync_row(job, now, known=row.documents) for job in job_states(last, now)]
+    problems = Paginator(connection.problems.all(), _PROBLEMS).get_page(request.GET.get("page"))
+    return {
+        "section": "connections",
+        "connection": connection,
+        "row": row,
+        "config": config_rows(connection),
+        "syncs": syncs,
+        "dry_run": _dry_run(last, syncs),
+        "is_open": any(sync.is_open for sync in syncs),
+        "problems": problems,
+        "retries": _retries(connection, [problem.external_id for problem in problems]),
+    }
+
+
+def _dry_run(last: list[Sync], rows: list[SyncRow]) -> dict[str, object] | None:
+    """Return the result of the latest sync when that was a dry run that ended well."""
+    if not last or last[0].kind != Sync.Kind.DRY_RUN or last[0].status != Sync.Status.DONE:
+        return None
+    failed = last[0].items.filter(state=SyncItem.State.FAILED)
+    return {"row": rows[0], "names": dry_run_names(last[0]), "failed": failed[:_MOST_REFUSED]}
+
+
+def _retries(connection: Connection, external_ids: list[str]) -> dict[str, object]:
+    """Return, by item, the ended sync in which it failed and from which it can be tried again."""
+    failed = retryable(SyncItem.objects.filter(sync__connection=connection, external_id__in=external_ids))
+    ended = failed.exclude(sync__status__in=Sync.OPEN)
+    return dict(ended.values_list("external_id", "sync_id"))

@@ -1,0 +1,99 @@
+"""Documents, as far as their reader may see them: the list, and one of them."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from corecube import audit
+from corecube.access import Principal, scope_for
+from corecube.errors import NotFoundError, NotPermittedError
+from corecube.http import HtmxHttpRequest
+from corecube.sanitise import storable
+from corecube.scope import AccessScope
+from explorer.components.choices import with_chosen
+from explorer.pages.documents.document import document_panel
+from explorer.pages.documents.panels import MOST_LISTED, PER_PAGE, DocumentPage, document_row, page_number
+from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from retrieval.models import Chunk, Document
+from retrieval.records.accesses import note_accesses
+
+
+@require_GET
+@signed_in
+@never_cache
+@vary_on_headers("HX-Request")
+def documents(request: HtmxHttpRequest) -> HttpResponse:
+    """List the documents that the viewer may see, by title."""
+    scope = scope_for(Principal(viewer_of(request)))
+    wanted = {name: storable(request.GET.get(name, "")).strip() for name in ("q", "connection", "type")}
+    page = _page(_matching(scope, wanted), request.GET)
+    context: dict[str, Any] = {"section": "documents", "wanted": wanted, "page": page}
+    fragment = wants_fragment(request)
+    if not fragment:
+        connections = ((it.connection.slug, it.connection.name) for it in scope.included)
+        context["connections"] = with_chosen(connections, wanted["connection"])
+        context["types"] = with_chosen(((it, it) for it in _types(scope)), wanted["type"])
+    template = "explorer/_documents_fragment.html" if fragment else "explorer/documents.html"
+    return render(request, template, context)
+
+
+def _matching(scope: AccessScope, wanted: dict[str, str]) -> QuerySet[Document]:
+    """Return the documents in scope that meet the filters; a connection outside the scope has none."""
+    found = Document.objects.in_scope(scope)
+    if wanted["connection"]:
+        own = [it.connection.id for it in scope.included if it.connection.slug == wanted["connection"]]
+        found = found.filter(connection_id__in=own)
+    if wanted["type"]:
+        found = found.filter(source_type=wanted["type"])
+    return found.named(wanted["q"]) if wanted["q"] else found
+
+
+def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
+    """Return the page asked for, in two queries."""
+    total = found[: MOST_LISTED + 1].count()
+    number = page_number(query.get("page", ""), total)
+    own = Chunk.objects.filter(document_id=OuterRef("pk"), connection_id=OuterRef("connection_id")).order_by()
+    counted = own.values("document_id").annotate(count=Count("ordinal")).values("count")
+    rows = found.select_related("connection").defer("metadata", "connection__config").order_by("title", "pk")
+    listed = rows.annotate(chunk_count=Subquery(counted, output_field=IntegerField()))
+    now, start = timezone.now(), (number - 1) * PER_PAGE
+    shown = listed[start : min(start + PER_PAGE, MOST_LISTED)]
+    return DocumentPage(tuple(document_row(it, chunks=it.chunk_count or 0, now=now) for it in shown), total, number)
+
+
+def _types(scope: AccessScope) -> list[str]:
+    """Return the source types in scope, in order."""
+    types = Document.objects.in_scope(scope).order_by("source_type").values_list("source_type", flat=True)
+    return list(types.distinct())
+
+
+@require_GET
+@signed_in
+@never_cache
+def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
+    """Show a document's chunks in order; one outside the scope does not exist."""
+    viewer = viewer_of(request)
+    try:
+        principal = principal_for(viewer, request.GET.get("as", ""))
+    except NotPermittedError as error:
+        raise PermissionDenied from error
+    except NotFoundError as error:
+        raise Http404 from error
+    scope = scope_for(principal)
+    found = Document.objects.in_scope(scope).filter(pk=document_id).first()
+    if found is None:
+        raise Http404
+    audit.record("document.read", actor=viewer, subject=str(found.pk))
+    note_accesses([found.pk])
+    chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
+    panel = document_panel(found, chunks, scope=scope, now=timezone.now())
+    context = {"document": panel, "section": "documents", "run_as": "" if principal.user == viewer else principal.user}
+    return render(request, "explorer/document.html", context)

@@ -1,0 +1,1 @@
+"""Judgments and question sets."""

@@ -1,0 +1,1 @@
+"""Evidence for sections, and section sets."""

@@ -1,0 +1,124 @@
+"""Section sets: the list, a set's sections in a table, and the fields of a section."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.forms import BoundField
+
+from explorer.components.preset_numbers import FieldRow, figure
+from explorer.pages.evidence.forms import SectionForm, SectionSetForm
+from retrieval.presets.consolidated.evidence.section_set import SectionSet
+from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.search.section_sets import is_edited, is_shipped
+
+
+@dataclass(frozen=True, slots=True)
+class SetRow:
+    """A section set in the list."""
+
+    name: str
+    title: str
+    sections: int
+    source_types: tuple[str, ...]
+    #: "as shipped", "edited" or "own".
+    state: str
+    tone: str
+    is_shipped: bool
+    is_edited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SectionLine:
+    """A section in its set's table."""
+
+    name: str
+    title: str
+    #: What is searched for, about the subject that the page tries.
+    query: str
+    complexity: int
+    cap: int
+    keep: int
+    floors: str
+    hint: str
+    #: "excel (3 of 16 kept)".
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    #: Beside those of the set's defaults.
+    never_recovered: tuple[str, ...]
+    is_first: bool
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TypeFields:
+    """The fields of one source type in a section's form."""
+
+    name: str
+    role: BoundField
+    quantity: BoundField
+    survivors: BoundField
+
+    @property
+    def errors(self) -> list[str]:
+        """What is wrong with any of them."""
+        return [str(error) for field in (self.role, self.quantity, self.survivors) for error in field.errors]
+
+
+def set_row(found: SectionSet) -> SetRow:
+    """Return a set's row."""
+    shipped, edited = is_shipped(found.name), is_edited(found)
+    state = ("edited" if edited else "as shipped") if shipped else "own"
+    tone = {"edited": "warn", "own": "good"}.get(state, "")
+    return SetRow(found.name, found.title, len(found.sections), found.precedence, state, tone, shipped, edited)
+
+
+def section_lines(found: SectionSet, subject: str) -> Iterator[SectionLine]:
+    """Yield a set's sections in order, each with its query about a subject."""
+    for place, section in enumerate(found.sections, start=1):
+        yield SectionLine(
+            name=section.name,
+            title=section.title,
+            query=section.query(subject or "{subject}"),
+            complexity=section.complexity,
+            cap=section.cap,
+            keep=section.keep,
+            floors=f"{figure(section.score_floor)} / {figure(section.quality_floor)}",
+            hint=section.hint,
+            required=tuple(_required(section)),
+            optional=section.optional,
+            never_recovered=tuple(it for it in section.never_recovered if it not in found.defaults.never_recovered),
+            is_first=place == 1,
+            is_last=place == len(found.sections),
+        )
+
+
+def _required(section: Section) -> Iterator[str]:
+    for it in section.required:
+        survivors = section.survivor_floors.get(it)
+        kept = f", {survivors:,} kept" if survivors else ""
+        yield f"{it} ({section.quantity_floor(it):,}{kept})"
+
+
+def number_rows(form: SectionForm | SectionSetForm, section_set: SectionSet) -> Iterator[FieldRow]:
+    """Yield the fields of a section's numbers, each with its bounds and default.
+
+    The default of a section is its set's number, that of the set is the shipped one.
+    """
+    defaults = section_set.defaults.numbers if isinstance(form, SectionForm) else {}
+    for facts in Section.declared():
+        default = defaults.get(facts.name, facts.default)
+        yield FieldRow(
+            field=form[facts.name],
+            name=facts.name,
+            help=facts.help,
+            unit=facts.unit,
+            limits=f"default {figure(default)}, {figure(facts.low)} to {figure(facts.high)}",
+            live="",
+            costs=facts.costs,
+        )
+
+
+def type_fields(form: SectionForm) -> Iterator[TypeFields]:
+    """Yield the fields of each source type, in the set's order."""
+    for it in form.source_types:
+        yield TypeFields(it, form[f"role.{it}"], form[f"quantity_floors.{it}"], form[f"survivor_floors.{it}"])

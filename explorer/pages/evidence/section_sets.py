@@ -1,0 +1,144 @@
+"""Section sets, for admins: what there is, one set with its sections, and what can be done with it as a whole."""
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from corecube.errors import CoreCubeError
+from corecube.http import HtmxHttpRequest
+from explorer.pages.evidence.forms import CopyForm, SectionSetForm
+from explorer.pages.evidence.section_set_panels import number_rows, section_lines, set_row
+from explorer.viewer import admins_only, viewer_of
+from retrieval.errors import TunablesError, VersionConflictError
+from retrieval.presets.consolidated.evidence.section_set import SectionSet
+from retrieval.search.evidence_runs import MOST_SUBJECT
+from retrieval.search.section_sets import (
+    copy_section_set,
+    delete_section_set,
+    fingerprint,
+    is_edited,
+    is_shipped,
+    reset_section_set,
+    save_section_set,
+    section_set_named,
+    section_sets,
+)
+
+CONFLICT: Final = "Somebody else has changed this meanwhile. Saving again puts your values in place of theirs."
+INVALID: Final = 422
+
+
+@require_GET
+@admins_only
+def sets(request: HtmxHttpRequest) -> HttpResponse:
+    """List the section sets."""
+    rows = [set_row(it) for it in section_sets()]
+    return render(request, "explorer/section_sets.html", {"section": "section_sets", "rows": rows})
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
+    """Show a section set; a POST saves what its sections have in common. What cannot be saved stays in the form."""
+    found = section_set_named(name)
+    if request.method == "GET":
+        return _page(request, found, SectionSetForm(section_set=found))
+    form = SectionSetForm(request.POST, section_set=found)
+    if not form.is_valid():
+        return _page(request, found, form, status=INVALID, replaces=request.POST.get("replaces", ""))
+    try:
+        save_section_set(
+            {**found.to_mapping(), **form.values},
+            actor=viewer_of(request),
+            replaces=request.POST.get("replaces", ""),
+        )
+    except TunablesError as error:
+        form.told(error.problems)
+        return _page(request, found, form, status=INVALID, replaces=request.POST.get("replaces", ""))
+    except VersionConflictError as error:
+        form.add_error(None, CONFLICT)
+        return _page(request, found, form, status=error.status)
+    messages.success(request, "The section set was saved.")
+    return redirect("explorer:section_set", name=name)
+
+
+def _page(
+    request: HtmxHttpRequest,
+    found: SectionSet,
+    form: SectionSetForm,
+    *,
+    status: int = 200,
+    replaces: str | None = None,
+    copy: CopyForm | None = None,
+) -> HttpResponse:
+    subject = request.GET.get("about", "")[:MOST_SUBJECT]
+    context: dict[str, Any] = {
+        "section": "section_sets",
+        "row": set_row(found),
+        "lines": list(section_lines(found, subject)),
+        "subject": subject,
+        "longest_subject": MOST_SUBJECT,
+        "form": form,
+        "numbers": list(number_rows(form, found)),
+        "copy": copy or CopyForm(initial={"title": f"{found.title} (copy)"}),
+        "replaces": fingerprint(found) if replaces is None else replaces,
+    }
+    return render(request, "explorer/section_set.html", context, status=status)
+
+
+@require_POST
+@admins_only
+def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
+    """Copy a section set under another name."""
+    found, form = section_set_named(name), CopyForm(request.POST)
+    if form.is_valid():
+        try:
+            made = copy_section_set(name, **form.cleaned_data, actor=viewer_of(request))
+        except TunablesError as error:
+            form.add_error("new_name", "; ".join(f"{key.replace('_', ' ')} {it}" for key, it in error.problems.items()))
+        except CoreCubeError as error:
+            form.add_error("new_name", str(error))
+        else:
+            messages.success(request, f"{made.title} was made. It can be edited as you like.")
+            return redirect("explorer:section_set", name=made.name)
+    return _page(request, found, SectionSetForm(section_set=found), status=INVALID, copy=form)
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
+    """Ask whether a shipped set is to be put back to its numbers; a POST does it."""
+    found = section_set_named(name)
+    if not is_edited(found):
+        raise Http404
+    if request.method == "POST":
+        reset_section_set(name, actor=viewer_of(request))
+        messages.success(request, f"{found.title} is as it came.")
+        return redirect("explorer:section_set", name=name)
+    return _confirm(request, found, "Reset")
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
+    """Ask whether one of the installation's own sets is to be deleted; a POST does it."""
+    found = section_set_named(name)
+    if is_shipped(name):
+        raise Http404
+    if request.method == "POST":
+        delete_section_set(name, actor=viewer_of(request))
+        messages.success(request, f"{found.title} was deleted.")
+        return redirect("explorer:section_sets")
+    return _confirm(request, found, "Delete")
+
+
+def _confirm(request: HtmxHttpRequest, found: SectionSet, deed: str) -> HttpResponse:
+    context = {"section": "section_sets", "row": set_row(found), "deed": deed}
+    return render(request, "explorer/section_set_confirm.html", context)

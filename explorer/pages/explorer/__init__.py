@@ -1,0 +1,1 @@
+"""The Explorer: a query, every stage, every score, every dropped chunk."""

@@ -1,0 +1,148 @@
+"""The ledger of a hit that was gathered as evidence: what scored it, and what moved it after that."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from explorer import wording
+from explorer.components.ledger_rows import LedgerRow, TermRow
+from retrieval.engine.types import Hit, ScoreType
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.consolidated.evidence.fairness import MERIT
+from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
+from retrieval.presets.consolidated.evidence.protection import PROTECTED
+from retrieval.presets.consolidated.evidence.recovery import is_recovered
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.ranking.blend import on_unit_scale
+from retrieval.search.service import SearchOutcome
+
+_TIMES: Final = "\N{MULTIPLICATION SIGN}"
+_RAW_WORDS: Final = {ScoreType.LOGIT: "logit", ScoreType.RELEVANCE: "relevance", ScoreType.MAXSIM: "late interaction"}
+
+
+def part_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
+    """Yield the rows whose amounts sum to the score; for a hit that nothing scored one that says so."""
+    if hit.provider == Provider.NONE:
+        fact = "the cross-encoder did not answer for its batch; the pool's order stands"
+        yield LedgerRow("rerank", wording.signal_label("rerank"), "", (fact,), absent=True)
+    for part, amount in hit.contributions.items():
+        row = _PARTS.get(part)
+        if row is not None:
+            yield row(hit, outcome, amount)
+
+
+def _rerank(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:  # noqa: ARG001 -- one of several
+    facts = [f"{_RAW_WORDS.get(hit.score_type, 'score')} {hit.signals['rerank']:.3f}"]
+    if hit.score_type is ScoreType.LOGIT:
+        facts.append(f"logistic {on_unit_scale(hit):.3f}")
+    is_final = len(hit.contributions) == 1
+    return LedgerRow(
+        "rerank",
+        wording.signal_label("rerank"),
+        f"{amount:+.3f}",
+        tuple(facts),
+        formula="the cross-encoder's score is final" if is_final else "added to its place in the pool",
+        amount=amount,
+    )
+
+
+def _pooled(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:  # noqa: ARG001 -- one of several
+    fact = "1 for the first of the pool, towards 0 for the last"
+    return LedgerRow("freshness", "Place in the pool", f"{amount:+.3f}", (fact,), amount=amount)
+
+
+def _semantic(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
+    cosine = hit.signals.get("cosine")
+    raw = "no vector stored" if cosine is None else f"cosine {cosine:.3f}"
+    return LedgerRow(
+        "dense",
+        "Meaning",
+        f"{amount:+.3f}",
+        (raw, *_ranks(hit, outcome, ("dense",))),
+        formula=_share(amount, max(0.0, cosine or 0.0), "the cosine"),
+        config_key="semantic_bm25.semantic",
+        absent="dense" not in hit.ranks,
+        amount=amount,
+    )
+
+
+def _words(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
+    names = {"bm25": "BM25", "fulltext": "full text"}
+    facts = [f"{word} {hit.signals[name]:.3f}" for name, word in names.items() if hit.signals.get(name)]
+    return LedgerRow(
+        "fulltext",
+        "Words",
+        f"{amount:+.3f}",
+        (*(facts or ["holds no term of the query"]), *_ranks(hit, outcome, ("bm25", "fulltext"))),
+        formula="as a share of the pool's best",
+        config_key="semantic_bm25.bm25",
+        terms=tuple(
+            TermRow(match.lexeme, match.idf, match.share, wording.FIELD_NAMES[match.weight]) for match in hit.matches
+        ),
+        absent="bm25" not in hit.ranks,
+        amount=amount,
+    )
+
+
+def _share(amount: float, value: float, of: str) -> str:
+    return f"{amount / value:.3g} {_TIMES} {of}" if value > 0 else f"{of} counts from 0 on"
+
+
+def _ranks(hit: Hit, outcome: SearchOutcome, legs: tuple[str, ...]) -> Iterator[str]:
+    for leg in legs:
+        if rank := hit.ranks.get(leg):
+            yield f"rank {rank} of {len(outcome.state.rankings.get(leg, ()))} in {wording.leg_label(leg)}"
+
+
+_PARTS: Final[Mapping[str, Callable[[Hit, SearchOutcome, float], LedgerRow]]] = {
+    "rerank": _rerank,
+    "pooled": _pooled,
+    "semantic": _semantic,
+    "bm25": _words,
+}
+
+
+def decision_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
+    """Yield what decided a place after the score, in the order in which it was decided."""
+    section, config = outcome.state.part(SectionState), outcome.config
+    if section is None or not isinstance(config, ConsolidatedConfig):
+        return
+    if PRECEDENCE in hit.signals:
+        yield _precedence(hit, section.ask)
+    if MERIT in hit.signals:
+        yield _fairness(hit, outcome)
+    if PROTECTED in hit.signals:
+        yield _protection(hit, section.ask)
+
+
+def _protection(hit: Hit, ask: SectionAsk) -> LedgerRow:
+    rank, name = int(hit.signals[PROTECTED]), ask.type_of(hit)
+    why = f"recovered, since {name} was missing" if is_recovered(hit) else f"the section needs more of {name}"
+    facts = (f"rank {rank}, behind the {ask.section.keep} that are kept", why)
+    key = "sources.most_protected" if is_recovered(hit) else ""
+    return LedgerRow("protect", "Protection", "kept", facts, config_key=key)
+
+
+def _precedence(hit: Hit, ask: SectionAsk) -> LedgerRow:
+    name, order = ask.type_of(hit), ask.section_set.precedence
+    place = (
+        f"{name} is number {order.index(name) + 1} of {len(order)}" if name in order else f"{name} has no precedence"
+    )
+    return LedgerRow(
+        "precedence",
+        "Precedence",
+        f"{hit.signals[PRECEDENCE]:+.4f}",
+        (place, f"compared as {on_unit_scale(hit) + hit.signals[PRECEDENCE]:.4f}"),
+        formula="half where meaning and words scored" if hit.provider == Provider.SEMANTIC_BM25 else "",
+        config_key="precedence.most",
+    )
+
+
+def _fairness(hit: Hit, outcome: SearchOutcome) -> LedgerRow:
+    merit = int(hit.signals[MERIT])
+    place = next((place for place, it in enumerate(outcome.state.hits, 1) if it.chunk_id == hit.chunk_id), merit)
+    # What was let back in stands further in front than its rank, since the hits between were cut.
+    rank = int(hit.signals.get(PROTECTED, place))
+    moved = "as ranked" if rank == merit else f"up by {merit - rank}" if rank < merit else f"back by {rank - merit}"
+    facts = (f"rank {merit} by score and precedence",)
+    return LedgerRow("fairness", "Fairness", moved, facts, config_key="fairness.document_share")

@@ -1,0 +1,99 @@
+"""The ledger of a hit that was ranked by several signals: raw value, place in the pool and weight of each."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from corecube.scope import TrustLevel
+from explorer import wording
+from explorer.components.ledger_rows import LedgerRow, TermRow
+from explorer.pages.explorer.ledger_lifts import lift_facts
+from retrieval.engine.types import Hit, MemoryType
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.stages.signals import RankedAs
+from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
+from retrieval.search.service import SearchOutcome
+
+_REPLACED: Final = "counted in the order that was reranked only"
+_TIMES: Final = "\N{MULTIPLICATION SIGN}"
+
+
+def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
+    """Yield a row for each signal; their amounts sum to the score. Expects a completed hit."""
+    memory_type = (outcome.state.part(RankedAs) or RankedAs(MemoryType.SEMANTIC)).memory_type
+    for signal in SIGNALS:
+        amount = hit.contributions.get(signal)
+        yield LedgerRow(
+            signal=signal,
+            label=wording.signal_label(signal),
+            value="" if amount is None else f"{amount:+.3f}",
+            facts=_FACTS[signal](hit, outcome),
+            formula=_REPLACED
+            if amount is None and "rerank" in hit.contributions
+            else _formula(amount, outcome.state.weights[signal], f"{memory_type} items"),
+            config_key=f"signals.{memory_type}.{signal}",
+            terms=_terms(hit) if signal == "similarity" else (),
+            absent=amount is None,
+            amount=amount,
+        )
+
+
+def _formula(amount: float | None, weight: float, items: str) -> str:
+    """Return "0.4 x 0.730 of the pool's range": the weight, for which items, and the normalised signal."""
+    if amount is None:
+        return "not known of it, so nothing is added"
+    share = amount / weight if weight else 0.0
+    return f"{weight:g} {_TIMES} {share:.3f} of the pool's range, as for {items}"
+
+
+def _terms(hit: Hit) -> tuple[TermRow, ...]:
+    return tuple(
+        TermRow(match.lexeme, match.idf, match.share, wording.FIELD_NAMES[match.weight]) for match in hit.matches
+    )
+
+
+def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
+    names = {"cosine": "cosine", "fulltext": "full text", "sparse": "sparse"}
+    raw = (f"{word} {hit.signals[name]:.3f}" for name, word in names.items() if name in hit.signals)
+    legs = (
+        f"rank {rank} of {len(outcome.state.rankings.get(leg, ()))} in {wording.leg_label(leg)}"
+        for leg, rank in hit.ranks.items()
+    )
+    held = hit.signals.get(WRITTEN, 0.0)
+    written = (f"holds {held:.0%} of what the question writes as code",) if held else ()
+    return (*raw, *legs, *written)
+
+
+def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
+    chunk, config, now = hit.chunk, outcome.config, outcome.state.now
+    to_the_day = not outcome.state.is_admin
+    read = "read, to the day" if to_the_day else "read"
+    is_read = last_read(chunk, now, to_the_day=to_the_day) is not None
+    then = read if is_read else "changed" if chunk.modified_at else "synced"
+    hours = max(0.0, (now - last_touched(chunk, now, to_the_day=to_the_day)).total_seconds() / 3600)
+    decay = config.signals.hourly_decay if isinstance(config, HelixConfig) else 1.0
+    return (f"{hours:,.0f} hours since it was last {then}", f"{decay:g}^{hours:,.0f} = {hit.signals['recency']:.3f}")
+
+
+def _salience(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:  # noqa: ARG001 -- one of several
+    if hit.chunk.salience is None:
+        return ("not judged yet: its sync has not ended",)
+    return (f"says {hit.chunk.salience:.2f} of what its document is about",)
+
+
+def _confidence(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
+    trust: TrustLevel = outcome.state.scope.inclusion(hit.chunk.connection_id).connection.trust
+    confirmed = "confirmed by a person" if hit.chunk.is_confirmed else "not confirmed by a person"
+    return (f"{wording.level(trust)} source", confirmed, f"{hit.signals['confidence']:.2f}")
+
+
+def _graph(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
+    return lift_facts(hit, outcome.hits)
+
+
+_FACTS: Final[Mapping[str, Callable[[Hit, SearchOutcome], tuple[str, ...]]]] = {
+    "similarity": _similarity,
+    "recency": _recency,
+    "salience": _salience,
+    "confidence": _confidence,
+    "graph": _graph,
+}

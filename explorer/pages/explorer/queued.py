@@ -1,0 +1,70 @@
+"""Asking for a search in the slower tier, and waiting for it. What it found is the page of its record."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from corecube.access import ScopeRequest, scope_for
+from corecube.errors import CoreCubeError, NotFoundError
+from corecube.http import HtmxHttpRequest
+from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from retrieval.engine.stored_filter import read_filter
+from retrieval.models import QueuedSearch, SearchRecord
+from retrieval.search.queued_searches import PRESET, queue_search
+from retrieval.search.service import SearchRequest
+from retrieval.tasks.queued_searches import search_soon
+
+
+@require_POST
+@signed_in
+def ask(request: HtmxHttpRequest) -> HttpResponse:
+    """Queue a search, and lead to where it is waited for; say why where that cannot be."""
+    try:
+        job = queue_search(_request(request), principal=principal_for(viewer_of(request), request.POST.get("as", "")))
+    except NotFoundError:
+        raise
+    except CoreCubeError as error:
+        context = {"title": "Not searched in other words", "message": str(error)}
+        return render(request, "error.html", context, status=error.status)
+    search_soon()
+    return redirect("explorer:queued_search", job.pk)
+
+
+@require_GET
+@signed_in
+@never_cache
+def queued(request: HtmxHttpRequest, search_id: UUID) -> HttpResponseBase:
+    """Show where a search of the viewer's stands; the swapped part leads to what was found once it is done."""
+    viewer = viewer_of(request)
+    asked = QueuedSearch.objects.filter(user=viewer, actor=None) | QueuedSearch.objects.filter(actor=viewer)
+    job = asked.filter(pk=search_id).first()
+    if job is None:
+        raise NotFoundError
+    address = reverse("explorer:record", args=[job.record_id]) if job.record_id else ""
+    fragment = wants_fragment(request)
+    if fragment and address:
+        return HttpResponseClientRedirect(address)
+    is_open = job.status in {QueuedSearch.Status.QUEUED, QueuedSearch.Status.RUNNING}
+    context = {"job": job, "is_open": is_open, "address": address, "section": "explorer"}
+    return render(request, "explorer/_queued.html" if fragment else "explorer/queued.html", context)
+
+
+def _request(request: HttpRequest) -> SearchRequest:
+    """Return what a form asks for; a connection that the asker does not see is not left out, and not told of."""
+    principal = principal_for(viewer_of(request), request.POST.get("as", ""))
+    own = {inclusion.connection.slug for inclusion in scope_for(principal).included}
+    without = tuple(slug for slug in request.POST.getlist("without") if slug in own)
+    limits = read_filter(request.POST.get("filter", ""))
+    return SearchRequest(
+        text=request.POST.get("q", ""),
+        preset=PRESET,
+        narrowing=ScopeRequest(exclude=without),
+        filter=limits.filter,
+        conditions=limits.conditions,
+        surface=SearchRecord.Surface.EXPLORER,
+    )

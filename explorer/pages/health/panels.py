@@ -1,0 +1,170 @@
+"""Health: how each part is, in a sentence, and what the settings came to."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from corecube.env import Reading
+from explorer import wording
+from explorer.pages.health.load import ingest_words, is_memory_tight, is_pool_cut, load_tone, load_words
+from retrieval.index.bm25.status import Bm25Status
+from retrieval.ingest.workers import lost
+from retrieval.models import Worker
+from retrieval.operations.health import Part, State
+from retrieval.operations.installation import Disk, Installation
+
+_TONES: Final = {State.OK: "good", State.DEGRADED: "warn", State.FAILED: "bad"}
+_WORDS: Final = {"good": "ok", "warn": "look at it", "bad": "failed"}
+#: Free shares of the disk under which it is worth a word, and under which syncs will soon fail.
+_LITTLE_ROOM: Final = 0.1
+_NO_ROOM: Final = 0.03
+#: Messages that wait without a worker taking them, from which something is wrong.
+_MANY_WAITING: Final = 100
+_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+_STEP: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRow:
+    """One part."""
+
+    #: Stable, for links and tests.
+    key: str
+    label: str
+    #: good, warn or bad.
+    tone: str
+    detail: str
+
+    @property
+    def word(self) -> str:
+        """The tone in a word or two."""
+        return _WORDS[self.tone]
+
+    @property
+    def is_well(self) -> bool:
+        """Whether there is nothing to look at."""
+        return self.tone == "good"
+
+
+def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
+    """Return every part of the installation, in the order in which one needs the other."""
+    return (
+        _database(found),
+        _part("model", "Embedding model", found.parts["model"], f"{found.model} answers."),
+        _index(found),
+        _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "None is configured."),
+        _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
+        _part("language_model", "Language models", found.parts["language_model"], found.language_models),
+        _load(found),
+        _ingest(found),
+        _workers(found.workers, now),
+        _queue(found.waiting),
+        _disk(found.disk),
+    )
+
+
+def overall(rows: Sequence[HealthRow]) -> HealthRow:
+    """Return one line for all of them: the worst tone, and how many are not well."""
+    tone = next((it for it in ("bad", "warn") if any(row.tone == it for row in rows)), "good")
+    unwell = [row for row in rows if not row.is_well]
+    detail = f"{', '.join(row.label for row in unwell)}" if unwell else "Every part works."
+    return HealthRow("overall", "Installation", tone, detail)
+
+
+def size(count: int) -> str:
+    """Return bytes in the unit that fits: "512 bytes", "1.4 MB", "120 GB"."""
+    value, unit = float(count), 0
+    while value >= _STEP and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    return f"{value:.1f} {_UNITS[unit]}" if unit and value < 100 else f"{value:.0f} {_UNITS[unit]}"  # noqa: PLR2004 -- three digits
+
+
+def _part(key: str, label: str, part: Part, fine: str) -> HealthRow:
+    return HealthRow(key, label, _TONES[part.state], part.reason or fine)
+
+
+def _database(found: Installation) -> HealthRow:
+    facts = found.database
+    pool = found.pool
+    words = (
+        f"PostgreSQL {facts.server} with pgvector {facts.pgvector}",
+        size(facts.bytes),
+        f"{facts.connections} of {facts.most_connections} connections",
+        f"{pool['pool_size']} of {pool['pool_max']} in this process" if pool else "",
+    )
+    return _part("database", "Database", found.parts["database"], f"{', '.join(filter(None, words))}.")
+
+
+def _index(found: Installation) -> HealthRow:
+    label = "Embedding index"
+    if found.stuck:
+        row = found.stuck[0]
+        return HealthRow("index", label, "warn", f"The building of index {row.pk} stopped: {row.problem}")
+    if found.index is None:
+        return HealthRow("index", label, "good", "None yet; the first sync makes one.")
+    return HealthRow("index", label, "good", f"Index {found.index.pk} with {found.index.model} is searched.")
+
+
+def _bm25(status: Bm25Status | None) -> str:
+    """Return what a BM25 index that is well is like."""
+    if status is None or not status.is_kept:
+        return "This machine keeps none."
+    lag = status.lag
+    behind = (
+        f"{wording.counted(lag.transactions, 'transaction')} or {lag.seconds:.0f} s behind" if lag.transactions else ""
+    )
+    return f"{wording.counted(status.chunks, 'chunk')}, {size(status.bytes)}, {behind or 'up to date'}."
+
+
+def _load(found: Installation) -> HealthRow:
+    tone = load_tone(found.load)
+    return HealthRow(
+        "load", "Load", "warn" if tone == "good" and is_pool_cut(found.load) else tone, load_words(found.load)
+    )
+
+
+def _ingest(found: Installation) -> HealthRow:
+    tone = "warn" if is_memory_tight(found.ingest) else "good"
+    return HealthRow("ingest", "Memory for ingests", tone, ingest_words(found.ingest))
+
+
+def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:
+    silent = lost(workers)
+    alive = [worker for worker in workers if worker not in silent]
+    if not alive:
+        since = max((worker.seen_at for worker in workers), default=None)
+        heard = f"the last one was heard {wording.ago(since, now)}" if since else "none was heard lately"
+        return HealthRow("workers", "Workers", "bad", f"No worker is running; {heard}. Syncs wait.")
+    names = ", ".join(f"{worker.host}:{worker.pid}, up since {wording.ago(worker.started_at, now)}" for worker in alive)
+    lately = f"; {wording.counted(len(silent), 'other')} fell silent within the hour" if silent else ""
+    return HealthRow("workers", "Workers", "good", f"{wording.counted(len(alive), 'worker')}: {names}{lately}.")
+
+
+def _queue(waiting: int | None) -> HealthRow:
+    if waiting is None:
+        return HealthRow("queue", "Queue", "warn", "It does not answer. Workers look for work by themselves meanwhile.")
+    tone = "warn" if waiting >= _MANY_WAITING else "good"
+    return HealthRow("queue", "Queue", tone, f"{wording.counted(waiting, 'message')} waiting for a worker.")
+
+
+def _disk(disk: Disk) -> HealthRow:
+    tone = "bad" if disk.free_share < _NO_ROOM else "warn" if disk.free_share < _LITTLE_ROOM else "good"
+    return HealthRow("disk", "Disk", tone, f"{size(disk.free)} free of {size(disk.total)} where the data lies.")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """A setting as it came out."""
+
+    name: str
+    value: str
+    #: "environment", "file", "default".
+    origin: str
+    #: Set from outside, so that the console cannot change it.
+    is_locked: bool
+
+
+def setting_rows(readings: Sequence[Reading]) -> Iterator[SettingRow]:
+    """Yield every setting, by name."""
+    return (SettingRow(it.name, it.value, it.origin.value, it.is_locked) for it in readings)

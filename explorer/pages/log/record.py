@@ -1,0 +1,220 @@
+"""One record of the query log: what was asked and what each stage did, as far as its reader may see it now."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from uuid import UUID
+
+from corecube.scope import AccessScope
+from explorer import wording
+from explorer.charts.chart import Chart
+from explorer.charts.waterfall import waterfall
+from explorer.components.answerability import signal_label
+from explorer.components.bars import BarPart, percent, score_bar, stacked
+from explorer.components.drops import ChunkLabels, chunk_label, drop_list
+from explorer.components.events import event_lines
+from explorer.components.funnel import Funnel, FunnelCell, leaf_spans, removed, settings_of
+from explorer.components.preset_numbers import version_label
+from explorer.components.timeline import TraceRow, span_rows
+from explorer.wording.durations import milliseconds
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.state import Span
+from retrieval.engine.types import ChunkId, Hit, TermMatch
+from retrieval.models import Chunk, SearchRecord
+from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
+
+
+class Presence(StrEnum):
+    """What became of a chunk that was found."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    GONE = "gone"
+    #: It may be there; its reader may not see it.
+    HIDDEN = "hidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A named number of a hit."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredHit:
+    """A hit as it was, with what its chunk is called now."""
+
+    rank: int
+    chunk_id: ChunkId
+    #: Empty for a chunk that is gone.
+    label: str
+    presence: Presence
+    score: float
+    score_type: str
+    bar: tuple[BarPart, ...]
+    #: Its rank in each leg, or a dash.
+    legs: tuple[Figure, ...]
+    contributions: tuple[Figure, ...]
+    signals: tuple[Figure, ...]
+    matches: tuple[TermMatch, ...]
+    #: The N of its passage [N], if it was packed.
+    citation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What of a record's chunks is there now, within its reader's scope."""
+
+    labels: ChunkLabels
+    hashes: Mapping[ChunkId, str]
+    #: Chunks that are there but outside the reader's scope; only an admin is told of them as such.
+    outside: Collection[ChunkId]
+    tells_gone: bool
+    scope: AccessScope
+
+    def presence(self, chunk_id: ChunkId, content_hash: str) -> Presence:
+        """Return what became of a chunk. Who is no admin learns only whether they can see it."""
+        if chunk_id in self.labels:
+            return Presence.SAME if content_hash in {"", self.hashes[chunk_id]} else Presence.CHANGED
+        is_gone = self.tells_gone and chunk_id not in self.outside
+        return Presence.GONE if is_gone else Presence.HIDDEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPanels:
+    """What the page of a record shows of its trace."""
+
+    trace_id: UUID
+    preset: str
+    preset_version: str
+    version: str
+    is_draft: bool
+    #: "maya", "maya via key cc_12…".
+    principal: str
+    funnel: Funnel
+    trace: tuple[TraceRow, ...]
+    waterfall: Chart | None
+    hits: tuple[StoredHit, ...]
+    #: Hits that are not listed, since their reader may not see them now.
+    hidden: int
+    #: What each signal of the answerability was.
+    signals: tuple[Figure, ...]
+    presences: Mapping[str, int]
+
+
+def find_chunks(record: SearchRecord, scope: AccessScope, *, tells_gone: bool) -> Found:
+    """Return what is there now of the chunks that a record names, as far as `scope` lets its reader see it."""
+    spans = spans_of(record.trace)
+    named = {hit.chunk_id for hit in hits_of(record.trace)} | {drop.chunk_id for span in spans for drop in span.drops}
+    sources = {inclusion.connection.id: inclusion.connection.name for inclusion in scope.included}
+    here = Chunk.objects.filter(
+        document_id__in={it.document_id for it in named}, ordinal__in={it.ordinal for it in named}
+    )
+    labels, hashes = {}, {}
+    rows = here.filter(connection_id__in=sources).values_list(
+        "document_id", "ordinal", "connection_id", "content_hash", "document__title", "heading_path"
+    )
+    for document, ordinal, connection_id, content_hash, title, path in rows:
+        chunk_id = ChunkId(document, ordinal)
+        labels[chunk_id] = chunk_label(title, path, source=sources[connection_id])
+        hashes[chunk_id] = content_hash
+    others = here.exclude(connection_id__in=sources).values_list("document_id", "ordinal") if tells_gone else ()
+    return Found(labels, hashes, {ChunkId(*it) for it in others}, tells_gone, scope)
+
+
+def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> RecordPanels:
+    """Return the panels of a record; `config` is what it ran with."""
+    spans = spans_of(record.trace)
+    hits = tuple(_hits(record, found, config))
+    listed = tuple(hit for hit in hits if hit.presence is not Presence.HIDDEN)
+    judged = record.trace.get("answerability") or {}
+    return RecordPanels(
+        trace_id=record.pk,
+        preset=record.preset,
+        preset_version=record.preset_version,
+        version=version_label(record.trace.get("version", 0)),
+        is_draft=record.trace.get("is_draft", False),
+        principal=principal_label(record),
+        funnel=_funnel(spans, found, config),
+        trace=span_rows(spans, found.scope),
+        waterfall=waterfall(
+            record.trace.get("spans", ()), deadline_ms=config.deadline_ms, soft_share=config.soft_share
+        ),
+        hits=listed,
+        hidden=len(hits) - len(listed),
+        signals=tuple(Figure(signal_label(name), f"{value:.2f}") for name, value in judged.get("signals", {}).items()),
+        presences={kind.value: sum(hit.presence is kind for hit in hits) for kind in Presence},
+    )
+
+
+def principal_label(record: SearchRecord) -> str:
+    """Return who a search was made for, as people read it; empty when the account is gone."""
+    name = record.user.username if record.user else ""
+    return f"{name} via key {record.key.prefix}…" if record.key else name
+
+
+def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[StoredHit]:
+    trace = record.trace
+    hashes = dict(ranking_of(trace))
+    legs = frozenset(span.stage for span in spans_of(trace) if span.parent)
+    citations = {passage["chunk"]: passage["number"] for passage in trace.get("passages", ())}
+    whole = config.highest_score
+    for rank, hit in enumerate(hits_of(trace), start=1):
+        yield StoredHit(
+            rank=rank,
+            chunk_id=hit.chunk_id,
+            label=found.labels.get(hit.chunk_id, ""),
+            presence=found.presence(hit.chunk_id, hashes.get(hit.chunk_id, "")),
+            score=hit.score,
+            score_type=hit.score_type.value,
+            bar=score_bar(hit, legs=legs, whole=whole),
+            legs=tuple(_legs(hit, legs)),
+            contributions=tuple(_figures(hit.contributions, wording.signal_label)),
+            signals=tuple(_figures(hit.signals, lambda name: name.replace("_", " "))),
+            matches=hit.matches,
+            citation=citations.get(str(hit.chunk_id)),
+        )
+
+
+def _legs(hit: Hit, legs: Iterable[str]) -> Iterator[Figure]:
+    for leg in sorted(legs):
+        yield Figure(wording.leg_label(leg), str(hit.ranks.get(leg, "\N{EN DASH}")))
+
+
+def _figures(values: Mapping[str, float], label: Callable[[str], str]) -> Iterator[Figure]:
+    for name, value in values.items():
+        yield Figure(label(name), f"{value:.4f}".rstrip("0").rstrip("."))
+
+
+def _funnel(spans: tuple[Span, ...], found: Found, config: PresetConfig) -> Funnel:
+    leaves = list(leaf_spans(spans))
+    slowest = max((span.seconds for span in leaves), default=0.0)
+    top = {span.stage: span.seconds for span in spans if not span.parent}
+    return Funnel(
+        cells=tuple(_cell(span, found, slowest, config) for span in leaves),
+        clock=stacked(top, whole=config.deadline_ms / 1000),
+        milliseconds=milliseconds(sum(top.values())),
+        deadline_ms=config.deadline_ms,
+    )
+
+
+def _cell(span: Span, found: Found, slowest: float, config: PresetConfig) -> FunnelCell:
+    is_counted = bool(span.hits_in or span.hits_out)
+    return FunnelCell(
+        stage=span.stage,
+        label=wording.stage_label(span.stage),
+        purpose=wording.stage_purpose(span.stage),
+        count=f"{span.hits_out:,}" if is_counted else "",
+        unit="hits" if is_counted else "",
+        dropped=removed(span),
+        milliseconds=milliseconds(span.seconds),
+        bar=round(percent(span.seconds, slowest), 1),
+        parallel=bool(span.parent),
+        degraded=any(note.degraded for note in span.notes),
+        notes=span.notes,
+        settings=settings_of(span.stage, config),
+        drops=drop_list(span.drops, found.labels),
+        events=event_lines(span.events, found.scope),
+    )

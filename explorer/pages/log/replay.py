@@ -1,0 +1,194 @@
+"""A logged search, asked again: its address in the Explorer, what the Explorer leaves out, what differs since then."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.db.models import Q
+from django.urls import reverse
+
+from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.errors import CoreCubeError
+from corecube.models import User
+from corecube.scope import AccessScope
+from explorer import wording
+from explorer.components.preset_numbers import ChangeRow, change_rows, version_label
+from explorer.components.sections import is_section
+from retrieval.engine.config import PresetConfig
+from retrieval.engine.pipeline import HYBRID
+from retrieval.engine.stored_filter import filter_of
+from retrieval.index.outbox import pruned_up_to
+from retrieval.models import EmbeddingIndex, OutboxEntry, SearchRecord
+from retrieval.presets.catalog import PRESETS
+from retrieval.records.stored_trace import spans_of
+from retrieval.search.configuration import Configuration, configuration_of
+from retrieval.search.service import SearchRequest
+
+#: Changed documents that are counted; beyond that the number only says that there are more.
+_MOST_COUNTED: Final = 1000
+#: Hits that the Explorer asks for.
+_EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A record asked again."""
+
+    #: Empty where it cannot be.
+    address: str
+    #: Why it cannot be, in a sentence.
+    obstacle: str
+    #: What the Explorer does otherwise than the search that was logged.
+    leaves_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that a search runs with, then and now."""
+
+    label: str
+    then: str
+    now: str
+    is_same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SinceThen:
+    """What differs between a logged search and one that is made now, without making it."""
+
+    differences: tuple[Difference, ...]
+    #: The numbers that differ; None where the record or this release does not tell.
+    changes: tuple[ChangeRow, ...] | None
+
+
+def replay(record: SearchRecord, viewer: User) -> Replay:
+    """Return how a viewer, who may read the record, asks it again in the Explorer."""
+    if not record.query:
+        return Replay("", "Its text was not kept, so that it cannot be asked again.")
+    if record.user is None or not record.user.is_active:
+        return Replay("", "The account that it was made for is gone or inactive.")
+    if record.preset not in PRESETS:
+        return Replay("", "Its preset is not there any more.")
+    section = record.trace.get("section", "")
+    if section and not is_section(section):
+        return Replay("", "Its section is not there any more.")
+    text = record.trace.get("subject", "") if section else record.query
+    pairs = [("q", text), ("preset", record.preset), *([("section", section)] if section else [])]
+    if record.user != viewer:
+        pairs.append(("as", record.user.username))
+    mode = record.trace.get("mode", HYBRID)
+    if mode != HYBRID:
+        pairs.append(("mode", mode))
+    pairs += [("without", slug) for slug in _without(record, record.user)]
+    if limits := filter_of(record.trace.get("filter", {})).text:
+        pairs.append(("filter", limits))
+    return Replay(f"{reverse('explorer:search')}?{urlencode(pairs)}", "", tuple(_left_out(record)))
+
+
+def _without(record: SearchRecord, user: User) -> list[str]:
+    """Return the slugs of what its user may see and the logged request left out: by its narrowing, or by its key's."""
+    whole = scope_for(Principal(user))
+    return sorted(_slugs(whole) - _slugs(_asked_scope(record, user)))
+
+
+def _asked_scope(record: SearchRecord, user: User) -> AccessScope:
+    """Return the scope that the logged request would have now; what it named and is gone narrows nothing any more."""
+    narrowing = record.trace.get("narrowing", {})
+    whole = scope_for(Principal(user, record.key))
+    include = narrowing.get("include", ())
+    exclude = narrowing.get("exclude", ())
+    known = _slugs(whole)
+    if include and not known.intersection(include):
+        return whole.only((), reveal=False)
+    request = ScopeRequest(_known(include, known), _known(exclude, known))
+    return scope_for(Principal(user, record.key), request)
+
+
+def _known(slugs: Iterable[str], known: set[str]) -> tuple[str, ...]:
+    return tuple(slug for slug in slugs if slug in known)
+
+
+def _slugs(scope: AccessScope) -> set[str]:
+    return {inclusion.connection.slug for inclusion in scope.included}
+
+
+def _left_out(record: SearchRecord) -> Iterator[str]:
+    if overrides := record.trace.get("overrides"):
+        yield f"the numbers that the request set for itself: {', '.join(overrides)}"
+    was_filtered = any(note.code == "filtered" for span in spans_of(record.trace) for note in span.notes)
+    if was_filtered and not record.trace.get("filter"):
+        yield "the conditions that it put on documents"
+    if record.trace.get("is_draft"):
+        yield "the draft that it ran with; the live version serves"
+    if record.top_k != _EXPLORER_TOP_K:
+        yield f"its number of hits, {record.top_k}; the Explorer asks for {_EXPLORER_TOP_K}"
+
+
+def config_then(record: SearchRecord) -> PresetConfig:
+    """Return the numbers that a record ran with, as far as this release has them; defaults for an unknown preset."""
+    preset = PRESETS.get(record.preset)
+    if preset is None:
+        return PresetConfig()
+    config, _ = preset.defaults.fitted(record.trace.get("values", {}))
+    return config
+
+
+def since_then(record: SearchRecord, viewer_scope: AccessScope) -> SinceThen:
+    """Return what differs since a search; documents are counted within `viewer_scope` only."""
+    now = _configuration_now(record)
+    differences = [_version(record, now), _index(record), *_documents(record, viewer_scope)]
+    changes = None
+    if now is not None and "values" in record.trace:
+        changes = change_rows(config_then(record), now.config)
+        numbers = wording.counted(len(changes), "number") + " differ" if changes else "the same"
+        differences.insert(1, Difference("Numbers", "", numbers, not changes))
+    return SinceThen(tuple(differences), changes)
+
+
+def _configuration_now(record: SearchRecord) -> Configuration | None:
+    """Return what the same request would run with; None where it could not."""
+    preset = PRESETS.get(record.preset)
+    if preset is None:
+        return None
+    try:
+        return configuration_of(preset, overrides=record.trace.get("overrides"))
+    except CoreCubeError:
+        return None
+
+
+def _version(record: SearchRecord, now: Configuration | None) -> Difference:
+    number, is_draft = record.trace.get("version", 0), record.trace.get("is_draft", False)
+    then = f"draft, {version_label(number)}" if is_draft else version_label(number)
+    if now is None:
+        return Difference(f"Preset {record.preset}", then, "it would be refused now", is_same=False)
+    is_same = not is_draft and number == now.number
+    return Difference(f"Preset {record.preset}", then, version_label(now.number), is_same)
+
+
+def _index(record: SearchRecord) -> Difference:
+    number = record.trace.get("index")
+    wanted = Q(status=EmbeddingIndex.Status.ACTIVE) | Q(pk=number)
+    rows = {row.pk: row for row in EmbeddingIndex.objects.filter(wanted)}
+    active = next((row for row in rows.values() if row.status == EmbeddingIndex.Status.ACTIVE), None)
+    then = "not known" if number is None else _index_label(rows.get(number), number)
+    now = "none" if active is None else _index_label(active, active.pk)
+    return Difference("Embedding index", then, now, is_same=active is not None and number == active.pk)
+
+
+def _index_label(index: EmbeddingIndex | None, number: int) -> str:
+    return f"{index.model}, {index.dim} numbers (index {number})" if index else f"index {number}, deleted since"
+
+
+def _documents(record: SearchRecord, scope: AccessScope) -> Iterator[Difference]:
+    if record.transaction_id is None:
+        return
+    if record.transaction_id < pruned_up_to():
+        yield Difference("Documents added, changed or deleted", "", "not known any more", is_same=False)
+        return
+    later = OutboxEntry.objects.filter(transaction_id__gt=record.transaction_id, connection_id__in=scope.connection_ids)
+    for label, deleted in (("Documents added or changed", False), ("Documents deleted", True)):
+        entries: Any = later.filter(deleted=deleted).values("document_id").distinct()
+        number = entries[: _MOST_COUNTED + 1].count()
+        shown = f"more than {_MOST_COUNTED:,}" if number > _MOST_COUNTED else f"{number:,}"
+        yield Difference(label, "", f"{shown} since, in your scope", number == 0)

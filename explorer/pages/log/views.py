@@ -1,0 +1,87 @@
+"""The query log: every search that was made, and one of them in full."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+from django.views.decorators.vary import vary_on_headers
+
+from corecube.access import Principal, scope_for
+from corecube.http import HtmxHttpRequest
+from corecube.models import User
+from explorer.components.choices import with_chosen
+from explorer.components.sections import section_label
+from explorer.pages.evaluation.judge import case_context
+from explorer.pages.log.filters import SINCE, LogFilter, Place
+from explorer.pages.log.panels import badges_of, log_flags, log_matches, log_page, log_row, surface_label, with_facts
+from explorer.pages.log.record import find_chunks, record_panels
+from explorer.pages.log.replay import config_then, replay, since_then
+from explorer.viewer import signed_in, viewer_of, wants_fragment
+from retrieval.models import SearchRecord
+from retrieval.presets.catalog import PRESETS
+
+_SINCE_LABELS: Final = {"hour": "Last hour", "day": "Last 24 hours", "week": "Last 7 days", "month": "Last 30 days"}
+
+
+@require_GET
+@signed_in
+@never_cache
+@vary_on_headers("HX-Request")
+def log(request: HtmxHttpRequest) -> HttpResponse:
+    """List the searches that the viewer may know of, newest first: an admin all, anyone else their own."""
+    viewer, now, wanted = viewer_of(request), timezone.now(), LogFilter.read(request.GET)
+    matches = log_matches(SearchRecord.objects.visible_to(viewer), wanted, now)
+    page = log_page(
+        matches,
+        before=Place.read(request.GET.get("before", "")),
+        after=Place.read(request.GET.get("after", "")),
+        now=now,
+    )
+    flags = list(log_flags(wanted, matches.counts))
+    context = {"wanted": wanted, "flags": flags, "total": matches.counts["all"], "page": page}
+    fragment = wants_fragment(request)
+    if not fragment:
+        context |= _form(viewer, wanted)
+    template = "explorer/_log_fragment.html" if fragment else "explorer/log.html"
+    return render(request, template, {**context, "section": "log", "shows_people": viewer.is_admin})
+
+
+def _form(viewer: User, wanted: LogFilter) -> dict[str, Any]:
+    """Return what the filters offer; only an admin can choose a person."""
+    names = User.objects.order_by("username").values_list("username", flat=True) if viewer.is_admin else ()
+    return {
+        "presets": list(PRESETS),
+        "surfaces": [(value, surface_label(value)) for value in SearchRecord.Surface.values],
+        "sinces": [(word, _SINCE_LABELS[word]) for word in SINCE],
+        "people": with_chosen(((name, name) for name in names), wanted.user) if viewer.is_admin else (),
+    }
+
+
+@require_GET
+@signed_in
+@never_cache
+def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
+    """Show one search: what was asked, what each stage did, and what differs since; nothing is searched for it."""
+    viewer, now = viewer_of(request), timezone.now()
+    found = get_object_or_404(with_facts(SearchRecord.objects.visible_to(viewer)), pk=record_id)
+    scope = scope_for(Principal(viewer))
+    chunks = find_chunks(found, scope, tells_gone=viewer.is_admin)
+    context = {
+        "section": "log",
+        "record": found,
+        "row": log_row(found, now),
+        "badges": list(badges_of(found)),
+        "section_named": section_label(named) if (named := found.trace.get("section", "")) else "",
+        "asked": {"stage": request.GET.get("stage", "")},
+        "panels": record_panels(found, chunks, config_then(found)),
+        "since": since_then(found, scope),
+        "replay": (again := replay(found, viewer)),
+        "compare": f"{reverse('explorer:compare')}?a=log:{found.pk}" if again.address else "",
+        **case_context(viewer, trace_id=found.pk, query=found.query),
+    }
+    return render(request, "explorer/record.html", context)

@@ -1,0 +1,1 @@
+"""Embedding models, language models, usage and routes."""

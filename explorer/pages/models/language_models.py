@@ -1,0 +1,190 @@
+"""Language models, for admins: the list with the rules, making, trying, changing and deleting one."""
+
+from collections.abc import Sequence
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.vary import vary_on_headers
+
+from corecube.errors import ConfigError, ConflictError
+from corecube.http import HtmxHttpRequest
+from explorer.pages.models.language_model_forms import LanguageModelForm, RuleForm
+from explorer.pages.models.language_model_panels import by_rank, model_rows, rule_rows, trial_words
+from explorer.viewer import admins_only, viewer_of, wants_fragment
+from retrieval.admin import language_models as services
+from retrieval.llm.clients import service_of
+from retrieval.llm.environment import default_of, is_named, stored_models
+from retrieval.llm.reachability import try_saved
+from retrieval.llm.trial import Trial, try_model
+from retrieval.models import LanguageModel, RoutingRule
+
+
+@require_GET
+@admins_only
+@never_cache
+def language_models(request: HtmxHttpRequest) -> HttpResponse:
+    """List the language models and the rules that choose among them."""
+    return _page(request, None, 200)
+
+
+@require_http_methods(["GET", "POST"])
+@sensitive_post_parameters()
+@admins_only
+@never_cache
+@vary_on_headers("HX-Request")
+def new_language_model(request: HtmxHttpRequest) -> HttpResponse:
+    """Try or add a language model; the first one answers by default."""
+    models = stored_models()
+    is_first = default_of(models) is None
+    return _edited(request, LanguageModel(is_default=is_first), models)
+
+
+@require_http_methods(["GET", "POST"])
+@sensitive_post_parameters()
+@admins_only
+@never_cache
+@vary_on_headers("HX-Request")
+def edit_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Try or change a language model."""
+    models = stored_models()
+    return _edited(request, get_object_or_404(LanguageModel, slug=slug), models)
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
+    """Ask before a language model is deleted; a POST does it, unless a rule names it."""
+    model = get_object_or_404(LanguageModel, slug=slug)
+    if request.method == "POST":
+        try:
+            services.delete_model(model, actor=viewer_of(request))
+            messages.success(request, f"{model.name} was deleted. What it used stays in the usage.")
+        except ConflictError as error:
+            messages.error(request, str(error))
+        return redirect("explorer:language_models")
+    context = {
+        "section": "language_models",
+        "model": model,
+        "rules": rule_rows(_rules().filter(language_model=model)),
+        "followed": LanguageModel.objects.filter(fallback=model).order_by("name"),
+        "is_locked": model.is_locked and is_named(),
+    }
+    return render(request, "explorer/language_model_delete.html", context)
+
+
+@require_POST
+@admins_only
+def set_rule(request: HtmxHttpRequest) -> HttpResponse:
+    """Set the rule of a user or of a compartment, in place of one that is there."""
+    form = RuleForm(request.POST, models=stored_models())
+    if not form.is_valid():
+        return _page(request, form, 422)
+    services.set_rule(form.owner, form.model, actor=viewer_of(request))
+    messages.success(request, f"The rule for {form.owner} is set. It holds from the next answer on.")
+    return redirect(f"{reverse('explorer:language_models')}#rules")
+
+
+@require_POST
+@admins_only
+def remove_rule(request: HtmxHttpRequest, number: int) -> HttpResponse:
+    """Take a rule away."""
+    rule = get_object_or_404(RoutingRule.objects.select_related("user", "compartment"), pk=number)
+    owner = rule.user or rule.compartment
+    if owner is not None:
+        services.remove_rule(owner, actor=viewer_of(request))
+        messages.success(request, f"The rule for {owner} was removed.")
+    return redirect(f"{reverse('explorer:language_models')}#rules")
+
+
+def _page(request: HtmxHttpRequest, form: RuleForm | None, status: int) -> HttpResponse:
+    models = stored_models()
+    default = default_of(models)
+    context = {
+        "section": "language_models",
+        "rows": model_rows(models, default, timezone.now()),
+        "rules": rule_rows(_rules()),
+        "form": form or RuleForm(models=by_rank(models, default)),
+    }
+    return render(request, "explorer/language_models.html", context, status=status)
+
+
+def _rules() -> QuerySet[RoutingRule]:
+    found = RoutingRule.objects.select_related("user", "compartment", "language_model")
+    return found.order_by("compartment__name", "user__username")
+
+
+def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[LanguageModel]) -> HttpResponse:
+    """Answer with the form, with what a trial found, or with the list once the model is saved."""
+    form = LanguageModelForm(request.POST or None, instance=model, others=models)
+    is_new = model.pk is None
+    is_test = request.POST.get("do") == "test"
+    trial: Trial | None = None
+    if request.method == "POST" and form.is_valid():
+        if is_test:
+            trial = _tried(form)
+        elif _is_saved(request, form, is_new=is_new):
+            return redirect("explorer:language_models")
+    template = "explorer/_language_model_form.html" if wants_fragment(request) else "explorer/language_model_edit.html"
+    context = _context(form, is_new=is_new) | {
+        "trial": trial_words(trial) if trial else None,
+        "is_test": is_test,
+        "is_refused": bool(form.errors),
+    }
+    return render(request, template, context, status=form.status)
+
+
+def _tried(form: LanguageModelForm) -> Trial:
+    """Return what the model answers as it is filled in, with the stored key where none is."""
+    if form.instance.pk and not form.has_changed():
+        return try_saved(form.instance, in_seconds=None)
+    try:
+        return try_model(service_of(form.instance, form.key))
+    except ConfigError as error:
+        return Trial(problem=str(error))
+
+
+def _is_saved(request: HtmxHttpRequest, form: LanguageModelForm, *, is_new: bool) -> bool:
+    viewer, model = viewer_of(request), form.instance
+    try:
+        if is_new:
+            services.create_model(model, form.key or "", actor=viewer)
+            _tell(request, model, f"{model.name} was added")
+        else:
+            changed = services.change_model(model, form.key, actor=viewer)
+            _tell(request, model, f"{model.name} was changed" if changed else "Nothing was changed")
+    except ConflictError as error:
+        form.add_error(None, str(error))
+    return not form.errors
+
+
+def _tell(request: HtmxHttpRequest, model: LanguageModel, done: str) -> None:
+    """Say what was done, and whether the model answers now."""
+    if not model.is_enabled:
+        messages.success(request, f"{done}.")
+        return
+    trial = try_saved(model)
+    if trial.ok:
+        messages.success(request, f"{done}. It answers.")
+    else:
+        messages.warning(request, f"{done}, but it does not answer: {trial.problem}")
+
+
+def _context(form: LanguageModelForm, *, is_new: bool) -> dict[str, object]:
+    stored = None if is_new else LanguageModel.objects.get(pk=form.instance.pk)
+    address = "explorer:new_language_model" if stored is None else "explorer:edit_language_model"
+    return {
+        "section": "language_models",
+        "form": form,
+        "is_new": is_new,
+        "model": stored,
+        "is_locked": form.instance.is_locked,
+        "action": reverse(address, args=[stored.slug] if stored else []),
+    }

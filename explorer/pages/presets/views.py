@@ -1,0 +1,162 @@
+"""Presets, for admins: their live configuration, the draft, and every version before."""
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from corecube.errors import CoreCubeError
+from corecube.http import HtmxHttpRequest
+from explorer.components.preset_numbers import (
+    change_rows,
+    field_sections,
+    preset_row,
+    stored_config,
+    version_label,
+    version_rows,
+)
+from explorer.components.tunables_form import TunablesForm
+from explorer.viewer import admins_only, viewer_of
+from retrieval.admin import preset_versions
+from retrieval.errors import VersionConflictError
+from retrieval.models import PresetVersion
+from retrieval.presets.catalog import PRESETS
+from retrieval.presets.preset import Preset
+from retrieval.search.configuration import SHIPPED, configuration_of
+
+_LIVE = PresetVersion.Status.LIVE
+_DRAFT = PresetVersion.Status.DRAFT
+#: Digits of a version's number; more cannot be one.
+_MOST_DIGITS: Final = 10
+
+
+@require_GET
+@admins_only
+def presets(request: HtmxHttpRequest) -> HttpResponse:
+    """List the presets, each with what is live."""
+    current = PresetVersion.objects.filter(status__in=(_LIVE, _DRAFT)).select_related("promoted_by")
+    found = {(version.preset, version.status): version for version in current}
+    now = timezone.now()
+    rows = [
+        preset_row(it, live=found.get((it.name, _LIVE)), draft=found.get((it.name, _DRAFT)), now=now)
+        for it in PRESETS.values()
+    ]
+    return render(request, "explorer/presets.html", {"section": "presets", "rows": rows})
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
+    """Show a preset's configuration; a POST saves its draft. What cannot be saved stays in the form."""
+    chosen = _preset(name)
+    if request.method == "GET":
+        return _page(request, chosen, None, 200)
+    form = TunablesForm(request.POST, defaults=chosen.defaults)
+    if not form.is_valid():
+        return _page(request, chosen, form, 422, replaces=request.POST.get("replaces", ""))
+    try:
+        preset_versions.save_draft(
+            preset=chosen,
+            values=form.numbers,
+            note=form.cleaned_data["note"],
+            actor=viewer_of(request),
+            replaces=request.POST.get("replaces", ""),
+        )
+    except VersionConflictError as error:
+        form.add_error(None, f"{error} Your numbers are still here; saving again replaces the other draft.")
+        return _page(request, chosen, form, error.status)
+    messages.success(request, "The draft was saved. It serves nobody until it is promoted.")
+    return redirect("explorer:preset", name=name)
+
+
+@require_POST
+@admins_only
+def discard_draft(request: HtmxHttpRequest, name: str) -> HttpResponse:
+    """Delete the draft."""
+    try:
+        preset_versions.discard_draft(preset=_preset(name), actor=viewer_of(request))
+        messages.success(request, "The draft was discarded.")
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:preset", name=name)
+
+
+@require_http_methods(["GET", "POST"])
+@admins_only
+@never_cache
+def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
+    """Show what promoting a version would change; a POST does it, if nothing has changed since."""
+    chosen = _preset(name)
+    if request.method == "POST":
+        return _promoted(request, chosen, number)
+    live = configuration_of(chosen)
+    version = PresetVersion.objects.filter(preset=chosen.name, number=number).first()
+    if (version is None and number != SHIPPED) or number == live.number:
+        raise Http404
+    context = {
+        "section": "presets",
+        "preset": chosen,
+        "number": number,
+        "label": version_label(number),
+        "live": live.number,
+        "live_label": version_label(live.number),
+        "fingerprint": version.fingerprint if version else "",
+        "note": version.note if version else "",
+        "changes": change_rows(live.config, stored_config(chosen, version)),
+    }
+    return render(request, "explorer/preset_promote.html", context)
+
+
+def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResponse:
+    live = request.POST.get("live", "")
+    try:
+        preset_versions.promote(
+            preset=chosen,
+            number=number,
+            actor=viewer_of(request),
+            # What is no number was not sent by the page, and no version has this one.
+            live=int(live) if live.isdecimal() and len(live) <= _MOST_DIGITS else -1,
+            fingerprint=request.POST.get("fingerprint", ""),
+        )
+        messages.success(request, f"Every search runs with {version_label(number)} now.")
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:preset", name=chosen.name)
+
+
+def _preset(name: str) -> Preset:
+    if name not in PRESETS:
+        raise Http404
+    return PRESETS[name]
+
+
+def _page(
+    request: HtmxHttpRequest, chosen: Preset, form: TunablesForm | None, status: int, *, replaces: str | None = None
+) -> HttpResponse:
+    """Return a preset's page. Without a form the draft is in it, or what is live where there is none."""
+    versions = list(PresetVersion.objects.filter(preset=chosen.name).select_related("created_by", "promoted_by"))
+    draft = next((version for version in versions if version.status == _DRAFT), None)
+    live = configuration_of(chosen)
+    edited = stored_config(chosen, draft) if draft else live.config
+    form = form or TunablesForm(
+        defaults=chosen.defaults, initial={**edited.values(), "note": draft.note if draft else ""}
+    )
+    fingerprint = draft.fingerprint if draft else ""
+    context: dict[str, Any] = {
+        "section": "presets",
+        "preset": chosen,
+        "live": live,
+        "live_label": version_label(live.number),
+        "draft": draft,
+        "changes": change_rows(live.config, edited),
+        "replaces": fingerprint if replaces is None else replaces,
+        "form": form,
+        "sections": field_sections(form, live),
+        "history": list(version_rows(versions, timezone.now())),
+    }
+    return render(request, "explorer/preset.html", context, status=status)

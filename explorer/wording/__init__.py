@@ -1,0 +1,218 @@
+"""The engine's codes and levels as people read them. Pure: no Django, no request."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final
+
+from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
+from explorer.wording.stages import (
+    NOTE_LABELS,
+    NOTES_OF_STAGES,
+    PHASE_LABELS,
+    SECTION_LABELS,
+    STAGE_LABELS,
+    STAGE_PURPOSES,
+)
+from retrieval.engine.state import DropReason
+from retrieval.engine.types import ChunkFacts
+from retrieval.models import Chunk
+from retrieval.text.rows import row_unit
+
+SIGNAL_LABELS: Final[Mapping[str, str]] = {
+    "dense": "Vector similarity",
+    "fulltext": "Full text",
+    "bm25": "BM25",
+    "sparse": "Sparse vectors",
+    "freshness": "Freshness",
+    "similarity": "Similarity",
+    "recency": "Recency",
+    "salience": "Salience",
+    "confidence": "Confidence",
+    "graph": "Links",
+    "rubric": "Relevance by rubric",
+    "mapped": "On the rubric's scale",
+}
+
+#: What a passage is packed for.
+ROLE_LABELS: Final[Mapping[str, str]] = {
+    "primary": "hit",
+    "parent": "same section",
+    "sibling": "beside a hit",
+    "cross_page": "next page",
+}
+
+#: What a mode lets search, and what a leg's own ranking is headed with.
+MODE_LABELS: Final[Mapping[str, str]] = {
+    "hybrid": "Hybrid",
+    "dense": "Vector only",
+    "fulltext": "Full text only",
+    "bm25": "BM25 only",
+}
+LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text", "bm25": "BM25", "sparse": "Sparse"}
+
+#: How a signal is called inside a sentence or a narrow column.
+SIGNAL_WORDS: Final[Mapping[str, str]] = {
+    "dense": "similarity",
+    "fulltext": "full text",
+    "rerank": "reranker",
+    "mapped": "score",
+}
+
+DROP_REASONS: Final[Mapping[DropReason, str]] = {
+    DropReason.ACCESS: "outside the scope",
+    DropReason.STALE: "gone from the store, or left out",
+    DropReason.OUTSIDE_WINDOW: "outside the pool",
+    DropReason.SOURCE_QUOTA: "its place went to another source type",
+    DropReason.QUALITY: "quality too low",
+    DropReason.RERANK_CUT: "not reranked",
+    DropReason.BELOW_FLOOR: "below the floor",
+    DropReason.DUPLICATE: "duplicate",
+    DropReason.REPETITIVE: "repetitive",
+    DropReason.BUDGET: "over the token budget",
+    DropReason.TOP_K: "beyond the hits wanted",
+}
+
+FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
+
+_STEPS: Final = (
+    (timedelta(days=730), timedelta(days=365), "year"),
+    (timedelta(days=60), timedelta(days=30), "month"),
+    (timedelta(days=1), timedelta(days=1), "day"),
+    (timedelta(hours=1), timedelta(hours=1), "hour"),
+    (timedelta(minutes=1), timedelta(minutes=1), "minute"),
+)
+
+
+def stage_label(stage: str) -> str:
+    """Return the word that heads a stage's column: what the stage leaves behind."""
+    return STAGE_LABELS.get(stage, stage.replace("_", " "))
+
+
+def stage_purpose(stage: str) -> str:
+    """Return what a stage does, in a sentence; nothing for one that is not known here."""
+    return STAGE_PURPOSES.get(stage, "")
+
+
+def section_label(name: str) -> str:
+    """Return a part of a preset's configuration as a heading."""
+    return SECTION_LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def note_label(code: str) -> str:
+    """Return a note's code as a badge reads it: "reranker failed", "ended before the assembly: time up"."""
+    if code in NOTE_LABELS:
+        return NOTE_LABELS[code]
+    for beginning, words in NOTES_OF_STAGES.items():
+        if code.startswith(beginning):
+            return words.format(_place_label(code.removeprefix(beginning)))
+    return code.replace("_", " ")
+
+
+def _place_label(name: str) -> str:
+    """Return a stage's or a phase's name inside a sentence."""
+    return PHASE_LABELS.get(name, name.replace("_", " "))
+
+
+def leg_label(leg: str) -> str:
+    """Return a leg's short name: "dense", "full text"."""
+    return STAGE_LABELS.get(leg, leg)
+
+
+def lane_label(leg: str) -> str:
+    """Return what a leg's own ranking is headed with."""
+    return LANE_LABELS.get(leg, leg.replace("_", " ").capitalize())
+
+
+def mode_label(mode: str) -> str:
+    """Return a mode as a form offers it."""
+    return MODE_LABELS.get(mode, f"{lane_label(mode)} only")
+
+
+def signal_label(signal: str) -> str:
+    """Return a signal's name as a heading."""
+    return SIGNAL_LABELS.get(signal, signal.capitalize())
+
+
+def signal_word(signal: str) -> str:
+    """Return a signal's name inside a sentence."""
+    return SIGNAL_WORDS.get(signal, signal)
+
+
+def level(value: Sensitivity | TrustLevel) -> str:
+    """Return a sensitivity or trust level in lower case."""
+    return value.name.lower()
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 hit", "2 hits", "1,204 hits"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """Return how long ago a moment was, in its largest whole unit: "just now", "3 days ago".
+
+    Months have 30 days and begin at two of them; years have 365 and begin at two. A moment in the future is now.
+    """
+    passed = now - then
+    for threshold, unit, noun in _STEPS:
+        if passed >= threshold:
+            return f"{counted(passed // unit, noun)} ago"
+    return "just now"
+
+
+def pages(first: int | None, last: int | None) -> str:
+    """Return "p. 3" or "pp. 3-4", or nothing where a source has no pages."""
+    if first is None:
+        return ""
+    return f"p. {first}" if last in {None, first} else f"pp. {first}\N{EN DASH}{last}"
+
+
+def rows(first: int | None, last: int | None, source_type: str) -> str:
+    """Return "rows 12-40", "record 3" or "line 7", as the source type counts, or nothing where it does not."""
+    if first is None:
+        return ""
+    unit = row_unit(source_type)
+    return f"{unit} {first}" if last in {None, first} else f"{unit}s {first}\N{EN DASH}{last}"
+
+
+def place(chunk: ChunkFacts | Chunk, source_type: str) -> str:
+    """Return where in its document a chunk stands: "p. 3", "rows 12-40", "p. 3, line 7", or nothing."""
+    spans = (pages(chunk.page_start, chunk.page_end), rows(chunk.row_start, chunk.row_end, source_type))
+    return ", ".join(filter(None, spans))
+
+
+def inclusion_rule(inclusion: Inclusion) -> str:
+    """Return the rule that lets a connection in, with both levels that were compared."""
+    connection = inclusion.connection
+    return (
+        f"compartment {connection.compartment} through {inclusion.via}; "
+        f"sensitivity {level(connection.sensitivity)} \N{LESS-THAN OR EQUAL TO} clearance {level(inclusion.clearance)}"
+    )
+
+
+def exclusion_word(reason: Exclusion) -> str:
+    """Return why a connection is shut out, in a word or two."""
+    return {Exclusion.CLEARANCE: "above clearance", Exclusion.REQUEST: "excluded"}.get(
+        reason, reason.value.replace("_", " ")
+    )
+
+
+def exclusion_rule(excluded: ExcludedConnection) -> str:
+    """Return the rule that shuts a connection out."""
+    connection = excluded.connection
+    rules = {
+        Exclusion.NO_GRANT: f"no grant on compartment {connection.compartment}",
+        Exclusion.CLEARANCE: _too_low(excluded),
+        Exclusion.KEY: "the API key is narrowed",
+        Exclusion.REQUEST: "excluded in this query",
+        Exclusion.DISABLED: "the connection is disabled",
+    }
+    return rules[excluded.reason]
+
+
+def _too_low(excluded: ExcludedConnection) -> str:
+    """Return "sensitivity restricted > clearance internal through group engineers"."""
+    sensitivity = level(excluded.connection.sensitivity)
+    if excluded.clearance is None:
+        return f"sensitivity {sensitivity} is above the clearance"
+    return f"sensitivity {sensitivity} > clearance {level(excluded.clearance)} through {excluded.via}"

@@ -1,0 +1,49 @@
+"""The verdict as the page shows it."""
+
+import pytest
+
+from explorer.components.answerability import answerability_panel, signal_label
+from retrieval.engine.types import Answerability, Verdict
+from retrieval.ranking.answerability.model import WITH_SENTENCES, shipped
+
+JUDGED = Answerability(
+    verdict=Verdict.PARTIAL,
+    confidence=0.456,
+    is_calibrated=False,
+    signals={"coverage_sentence": 0.5, "unknown_share": 0.1, "cosine_best": 0.61, "leg_agreement": 0.0},
+    contributions={"coverage_sentence": -0.2, "cosine_best": 0.8, "leg_agreement": -0.4},
+    reason="weak_match",
+    explanation="It is weak.",
+)
+
+
+def test_the_verdict_and_its_bounds(make_outcome):
+    panel = answerability_panel(make_outcome(answerability=JUDGED))
+    assert (panel.verdict, panel.tone, panel.share) == ("partly answerable", "warn", 45.6)
+    assert (panel.partial_from, panel.answerable_from) == (30.0, 60.0)
+    assert (panel.reason, panel.explanation, panel.is_calibrated) == ("weak match", "It is weak.", False)
+
+
+def test_what_weighs_most_comes_first_and_what_was_not_read_last(make_outcome):
+    rows = answerability_panel(make_outcome(answerability=JUDGED)).rows
+    assert [(row.value, row.added, row.is_for) for row in rows] == [
+        ("0.61", "+0.80", True),
+        ("0.00", "\N{MINUS SIGN}0.40", False),
+        ("0.50", "\N{MINUS SIGN}0.20", False),
+        ("0.10", "", True),
+    ]
+    # The longest bar takes half of the width; bars grow from the middle to both sides.
+    assert [(row.x, row.width) for row in rows] == [(50.0, 50.0), (25.0, 25.0), (37.5, 12.5), (50.0, 0.0)]
+
+
+def test_a_search_that_was_not_judged_shows_nothing(make_outcome):
+    assert answerability_panel(make_outcome(answerability=None)) is None
+
+
+_SHOWN = ("coverage_passage", "fulltext_share", "unknown_share", "leg_overlap")
+
+
+@pytest.mark.parametrize("name", [*WITH_SENTENCES, *_SHOWN])
+def test_every_signal_has_a_name_for_people(name):
+    assert signal_label(name) != name.replace("_", " ").capitalize()
+    assert set(shipped().with_sentences.weights) == set(WITH_SENTENCES)

@@ -1,0 +1,46 @@
+"""The context and its budget."""
+
+import pytest
+
+from explorer.components.context import context_panel
+from explorer.components.drops import MOST_ROWS, labels_of
+from retrieval.engine.state import Drop, DropReason
+
+
+def test_the_passages_are_shown_with_their_share_of_the_budget(finished):
+    panel = context_panel(finished, {})
+    assert [(row.number, row.tokens, row.share) for row in panel.passages] == [(1, 36, 0.9), (2, 30, 0.75)]
+    assert (panel.used, panel.budget) == (66, 4000)
+    assert panel.passages[0].text == finished.hits[0].chunk.text
+
+
+@pytest.fixture
+def labels(finished):
+    return labels_of(finished.state.hits, finished.state.scope)
+
+
+def test_what_was_left_out_is_told_apart_from_what_was_not_wanted(finished, make_outcome, labels):
+    beyond = Drop(finished.hits[1].chunk_id, DropReason.TOP_K, "rank 11, 10 wanted")
+    panel = context_panel(make_outcome(drops=(*finished.state.drops, beyond)), labels)
+    assert [(row.label, row.reason) for row in panel.left_out.rows] == [
+        ("Document 3 › Staging — Wiki", "over the token budget")  # noqa: RUF001
+    ]
+    # The near-duplicate is not among what the viewer may name.
+    assert (panel.cut, panel.left_out.unlisted, panel.beyond) == (1, 1, 1)
+
+
+def test_everything_left_out_is_listed_with_its_reason_those_first_that_came_furthest(finished, make_outcome, labels):
+    chunk_id = finished.hits[0].chunk_id
+    reasons = ("quality", "outside_window", "below_floor", "duplicate_of", "repetitive", "budget", "stale", "access")
+    drops = tuple(Drop(chunk_id, DropReason(reason)) for reason in reasons)
+    panel = context_panel(make_outcome(drops=drops), labels)
+    assert [row.reason for row in panel.left_out.rows] == [
+        "over the token budget", "repetitive", "duplicate", "below the floor", "quality too low",
+    ]  # fmt: skip
+    assert panel.left_out.unlisted == 0
+
+
+def test_a_long_list_of_what_was_left_out_ends_in_a_count(finished, make_outcome, labels):
+    drops = (Drop(finished.hits[0].chunk_id, DropReason.QUALITY),) * (MOST_ROWS + 5)
+    panel = context_panel(make_outcome(drops=drops), labels)
+    assert (len(panel.left_out.rows), panel.left_out.unlisted) == (MOST_ROWS, 5)

@@ -1,0 +1,81 @@
+"""The funnel and its clock."""
+
+from dataclasses import replace
+
+import pytest
+
+from explorer.components.drops import labels_of
+from explorer.components.funnel import funnel, settings_of
+from explorer.wording.durations import milliseconds
+from retrieval.engine.state import Note, Span
+from retrieval.presets.consolidated.config import ConsolidatedConfig
+from retrieval.presets.corecube.config import CorecubeConfig
+
+
+@pytest.fixture
+def strip(finished):
+    return funnel(finished, labels_of(finished.state.hits, finished.state.scope))
+
+
+def cells(strip):
+    return {cell.stage: cell for cell in strip.cells}
+
+
+def test_legs_stand_in_the_place_of_the_stage_that_ran_them(strip):
+    assert [cell.stage for cell in strip.cells] == [
+        "analyze", "embed", "dense", "fulltext", "fuse", "complete", "blend", "dedupe", "assemble",
+    ]  # fmt: skip
+    assert [cell.stage for cell in strip.cells if cell.parallel] == ["dense", "fulltext"]
+
+
+def test_a_cell_counts_what_its_stage_left_and_dropped(strip):
+    found = {stage: (cell.count, cell.unit, cell.dropped) for stage, cell in cells(strip).items()}
+    assert found["analyze"] == ("2", "terms", 0)
+    assert found["embed"] == ("", "", 0)
+    assert found["dense"] == ("3", "hits", 0)
+    assert found["fuse"] == ("4", "hits", 0)
+    assert found["dedupe"] == ("3", "hits", 1)
+    assert found["assemble"] == ("2", "passages", 1)
+
+
+def test_a_loss_without_a_drop_is_counted_too(make_outcome, finished):
+    spans = tuple(replace(span, hits_out=2) if span.stage == "complete" else span for span in finished.trace)
+    assert cells(funnel(make_outcome(trace=spans), {}))["complete"].dropped == 2
+
+
+def test_a_bar_is_a_share_of_the_slowest_stage(strip):
+    # embed takes 6 ms, the longest; dense 3 ms.
+    assert cells(strip)["embed"].bar == 100.0
+    assert cells(strip)["dense"].bar == 50.0
+
+
+def test_the_clock_runs_on_the_scale_of_the_deadline(strip):
+    # 1 + 6 + 4 + 0.5 + 2 + 0.5 + 0.5 + 5.5 = 20 ms of 2000; legs count once, whatever ran inside.
+    assert (strip.milliseconds, strip.deadline_ms) == ("20", 2000)
+    assert sum(part.width for part in strip.clock) == pytest.approx(1.0, abs=0.05)
+    assert "dense" not in {part.signal for part in strip.clock}
+
+
+def test_a_stage_that_fell_back_is_marked(make_outcome):
+    note = Note("skipped_dedupe", "Skipped to keep the deadline.", degraded=True)
+    strip = funnel(make_outcome(trace=(Span("dedupe", 0.0, 4, 4, notes=(note,)),)), {})
+    assert strip.cells[0].degraded
+
+
+def test_an_empty_trace_makes_an_empty_funnel(make_outcome):
+    strip = funnel(make_outcome(trace=()), {})
+    assert (strip.cells, strip.clock) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.00001, "< 0.1"), (0.0004, "0.4"), (0.00999, "10.0"), (0.038, "38"), (1.2041, "1,204")]
+)
+def test_milliseconds(seconds, words):
+    assert milliseconds(seconds) == words
+
+
+def test_a_stage_shows_the_numbers_that_it_ran_with():
+    settings = {setting.key: setting.value for setting in settings_of("fuse", CorecubeConfig())}
+    assert settings == {"fusion.rank_constant": 60, "fusion.pool": 160}
+    assert settings_of("access", CorecubeConfig()) == ()
+    assert [setting.key for setting in settings_of("fuse", ConsolidatedConfig())] == ["fusion.rank_constant"]

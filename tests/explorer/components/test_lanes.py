@@ -1,0 +1,185 @@
+from dataclasses import replace
+
+import pytest
+
+from explorer.components.lanes import (
+    MOST_CARDS,
+    Facts,
+    Source,
+    drop_words,
+    hue_of,
+    lane_sources,
+    lanes_panel,
+    shown_hits,
+)
+from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.types import Hit, ScoreType, TermMatch
+from tests.explorer.conftest import FIRST, RUNBOOKS, SCOPE, SECOND, THIRD, WIKI, chunk_id
+
+
+def stem_in(_):
+    return lambda word: word
+
+
+def panel(outcome, *, without=()):
+    sources = lane_sources(outcome)
+    read = {hit.chunk_id: hit for hit in (FIRST, SECOND, THIRD) if hit.chunk_id not in without}
+    return lanes_panel(sources, Facts(read, SCOPE, stem_in, drop_words(outcome)))
+
+
+def hits(*numbers):
+    return tuple(Hit(chunk_id(number), 1 / place, ScoreType.COSINE) for place, number in enumerate(numbers, start=1))
+
+
+def numbers(lane):
+    return [card.chunk_id and card.chunk_id.document_id.int for card in lane.cards]
+
+
+def test_the_result_stands_between_the_first_leg_and_the_others(finished):
+    lanes = [column.lane for column in panel(finished).columns]
+    assert [(lane.key, lane.label, lane.total) for lane in lanes] == [
+        ("dense", "Vector", 3),
+        ("result", "Hybrid", 3),
+        ("fulltext", "Full text", 1),
+    ]
+    assert [numbers(lane) for lane in lanes] == [[2, 1, 3], [1, 2, 3], [1]]
+    assert panel(finished).result == "Hybrid"
+
+
+def test_cards_say_where_the_result_put_a_chunk(finished):
+    dense, result, fulltext = (column.lane for column in panel(finished).columns)
+    told = [(place.lane, place.text, place.direction) for card in dense.cards for place in card.places]
+    # 2, 1, 3 became 1, 2, 3.
+    assert told == [("Hybrid", "2", "down"), ("Hybrid", "1", "up"), ("Hybrid", "3", "same")]
+    assert [(it.lane, it.text, it.direction) for it in result.cards[0].places] == [
+        ("Vector", "2", "up"),
+        ("Full text", "1", "same"),
+    ]
+    assert [(it.lane, it.text, it.direction) for it in result.cards[1].places] == [
+        ("Vector", "1", "down"),
+        ("Full text", "\N{EN DASH}", ""),
+    ]
+    assert [place.direction for place in fulltext.cards[0].places] == ["same"]
+    assert not any(card.is_alone for card in (*dense.cards, *result.cards))
+
+
+def test_lines_join_the_same_chunk_and_are_coloured_by_what_the_result_did(finished):
+    first, second, last = (column.gap for column in panel(finished).columns)
+    assert [(line.path, line.direction) for line in first.lines] == [
+        ("M0 50C50 50 50 150 100 150", "down"),
+        ("M0 150C50 150 50 50 100 50", "up"),
+        ("M0 250C50 250 50 250 100 250", "same"),
+    ]
+    assert (first.width, first.height) == (100, 300)
+    assert [line.path for line in second.lines] == ["M0 50C50 50 50 50 100 50"]
+    assert last is None
+
+
+def test_figures_compare_the_whole_legs(finished):
+    # 2, 1, 3 and 1: one shared of three. RBO of lists of 3 and 1 with overlaps 0, 1, 1 and X(s) = 0:
+    # 0.1 / 0.9 x (0 + 0.81 / 2 + 0.729 / 3) + (1 / 3 + 0) x 0.729 = 0.072 + 0.243.
+    overlap = panel(finished).overlap
+    assert (overlap.only_left, overlap.both, overlap.only_right) == (2, 1, 0)
+    assert overlap.jaccard == pytest.approx(1 / 3)
+    assert overlap.rbo == pytest.approx(0.315)
+    assert (overlap.left, overlap.right) == ("Vector", "Full text")
+
+
+def test_a_dropped_chunk_says_why(make_outcome):
+    drop = Drop(chunk_id(3), DropReason.DUPLICATE, "same text")
+    outcome = make_outcome(hits=(FIRST, SECOND), drops=(drop,))
+    (card,) = (card for card in panel(outcome).columns[0].lane.cards if card.chunk_id == chunk_id(3))
+    assert [(place.text, place.direction) for place in card.places] == [("duplicate", "")]
+    assert card.is_alone
+
+
+def test_what_access_stopped_is_in_no_lane(make_outcome):
+    outcome = make_outcome(hits=(FIRST, SECOND), drops=(Drop(chunk_id(3), DropReason.ACCESS),))
+    lanes = [column.lane for column in panel(outcome).columns]
+    assert [numbers(lane) for lane in lanes] == [[2, 1], [1, 2], [1]]
+    assert panel(outcome).overlap.only_left == 1
+    assert chunk_id(3) not in drop_words(outcome)
+
+
+def test_of_what_was_gone_no_lane_says_why(make_outcome):
+    assert drop_words(make_outcome(drops=(Drop(chunk_id(3), DropReason.STALE),))) == {}
+
+
+def test_before_access_was_checked_the_result_is_empty(make_outcome):
+    outcome = make_outcome(access_checked=False)
+    assert [numbers(column.lane) for column in panel(outcome).columns] == [[2, 1, 3], [], [1]]
+
+
+def test_a_chunk_that_cannot_be_read_has_a_place_and_no_text(finished):
+    card = panel(finished, without={chunk_id(2)}).columns[0].lane.cards[0]
+    assert (card.rank, card.chunk_id, card.title, card.snippet, card.source, card.hue) == (1, None, (), (), "", "")
+
+
+def test_cards_carry_the_title_its_connection_and_the_matched_words(finished):
+    card = panel(finished).columns[1].lane.cards[0]
+    assert (card.source, card.hue, card.score) == ("Runbooks", hue_of(RUNBOOKS.id), "0.830")
+    assert card.trail == ("Staging",)
+    assert [segment.text for segment in card.title if segment.matched] == ["Rollback"]
+    marked = replace(FIRST, matches=(TermMatch("release", 1.0, 0.1, "C"),))
+    told = lanes_panel(lane_sources(finished), Facts({chunk_id(1): marked}, SCOPE, stem_in, {}))
+    assert [segment.text for segment in told.columns[1].lane.cards[0].snippet if segment.matched] == ["release"]
+
+
+def test_a_connection_keeps_its_hue():
+    assert hue_of(RUNBOOKS.id) == hue_of(RUNBOOKS.id + 8) != hue_of(WIKI.id)
+
+
+def test_a_lane_shows_so_many_cards_and_lines_stay_inside(make_outcome):
+    outcome = make_outcome(
+        rankings={"dense": hits(*range(1, 31)), "fulltext": hits(*range(30, 0, -1))}, hits=hits(*range(1, 31))
+    )
+    shown = panel(outcome)
+    assert [len(column.lane.cards) for column in shown.columns] == [MOST_CARDS] * 3
+    assert len(shown.columns[0].gap.lines) == MOST_CARDS
+    # Of the result's first 20, full text has 11 to 20 at its places 20 to 11.
+    assert len(shown.columns[1].gap.lines) == 10
+    assert shown.overlap.both == 30
+    assert len(shown_hits(lane_sources(outcome))) == 30
+    assert [card.rank for card in shown.columns[1].lane.cards if card.is_last] == [10]
+    assert shown.columns[1].lane.returned == 10
+
+
+def test_the_table_has_each_chunk_once_with_its_places_in_the_whole_rankings(make_outcome):
+    outcome = make_outcome(rankings={"dense": hits(*range(1, 31)), "fulltext": hits(30, 2)}, hits=hits(30, 1))
+    rows = panel(outcome).table
+    assert [cell and cell.rank for cell in rows[0].cells] == [30, 1, 1]
+    assert [cell and cell.rank for cell in rows[1].cells] == [1, 2, None]
+    assert len(rows) == 21
+
+
+def test_one_leg_is_compared_with_its_own_result(make_outcome):
+    shown = panel(make_outcome(rankings={"dense": hits(2, 1, 3)}))
+    assert [column.lane.label for column in shown.columns] == ["Vector", "Result"]
+    assert (shown.overlap.left, shown.overlap.right, shown.overlap.both) == ("Vector", "Result", 3)
+
+
+def test_any_number_of_legs_can_stand_beside_the_result(make_outcome):
+    rankings = {"dense": hits(1), "graph": hits(1, 2), "fulltext": hits(3)}
+    shown = panel(make_outcome(rankings=rankings))
+    assert [column.lane.label for column in shown.columns] == ["Vector", "Hybrid", "Graph", "Full text"]
+    assert shown.overlap is None
+    none = panel(make_outcome(rankings={}, hits=()))
+    assert [column.lane.total for column in none.columns] == [0]
+
+
+def test_two_runs_take_the_same_widget():
+    sources = (Source("a", "A", hits(1, 2)), Source("b", "B", hits(2, 3), is_result=True))
+    shown = lanes_panel(sources, Facts({}, SCOPE, stem_in, {}))
+    left, right = (column.lane for column in shown.columns)
+    assert [card.places[0].direction for card in left.cards] == ["", "up"]
+    assert [card.places[0].text for card in right.cards] == ["2", "\N{EN DASH}"]
+    assert [line.direction for line in shown.columns[0].gap.lines] == ["up"]
+
+
+def test_a_chunk_that_stands_in_several_lanes_is_read_once(finished):
+    asked = []
+    sources = lane_sources(finished)
+    read = {hit.chunk_id: hit for hit in (FIRST, SECOND, THIRD)}
+    lanes_panel(sources, Facts(read, SCOPE, lambda language: asked.append(language) or str, {}))
+    assert len(asked) == 3
+    assert sum(len(source.hits) for source in sources) > 3

@@ -1,0 +1,102 @@
+"""The audit log in the console."""
+
+import csv
+import io
+from datetime import UTC, datetime
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from corecube import audit
+from corecube.models import AuditEvent
+from explorer.pages.access import audit as views
+
+PAGE = "/access/audit/"
+
+
+@pytest.fixture
+def world(governed):
+    """Access needs no documents."""
+    return governed
+
+
+@pytest.fixture
+def admin(browse, world):
+    audit.record(
+        "grant.changed", actor=world.alice, subject="group engineers on finance", before="none", after="internal"
+    )
+    audit.record("grant.changed", actor=world.bob, subject="user charlie on finance")
+    audit.record("key.issued", actor=world.bob, subject="=robot (cc_abc…)", user="bob")
+    return browse("alice")
+
+
+def subjects(response):
+    return [row.subject for row in response.context["rows"]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, ["=robot (cc_abc…)", "user charlie on finance", "group engineers on finance"]),
+        ({"action": "grant."}, ["user charlie on finance", "group engineers on finance"]),
+        ({"actor": "bob", "action": "grant.changed"}, ["user charlie on finance"]),
+        ({"subject": "ENGINEERS"}, ["group engineers on finance"]),
+        ({"since": "2999-01-01"}, []),
+        (
+            {"since": "not a day", "before": "x"},
+            ["=robot (cc_abc…)", "user charlie on finance", "group engineers on finance"],
+        ),
+        ({"actor": "nobody\0"}, []),
+    ],
+)
+def test_it_is_filtered(admin, asked, found):
+    assert subjects(admin.get(PAGE, asked)) == found
+
+
+def test_since_is_a_day_in_utc(admin):
+    AuditEvent.objects.filter(action="key.issued").update(at=datetime(2020, 5, 4, 23, 59, tzinfo=UTC))
+    assert len(subjects(admin.get(PAGE, {"since": "2020-05-04"}))) == 3
+    assert len(subjects(admin.get(PAGE, {"since": "2020-05-05"}))) == 2
+
+
+def test_pages_follow_each_other_without_a_gap(admin, monkeypatch):
+    monkeypatch.setattr(views, "_PAGE", 2)
+    first = admin.get(PAGE)
+    older = first.context["older"]
+    # What comes in between shifts nothing.
+    audit.record("late.event", actor=None)
+    second = admin.get(PAGE, {"before": older})
+    assert subjects(first) + subjects(second) == [
+        "=robot (cc_abc…)",
+        "user charlie on finance",
+        "group engineers on finance",
+    ]
+    assert second.context["older"] is None
+
+
+def lines_of(response):
+    async def whole():
+        return b"".join([part async for part in response.streaming_content])
+
+    return list(csv.reader(io.StringIO(async_to_sync(whole)().decode())))
+
+
+def test_the_export_is_complete_across_batches_and_has_no_formula(admin, monkeypatch):
+    monkeypatch.setattr(views, "_BATCH", 2)
+    answer = admin.get(f"{PAGE}export/", {"action": "grant."})
+    assert answer.streaming
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="audit.csv"'
+    rows = lines_of(answer)
+    assert rows[0] == ["at", "actor", "action", "subject", "details"]
+    assert [row[1:4] for row in rows[1:]] == [
+        ["bob", "grant.changed", "user charlie on finance"],
+        ["alice", "grant.changed", "group engineers on finance"],
+    ]
+    assert rows[2][4] == "before: none; after: internal"
+    assert AuditEvent.objects.filter(action="audit.exported").count() == 1
+    everything = lines_of(admin.get(f"{PAGE}export/"))
+    assert [row[3] for row in everything if row[2] == "key.issued"] == ["'=robot (cc_abc…)"]
+
+
+def test_it_leads_to_what_was_read(admin):
+    assert 'href="/log/"' in admin.get(PAGE).content.decode()

@@ -1,0 +1,46 @@
+"""What is said of connections."""
+
+from datetime import UTC, datetime, timedelta
+
+from corecube.connectors import Capability
+from corecube.models import Connection
+from corecube.sight import Sight
+from explorer.pages.connections.panels import _next_sync as next_sync
+from explorer.pages.connections.panels import check_rows, config_rows, sight_words
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+def test_what_comes_after_a_failure_was_not_tried():
+    rows = check_rows([Capability.passed("reach", "There."), Capability.failed("authenticate", "Refused.")])
+    assert [(row.label, row.state) for row in rows] == [
+        ("Reach it", "passed"),
+        ("Sign in", "failed"),
+        ("List what it holds", "not tried"),
+        ("Read an item", "not tried"),
+    ]
+    assert check_rows([]) == []
+
+
+def test_a_config_is_read_by_people():
+    config = {"url": "https://x.example/r.git", "history": True, "include": ["*.md", "*.txt"], "max_bytes": 3 * 2**20}
+    assert config_rows(Connection(kind="git", config=config)) == [
+        ("Address", "https://x.example/r.git"),
+        ("Dates from the history", "yes"),
+        ("Only these paths", "*.md, *.txt"),
+        ("Largest item, MB", "3"),
+    ]
+
+
+def test_long_lists_of_people_are_cut():
+    words = sight_words(Sight(("staff",), tuple(f"u{number}" for number in range(8))))
+    assert (words.groups, words.users, words.names) == ("group staff", "8 users", "u0, u1, u2, u3, u4, u5 and 2 more")
+    assert sight_words(Sight((), ())).groups == ""
+
+
+def test_the_next_sync_is_told_only_where_one_comes():
+    due = {"sync_every_minutes": 60, "next_sync_at": NOW + timedelta(minutes=5)}
+    assert next_sync(Connection(**due), NOW) == "in about 5 min"
+    assert next_sync(Connection(**{**due, "next_sync_at": None}), NOW) == "due now"
+    assert next_sync(Connection(**due, enabled=False), NOW) == ""
+    assert next_sync(Connection(), NOW) == ""
