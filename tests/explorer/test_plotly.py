@@ -40,7 +40,7 @@ def test_other_files_are_asked_for_again(db):
 def test_the_rules_that_it_would_write_are_switched_off():
     script = plotly.packaged_script().read_text(encoding="utf-8")
     ours = (ROOT / "static/js/charts.js").read_text()
-    head = (ROOT / "templates/explorer/_charts_head.html").read_text()
+    head = (ROOT / "templates/explorer/components/_charts_head.html").read_text()
     # Every place in it that makes a style element looks for these ids first.
     made = re.findall(r'createElement\("style"\)', script)
     guards = re.findall(r'getElementById\("([0-9a-f]{64})"\)', script)
@@ -58,4 +58,4 @@ def test_every_token_that_a_figure_may_name_is_one():
 
 
 def _styles():
-    return (ROOT / "static/css/charts.css").read_text()
+    return (ROOT / "static/css/components/charts.css").read_text()

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.*"))
-STYLES = sorted((ROOT / "static" / "css").glob("*.css"))
+STYLES = sorted((ROOT / "static" / "css").rglob("*.css"))
 SCRIPTS = sorted((ROOT / "static" / "js").glob("*.js"))
 
 FORBIDDEN = {

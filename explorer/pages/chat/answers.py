@@ -60,7 +60,7 @@ def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> H
         return _back(conversation_id, message_id)
     if not wants_fragment(request):
         return _back(conversation_id, message_id)
-    return render(request, "chat/_thumbs.html", {"conversation": found.conversation, "exchange": found, **thumbs})
+    return render(request, "explorer/chat/_thumbs.html", {"conversation": found.conversation, "exchange": found, **thumbs})
 
 
 def _rated(answer: Message, sent: QueryDict) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def passage(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID, n
     if not wants_fragment(request):
         return redirect(panel.address)
     audit.record("document.read", actor=viewer, subject=str(chunk.document_id), passage=chunk.ordinal)
-    return render(request, "chat/_passage.html", {"passage": panel})
+    return render(request, "explorer/chat/_passage.html", {"passage": panel})
 
 
 def _back(conversation_id: UUID, message_id: UUID) -> HttpResponse:

@@ -37,7 +37,7 @@ def history(request: HtmxHttpRequest) -> HttpResponse:
     if not wants_fragment(request):
         return redirect(f"{reverse('explorer:chat')}?{urlencode({'find': find})}")
     context = shelf_of(viewer_of(request), find, page=request.GET.get("page", ""))
-    return render(request, "chat/_history.html", context | {"current": id_in(request.GET.get("current", ""))})
+    return render(request, "explorer/chat/_history.html", context | {"current": id_in(request.GET.get("current", ""))})
 
 
 @require_POST

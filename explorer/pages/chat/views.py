@@ -38,7 +38,7 @@ def new(request: HtmxHttpRequest) -> HttpResponse:
     """Show the page with nothing asked yet, `q` filled in; or begin a conversation with the question that is sent."""
     viewer = viewer_of(request)
     if request.method != "POST":
-        return render(request, "chat/chat.html", page_context(viewer, None, request.GET))
+        return render(request, "explorer/chat/chat.html", page_context(viewer, None, request.GET))
     try:
         narrowing = _narrowing(request.POST, viewer) or ScopeRequest()
         # A question that is refused leaves no conversation behind.
@@ -61,7 +61,7 @@ def conversation(request: HtmxHttpRequest, conversation_id: UUID) -> HttpRespons
     viewer = viewer_of(request)
     found = own_conversation(viewer, conversation_id)
     if request.method != "POST":
-        return render(request, "chat/chat.html", page_context(viewer, found, request.GET))
+        return render(request, "explorer/chat/chat.html", page_context(viewer, found, request.GET))
     try:
         change(found, preset=request.POST.get("preset"), narrowing=_narrowing(request.POST, viewer))
         asked = ask(found, _question(request.POST))
@@ -92,7 +92,7 @@ def render_exchange(request: HtmxHttpRequest, answer: Message) -> HttpResponse:
     """Return the fragment of one question and its answer."""
     panel = exchange_panel(exchange_of(answer, viewer_of(request)))
     context = {"exchange": panel, "conversation": answer.conversation}
-    return render(request, "chat/_exchange.html", context)
+    return render(request, "explorer/chat/_exchange.html", context)
 
 
 def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCubeError) -> HttpResponse:
@@ -102,7 +102,7 @@ def _refused(request: HtmxHttpRequest, found: Conversation | None, error: CoreCu
     if wants_fragment(request):
         return HttpResponse(str(error), status=error.status, content_type="text/plain; charset=utf-8")
     page = page_context(viewer_of(request), found, request.POST)
-    return render(request, "chat/chat.html", page | {"failure": str(error)}, status=error.status)
+    return render(request, "explorer/chat/chat.html", page | {"failure": str(error)}, status=error.status)
 
 
 def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> dict[str, Any]:

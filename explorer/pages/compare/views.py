@@ -94,7 +94,7 @@ def compare(request: HtmxHttpRequest) -> HttpResponse:
     context, status = _page(viewer, asked)
     fragment = wants_fragment(request)
     context |= _form(viewer, asked)
-    template = "explorer/_compare_fragment.html" if fragment else "explorer/compare.html"
+    template = "explorer/compare/_compare_fragment.html" if fragment else "explorer/compare/compare.html"
     return render(request, template, {**context, "section": "compare"}, status=status)
 
 

@@ -48,7 +48,7 @@ class _Attempt:
 def new_connection(request: HtmxHttpRequest) -> HttpResponse:
     """Let an admin choose the kind of a new connection."""
     context = {"section": "connections", "kinds": KINDS.values(), "has_compartments": Compartment.objects.exists()}
-    return render(request, "explorer/connection_kinds.html", context)
+    return render(request, "explorer/connections/connection_kinds.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -87,7 +87,7 @@ def connection_sight(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
     context: dict[str, object] = {"is_new": before is None, "is_swapped": True}
     if compartment and sensitivity in set(Sensitivity):
         context |= _sight_context(_sight_change(before, compartment, sensitivity), compartment, sensitivity)
-    return render(request, "explorer/_connection_sight.html", context)
+    return render(request, "explorer/connections/_connection_sight.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -112,7 +112,7 @@ def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "syncs": connection.syncs.count(),
         "sight": sight_words(sight_of(connection.compartment_id, connection.sensitivity)),
     }
-    return render(request, "explorer/connection_delete.html", context, status=422 if form.errors else 200)
+    return render(request, "explorer/connections/connection_delete.html", context, status=422 if form.errors else 200)
 
 
 def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
@@ -133,7 +133,7 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
         return redirect("explorer:connection", slug=form.instance.slug)
     is_check = request.POST.get("do") == "check"
     is_refused = bool(form.errors) or (request.method == "POST" and not is_check)
-    template = "explorer/_connection_form.html" if wants_fragment(request) else "explorer/connection_edit.html"
+    template = "explorer/connections/_connection_form.html" if wants_fragment(request) else "explorer/connections/connection_edit.html"
     context = _form_context(form, stored, attempt) | {
         "sight_seen": request.POST.get("sight_seen") == "yes",
         "anyway": request.POST.get("anyway") == "yes",

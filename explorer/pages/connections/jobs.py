@@ -59,7 +59,7 @@ def jobs(request: HtmxHttpRequest) -> HttpResponse:
         "is_open": any(row.is_open for row in rows),
         "is_swapped": wants_fragment(request),
     }
-    template = "explorer/_jobs.html" if wants_fragment(request) else "explorer/jobs.html"
+    template = "explorer/connections/_jobs.html" if wants_fragment(request) else "explorer/connections/jobs.html"
     return render(request, template, context)
 
 
@@ -83,7 +83,7 @@ def job(request: HtmxHttpRequest, job_id: UUID) -> HttpResponse:
         "is_open": row.is_open,
         "is_swapped": wants_fragment(request),
     }
-    template = "explorer/_job.html" if wants_fragment(request) else "explorer/job.html"
+    template = "explorer/connections/_job.html" if wants_fragment(request) else "explorer/connections/job.html"
     return render(request, template, context)
 
 

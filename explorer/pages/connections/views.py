@@ -51,7 +51,7 @@ def connections(request: HtmxHttpRequest) -> HttpResponse:
         "is_open": any(row.sync and row.sync.is_open for row in rows),
         "is_swapped": wants_fragment(request),
     }
-    template = "explorer/_connections.html" if wants_fragment(request) else "explorer/connections.html"
+    template = "explorer/connections/_connections.html" if wants_fragment(request) else "explorer/connections/connections.html"
     return render(request, template, context)
 
 
@@ -67,7 +67,7 @@ def moved(request: HtmxHttpRequest, rest: str) -> HttpResponse:
 @admins_only
 def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show one connection: its last syncs, its problems, and what can be done."""
-    return render(request, "explorer/connection.html", _connection_context(request, slug))
+    return render(request, "explorer/connections/connection.html", _connection_context(request, slug))
 
 
 @require_GET
@@ -75,7 +75,7 @@ def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show where a connection's syncs stand; the page asks again while one is at work."""
     context = {**_connection_context(request, slug), "is_swapped": True}
-    return render(request, "explorer/_connection_progress.html", context)
+    return render(request, "explorer/connections/_connection_progress.html", context)
 
 
 @require_GET
@@ -93,7 +93,7 @@ def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         limit = _MOST_LOW_CHUNKS if is_readable else 0
         found = preview(connection, least=form.cleaned_data["least"], limit=limit)
         context |= {"preview": found, "is_readable": is_readable}
-    template = "explorer/_connection_quality.html" if wants_fragment(request) else "explorer/connection_quality.html"
+    template = "explorer/connections/_connection_quality.html" if wants_fragment(request) else "explorer/connections/connection_quality.html"
     return render(request, template, context, status=422 if form.errors else 200)
 
 

@@ -41,7 +41,7 @@ def documents(request: HtmxHttpRequest) -> HttpResponse:
         connections = ((it.connection.slug, it.connection.name) for it in scope.included)
         context["connections"] = with_chosen(connections, wanted["connection"])
         context["types"] = with_chosen(((it, it) for it in _types(scope)), wanted["type"])
-    template = "explorer/_documents_fragment.html" if fragment else "explorer/documents.html"
+    template = "explorer/documents/_documents_fragment.html" if fragment else "explorer/documents/documents.html"
     return render(request, template, context)
 
 
@@ -96,4 +96,4 @@ def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
     chunks = found.chunks.filter(connection_id__in=scope.connection_ids).defer("search").order_by("ordinal")
     panel = document_panel(found, chunks, scope=scope, now=timezone.now())
     context = {"document": panel, "section": "documents", "run_as": "" if principal.user == viewer else principal.user}
-    return render(request, "explorer/document.html", context)
+    return render(request, "explorer/documents/document.html", context)

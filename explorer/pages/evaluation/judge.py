@@ -63,7 +63,7 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
     ranking = tuple(PassageId(chunk.document_id, text) for chunk, text in ranking_of(record.trace))
     panel = judge_panel(ranking, grades_of(query, viewer=viewer, scope=scope), query=query, trace_id=record.pk)
     rank = ranking.index(passage) + 1 if passage in ranking else 0
-    return render(request, "explorer/_judged.html", _judged(panel, rank, grade))
+    return render(request, "explorer/evaluation/_judged.html", _judged(panel, rank, grade))
 
 
 def _judged(panel: JudgePanel, rank: int, grade: int | None) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def question_sets(request: HtmxHttpRequest) -> HttpResponse:
             return redirect("explorer:judgments")
         return redirect("explorer:question_set", slug=made.slug)
     context = {"section": "judgments", "rows": set_rows(scope_for(Principal(viewer)))}
-    return render(request, "explorer/judgments.html", context)
+    return render(request, "explorer/evaluation/judgments.html", context)
 
 
 @require_http_methods(["GET", "POST"])
@@ -55,7 +55,7 @@ def question_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         except CoreCubeError as error:
             messages.error(request, str(error))
         return redirect("explorer:question_set", slug=slug)
-    return render(request, "explorer/question_set.html", _page(request, found))
+    return render(request, "explorer/evaluation/question_set.html", _page(request, found))
 
 
 def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
@@ -84,9 +84,9 @@ def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     except CoreCubeError as error:
         context["failure"], status = str(error), error.status
     if wants_fragment(request):
-        return render(request, "explorer/_set_result.html", context, status=status)
+        return render(request, "explorer/evaluation/_set_result.html", context, status=status)
     page = {**_page(request, found), "chosen_preset": preset}
-    return render(request, "explorer/question_set.html", {**page, **context}, status=status)
+    return render(request, "explorer/evaluation/question_set.html", {**page, **context}, status=status)
 
 
 @require_POST

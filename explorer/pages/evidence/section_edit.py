@@ -85,7 +85,7 @@ def _page(
         "preview": form.query if "preview" in request.POST else "",
         "replaces": fingerprint(form.section_set) if replaces is None else replaces,
     }
-    return render(request, "explorer/section.html", context, status=status)
+    return render(request, "explorer/evidence/section.html", context, status=status)
 
 
 @require_POST

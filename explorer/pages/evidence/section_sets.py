@@ -37,7 +37,7 @@ INVALID: Final = 422
 def sets(request: HtmxHttpRequest) -> HttpResponse:
     """List the section sets."""
     rows = [set_row(it) for it in section_sets()]
-    return render(request, "explorer/section_sets.html", {"section": "section_sets", "rows": rows})
+    return render(request, "explorer/evidence/section_sets.html", {"section": "section_sets", "rows": rows})
 
 
 @require_http_methods(["GET", "POST"])
@@ -88,7 +88,7 @@ def _page(
         "copy": copy or CopyForm(initial={"title": f"{found.title} (copy)"}),
         "replaces": fingerprint(found) if replaces is None else replaces,
     }
-    return render(request, "explorer/section_set.html", context, status=status)
+    return render(request, "explorer/evidence/section_set.html", context, status=status)
 
 
 @require_POST
@@ -141,4 +141,4 @@ def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
 
 def _confirm(request: HtmxHttpRequest, found: SectionSet, deed: str) -> HttpResponse:
     context = {"section": "section_sets", "row": set_row(found), "deed": deed}
-    return render(request, "explorer/section_set_confirm.html", context)
+    return render(request, "explorer/evidence/section_set_confirm.html", context)

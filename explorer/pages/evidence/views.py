@@ -53,7 +53,7 @@ def evidence(request: HtmxHttpRequest) -> HttpResponse:
     fragment = wants_fragment(request)
     searches = comes_whole(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, request.GET, searches=searches)
-    template = "explorer/_evidence_fragment.html" if fragment else "explorer/evidence.html"
+    template = "explorer/evidence/_evidence_fragment.html" if fragment else "explorer/evidence/evidence.html"
     return render(request, template, {**context, "section": "evidence"}, status=status)
 
 

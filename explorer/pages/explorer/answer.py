@@ -32,4 +32,4 @@ def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
     except CoreCubeError as error:
         context["failure"] = {"title": failure_title(error), "message": str(error)}
         status = error.status
-    return render(request, "explorer/_answer_fragment.html", context, status=status)
+    return render(request, "explorer/explorer/_answer_fragment.html", context, status=status)

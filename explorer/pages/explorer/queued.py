@@ -51,7 +51,7 @@ def queued(request: HtmxHttpRequest, search_id: UUID) -> HttpResponseBase:
         return HttpResponseClientRedirect(address)
     is_open = job.status in {QueuedSearch.Status.QUEUED, QueuedSearch.Status.RUNNING}
     context = {"job": job, "is_open": is_open, "address": address, "section": "explorer"}
-    return render(request, "explorer/_queued.html" if fragment else "explorer/queued.html", context)
+    return render(request, "explorer/explorer/_queued.html" if fragment else "explorer/explorer/queued.html", context)
 
 
 def _request(request: HttpRequest) -> SearchRequest:

@@ -138,7 +138,7 @@ def search(request: HtmxHttpRequest) -> HttpResponse:
     fragment = wants_fragment(request)
     context, status = _page(viewer, asked, request.headers.get(_TRACE, "") if fragment else "")
     context |= _form(viewer, asked)
-    template = "explorer/_results_fragment.html" if fragment else "explorer/search.html"
+    template = "explorer/explorer/_results_fragment.html" if fragment else "explorer/explorer/search.html"
     return render(request, template, {**context, "section": "explorer"}, status=status)
 
 

@@ -46,7 +46,7 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
         **_jobs(now),
         "guide": _guide(viewer_of(request), is_asked="guide" in request.GET),
     }
-    return render(request, "explorer/overview.html", context)
+    return render(request, "explorer/health/overview.html", context)
 
 
 @require_GET
@@ -54,7 +54,7 @@ def overview(request: HtmxHttpRequest) -> HttpResponse:
 @never_cache
 def overview_jobs(request: HtmxHttpRequest) -> HttpResponse:
     """Show the syncs at work; the page asks again while there is one."""
-    return render(request, "explorer/_overview_jobs.html", _jobs(timezone.now()))
+    return render(request, "explorer/health/_overview_jobs.html", _jobs(timezone.now()))
 
 
 @require_POST

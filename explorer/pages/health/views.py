@@ -30,4 +30,4 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
         "versions": found.versions,
         "settings_rows": list(setting_rows(readings())),
     }
-    return render(request, "explorer/health.html", context)
+    return render(request, "explorer/health/health.html", context)

@@ -47,7 +47,7 @@ def log(request: HtmxHttpRequest) -> HttpResponse:
     fragment = wants_fragment(request)
     if not fragment:
         context |= _form(viewer, wanted)
-    template = "explorer/_log_fragment.html" if fragment else "explorer/log.html"
+    template = "explorer/log/_log_fragment.html" if fragment else "explorer/log/log.html"
     return render(request, template, {**context, "section": "log", "shows_people": viewer.is_admin})
 
 
@@ -84,4 +84,4 @@ def record(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
         "compare": f"{reverse('explorer:compare')}?a=log:{found.pk}" if again.address else "",
         **case_context(viewer, trace_id=found.pk, query=found.query),
     }
-    return render(request, "explorer/record.html", context)
+    return render(request, "explorer/log/record.html", context)

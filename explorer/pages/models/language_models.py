@@ -77,7 +77,7 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "followed": LanguageModel.objects.filter(fallback=model).order_by("name"),
         "is_locked": model.is_locked and is_named(),
     }
-    return render(request, "explorer/language_model_delete.html", context)
+    return render(request, "explorer/models/language_model_delete.html", context)
 
 
 @require_POST
@@ -113,7 +113,7 @@ def _page(request: HtmxHttpRequest, form: RuleForm | None, status: int) -> HttpR
         "rules": rule_rows(_rules()),
         "form": form or RuleForm(models=by_rank(models, default)),
     }
-    return render(request, "explorer/language_models.html", context, status=status)
+    return render(request, "explorer/models/language_models.html", context, status=status)
 
 
 def _rules() -> QuerySet[RoutingRule]:
@@ -132,7 +132,7 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
             trial = _tried(form)
         elif _is_saved(request, form, is_new=is_new):
             return redirect("explorer:language_models")
-    template = "explorer/_language_model_form.html" if wants_fragment(request) else "explorer/language_model_edit.html"
+    template = "explorer/models/_language_model_form.html" if wants_fragment(request) else "explorer/models/language_model_edit.html"
     context = _context(form, is_new=is_new) | {
         "trial": trial_words(trial) if trial else None,
         "is_test": is_test,

@@ -34,7 +34,7 @@ def routes(request: HtmxHttpRequest) -> HttpResponse:
         "tried": tried_panel(question) if question else None,
         "most_characters": MOST_CHARACTERS,
     }
-    return render(request, "explorer/routes.html", context)
+    return render(request, "explorer/models/routes.html", context)
 
 
 @require_POST

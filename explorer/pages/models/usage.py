@@ -40,4 +40,4 @@ def usage(request: HtmxHttpRequest) -> HttpResponse:
         "chart": usage_chart(by_day(found), first=first, last=last),
         "tables": tables,
     }
-    return render(request, "explorer/usage.html", context)
+    return render(request, "explorer/models/usage.html", context)

@@ -47,7 +47,7 @@ _NEXT: Final = "next"
 def models(request: HtmxHttpRequest) -> HttpResponse:
     """Show the models and the indexes; the page asks again for the indexes while one is being built."""
     if wants_fragment(request):
-        return render(request, "explorer/_indexes_fragment.html", _indexes())
+        return render(request, "explorer/models/_indexes_fragment.html", _indexes())
     return _page(request, NewIndexForm(**_choices()), 200)
 
 
@@ -127,7 +127,7 @@ def _other(number: int) -> EmbeddingIndex:
 def _confirm(request: HtmxHttpRequest, row: EmbeddingIndex, *, action: str) -> HttpResponse:
     active = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.ACTIVE).first()
     context = {"section": "models", "row": _row(row, hnsw_bytes([row])[row.pk]), "active": active, "action": action}
-    return render(request, "explorer/index_confirm.html", context)
+    return render(request, "explorer/models/index_confirm.html", context)
 
 
 def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResponse:
@@ -140,7 +140,7 @@ def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResp
         "listed": listed_models(found),
         **_indexes(),
     }
-    return render(request, "explorer/models.html", context, status=status)
+    return render(request, "explorer/models/models.html", context, status=status)
 
 
 def _indexes() -> dict[str, Any]:

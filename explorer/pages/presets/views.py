@@ -45,7 +45,7 @@ def presets(request: HtmxHttpRequest) -> HttpResponse:
         preset_row(it, live=found.get((it.name, _LIVE)), draft=found.get((it.name, _DRAFT)), now=now)
         for it in PRESETS.values()
     ]
-    return render(request, "explorer/presets.html", {"section": "presets", "rows": rows})
+    return render(request, "explorer/presets/presets.html", {"section": "presets", "rows": rows})
 
 
 @require_http_methods(["GET", "POST"])
@@ -109,7 +109,7 @@ def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
         "note": version.note if version else "",
         "changes": change_rows(live.config, stored_config(chosen, version)),
     }
-    return render(request, "explorer/preset_promote.html", context)
+    return render(request, "explorer/presets/preset_promote.html", context)
 
 
 def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResponse:
@@ -159,4 +159,4 @@ def _page(
         "sections": field_sections(form, live),
         "history": list(version_rows(versions, timezone.now())),
     }
-    return render(request, "explorer/preset.html", context, status=status)
+    return render(request, "explorer/presets/preset.html", context, status=status)

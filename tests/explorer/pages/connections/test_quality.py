@@ -16,7 +16,7 @@ def low(world):
 def test_the_fragment_and_the_page_show_the_same(browse, htmx):
     alice = browse("alice")
     page, fragment = alice.get(PATH), alice.get(PATH, headers=htmx)
-    assert page.templates[0].name == "explorer/connection_quality.html"
+    assert page.templates[0].name == "explorer/connections/connection_quality.html"
     assert "<html" not in fragment.content.decode()
     for response in (page, fragment):
         assert (response.context["preview"].dropped, response.context["preview"].least) == (1, 0.3)

@@ -55,7 +55,7 @@ def test_a_drop_for_want_of_access_is_a_count_and_nothing_more(make_outcome):
     outcome = make_outcome(scope=scope, trace=spans, hits=whole.hits[:1])
     labels = labels_of(outcome.hits, scope)
     cell = funnel(outcome, labels).cells[0]
-    page = render_to_string("explorer/_stage.html", {"cell": cell, "run_as": ""})
+    page = render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""})
     assert "<h3>2 dropped</h3>" in page
     assert "and 2 more that are not listed here" in page
     for told in (str(hidden.document_id), "Document 3", "Wiki", "outside the scope", "href"):
@@ -69,7 +69,7 @@ def test_hits_that_were_gone_are_a_count_whether_or_not_there_is_such_a_chunk(ma
     for chunk_id in (whole.hits[0].chunk_id, ChunkId(uuid.UUID(int=3), 0), ChunkId(uuid.uuid4(), 0)):
         spans = (Span("complete", 0.001, 3, 2, drops=(Drop(chunk_id, DropReason.STALE, "gone from the store"),)),)
         cell = funnel(make_outcome(trace=spans), labels_of(whole.hits, whole.state.scope)).cells[0]
-        pages.add(render_to_string("explorer/_stage.html", {"cell": cell, "run_as": ""}))
+        pages.add(render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""}))
     (page,) = pages
     assert "1 gone from the store, or left out; not named" in page
     assert "href" not in page

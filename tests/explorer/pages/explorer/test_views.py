@@ -35,7 +35,7 @@ def page(response):
 def test_the_first_visit_shows_the_scope_and_searches_nothing(browse):
     response = browse("bob").get("/")
     assert response.status_code == 200
-    assert "explorer/search.html" in templates(response)
+    assert "explorer/explorer/search.html" in templates(response)
     assert "Runbooks" in page(response)
     assert not SearchRecord.objects.exists()
 
@@ -57,8 +57,8 @@ def test_matched_words_are_marked_and_titles_lead_to_their_passage(browse):
 
 def test_a_fragment_is_the_same_results_without_the_page(browse, htmx):
     response = browse("bob").get("/", {"q": "rollback"}, headers=htmx)
-    assert "explorer/_results.html" in templates(response)
-    assert "explorer/search.html" not in templates(response)
+    assert "explorer/explorer/_results.html" in templates(response)
+    assert "explorer/explorer/search.html" not in templates(response)
     assert "<html" not in page(response)
     assert 'id="announcement" role="status" hx-swap-oob="true"' in page(response)
     assert "HX-Request" in response.headers["Vary"]
@@ -80,7 +80,7 @@ def test_a_preset_offers_its_own_modes_and_keeps_words_alone(browse, htmx, prese
 def test_a_boosted_or_restored_page_is_whole(browse, htmx):
     for header in ("HX-Boosted", "HX-History-Restore-Request"):
         response = browse("bob").get("/", {"q": "rollback"}, headers={**htmx, header: "true"})
-        assert "explorer/search.html" in templates(response)
+        assert "explorer/explorer/search.html" in templates(response)
 
 
 def test_without_a_session_there_is_only_the_sign_in_page(client, db, htmx):
