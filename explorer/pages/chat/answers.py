@@ -60,7 +60,9 @@ def rate(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) -> H
         return _back(conversation_id, message_id)
     if not wants_fragment(request):
         return _back(conversation_id, message_id)
-    return render(request, "explorer/chat/_thumbs.html", {"conversation": found.conversation, "exchange": found, **thumbs})
+    return render(
+        request, "explorer/chat/_thumbs.html", {"conversation": found.conversation, "exchange": found, **thumbs}
+    )
 
 
 def _rated(answer: Message, sent: QueryDict) -> dict[str, Any]:

@@ -133,7 +133,11 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
         return redirect("explorer:connection", slug=form.instance.slug)
     is_check = request.POST.get("do") == "check"
     is_refused = bool(form.errors) or (request.method == "POST" and not is_check)
-    template = "explorer/connections/_connection_form.html" if wants_fragment(request) else "explorer/connections/connection_edit.html"
+    template = (
+        "explorer/connections/_connection_form.html"
+        if wants_fragment(request)
+        else "explorer/connections/connection_edit.html"
+    )
     context = _form_context(form, stored, attempt) | {
         "sight_seen": request.POST.get("sight_seen") == "yes",
         "anyway": request.POST.get("anyway") == "yes",

@@ -51,7 +51,9 @@ def connections(request: HtmxHttpRequest) -> HttpResponse:
         "is_open": any(row.sync and row.sync.is_open for row in rows),
         "is_swapped": wants_fragment(request),
     }
-    template = "explorer/connections/_connections.html" if wants_fragment(request) else "explorer/connections/connections.html"
+    template = (
+        "explorer/connections/_connections.html" if wants_fragment(request) else "explorer/connections/connections.html"
+    )
     return render(request, template, context)
 
 
@@ -93,7 +95,11 @@ def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         limit = _MOST_LOW_CHUNKS if is_readable else 0
         found = preview(connection, least=form.cleaned_data["least"], limit=limit)
         context |= {"preview": found, "is_readable": is_readable}
-    template = "explorer/connections/_connection_quality.html" if wants_fragment(request) else "explorer/connections/connection_quality.html"
+    template = (
+        "explorer/connections/_connection_quality.html"
+        if wants_fragment(request)
+        else "explorer/connections/connection_quality.html"
+    )
     return render(request, template, context, status=422 if form.errors else 200)
 
 

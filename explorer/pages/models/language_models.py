@@ -132,7 +132,11 @@ def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[Lan
             trial = _tried(form)
         elif _is_saved(request, form, is_new=is_new):
             return redirect("explorer:language_models")
-    template = "explorer/models/_language_model_form.html" if wants_fragment(request) else "explorer/models/language_model_edit.html"
+    template = (
+        "explorer/models/_language_model_form.html"
+        if wants_fragment(request)
+        else "explorer/models/language_model_edit.html"
+    )
     context = _context(form, is_new=is_new) | {
         "trial": trial_words(trial) if trial else None,
         "is_test": is_test,

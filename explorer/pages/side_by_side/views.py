@@ -72,7 +72,9 @@ def side_by_side(request: HtmxHttpRequest) -> HttpResponse:
     searches = comes_whole(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, searches=searches)
     context |= _form(viewer)
-    template = "explorer/side_by_side/_side_by_side_fragment.html" if fragment else "explorer/side_by_side/side_by_side.html"
+    template = (
+        "explorer/side_by_side/_side_by_side_fragment.html" if fragment else "explorer/side_by_side/side_by_side.html"
+    )
     return render(request, template, {**context, "section": "side_by_side"}, status=status)
 
 

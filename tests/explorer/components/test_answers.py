@@ -18,9 +18,7 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.llm.types import Route
 from retrieval.testing import HashEncoder, ScriptedProvider
 
-INJECTIONS = tomllib.loads((Path(__file__).parents[2] / "retrieval/answers/injections.toml").read_text())[
-    "injection"
-]
+INJECTIONS = tomllib.loads((Path(__file__).parents[2] / "retrieval/answers/injections.toml").read_text())["injection"]
 PASSAGES = {
     1: Citable("/documents/a/#chunk-1", '[1] Runbook "A" — Wiki'),
     2: Citable("/documents/b/?as=bob&x=1#chunk-2", "[2] Guide — Wiki"),
