@@ -12,23 +12,10 @@ from explorer.wording.durations import milliseconds
 from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Note, Span
 from retrieval.engine.tunables import Tunables
-from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.contextpack.types import Surroundings
 from retrieval.search.service import SearchOutcome
 
-#: Which part of the preset's configuration a stage is set by, where the names differ.
-_SECTIONS: Final = {
-    "fuse": "fusion",
-    "complete": "fulltext",
-    "analyze": "query",
-    "judge_relevance": "relevance",
-    "pack_context": "context",
-}
-_PACKING: Final = frozenset({"assemble", "pack", "pack_context"})
 #: Stages that fit beside each other.
 _MOST_BESIDE: Final = 18
-#: Stages that leave nothing to count.
-_UNCOUNTED: Final = frozenset({"configure", "route", "names", "validate", "structure"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,25 +115,17 @@ def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: floa
 
 def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
     """Return what a stage left, in figures, and what is counted."""
-    state = outcome.state
-    if span.stage in _UNCOUNTED:
-        return "", ""
-    if span.stage == "setup":
-        section = state.part(SectionState)
-        return (f"{section.top_k:,}", "chunks") if section else ("", "")
-    if span.stage == "analyze":
-        return str(len(state.terms.terms)), "terms"
-    if span.stage == "embed":
-        return ("", "") if state.vector is None else (str(state.vector.size), "dimensions")
-    if span.stage == "neighbours":
-        around = state.part(Surroundings) or Surroundings()
-        return f"{len({it.hit.chunk_id for it in around.neighbours}):,}", "chunks"
-    return f"{span.hits_out:,}", "passages" if span.stage in _PACKING else "hits"
+    about = wording.about(span.stage)
+    if about is None:
+        return f"{span.hits_out:,}", "hits"
+    count = about.left(outcome.state) if about.left else span.hits_out if about.unit else None
+    return ("", "") if count is None else (f"{count:,}", about.unit)
 
 
 def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
     """Return the numbers that a stage ran with, by their keys in the configuration."""
-    section = _SECTIONS.get(stage, stage)
+    about = wording.about(stage)
+    section = about.section if about else ""
     if section not in {item.name for item in fields(config)}:
         return ()
     part: Tunables = getattr(config, section)

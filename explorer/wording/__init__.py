@@ -6,16 +6,17 @@ from typing import Final
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
 from explorer.wording.stages import (
+    CONFIGURE,
     NOTE_LABELS,
     NOTES_OF_STAGES,
     PHASE_LABELS,
     SECTION_LABELS,
-    STAGE_LABELS,
-    STAGE_PURPOSES,
 )
+from retrieval.engine.about import About
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkFacts
 from retrieval.models import Chunk
+from retrieval.presets.stage_catalog import ABOUT
 from retrieval.text.rows import row_unit
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
@@ -83,14 +84,21 @@ _STEPS: Final = (
 )
 
 
+def about(stage: str) -> About | None:
+    """Return what a stage tells of itself; None for one of an earlier release."""
+    return CONFIGURE if stage == "configure" else ABOUT.get(stage)
+
+
 def stage_label(stage: str) -> str:
     """Return the word that heads a stage's column: what the stage leaves behind."""
-    return STAGE_LABELS.get(stage, stage.replace("_", " "))
+    known = about(stage)
+    return known.label if known else stage.replace("_", " ")
 
 
 def stage_purpose(stage: str) -> str:
     """Return what a stage does, in a sentence; nothing for one that is not known here."""
-    return STAGE_PURPOSES.get(stage, "")
+    known = about(stage)
+    return known.purpose if known else ""
 
 
 def section_label(name: str) -> str:
@@ -115,7 +123,8 @@ def _place_label(name: str) -> str:
 
 def leg_label(leg: str) -> str:
     """Return a leg's short name: "dense", "full text"."""
-    return STAGE_LABELS.get(leg, leg)
+    known = about(leg)
+    return known.label if known else leg
 
 
 def lane_label(leg: str) -> str:

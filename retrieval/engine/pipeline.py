@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import ClassVar, Final, Protocol, Self, runtime_checkable
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState, Span
 from retrieval.engine.types import Ranking
 from retrieval.errors import PipelineError, StageError, UnknownModeError
@@ -41,6 +42,11 @@ class Stage(Protocol):
     @property
     def optional(self) -> bool:
         """Whether the search can do without it when time runs short."""
+        ...
+
+    @property
+    def about(self) -> About:
+        """What it tells people about itself."""
         ...
 
     def __call__(self, state: SearchState) -> SearchState:
@@ -187,6 +193,7 @@ class Legs:
 
     name: ClassVar[str] = "legs"
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About("legs", "Runs the first-stage legs side by side.", group=StageGroup.FIND)
 
     def __str__(self) -> str:
         return f"({' | '.join(leg.name for leg in self.legs)})"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 
 
@@ -17,6 +18,9 @@ class CheckAccess:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "access", "Checks each hit's connection against the scope a second time.", group=StageGroup.MERGE
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with only hits that the scope allows."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.index import store
@@ -22,6 +23,14 @@ class Analyze:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"terms"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "terms",
+        "Splits the query into lexemes and counts how many chunks in scope hold each.",
+        group=StageGroup.QUESTION,
+        unit="terms",
+        section="query",
+        left=lambda state: len(state.terms.terms),
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's terms, which may have been read ahead."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Passage
@@ -53,6 +54,12 @@ class JudgeAnswerability:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "vector", "rankings", "passages"})
     gives: ClassVar[frozenset[str]] = frozenset({"answerability"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "judged",
+        "Estimates from raw signals how likely the passages answer the question.",
+        group=StageGroup.PACK,
+        section="answerability",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the verdict, its confidence and its reason."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.scope import AccessScope
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.config import AssembleConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.types import Hit
@@ -22,6 +23,13 @@ class Assemble:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "packed",
+        "Packs the best hits as numbered passages under the token budget.",
+        group=StageGroup.PACK,
+        unit="passages",
+        section="assemble",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its passages; hits beyond the wanted number or the budget are dropped."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.config import BlendConfig
 from retrieval.engine.state import Note, SearchState
 from retrieval.ranking.blend import Weights, blend, query_weights
@@ -18,6 +19,9 @@ class Blend:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "blended", "Orders the pool by weighted similarity, full text and freshness.", section="blend"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its hits blended, best first, and the weights that this query got."""

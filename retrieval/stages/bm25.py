@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.config import Bm25Config
 from retrieval.engine.query import clauses_of
 from retrieval.engine.state import Note, SearchState
@@ -38,6 +39,12 @@ class Bm25:
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "BM25",
+        "Finds the chunks in scope with the highest BM25 scores, names and paths as they are written.",
+        group=StageGroup.FIND,
+        section="bm25",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with this leg's ranking; it says so where another leg searched for it, or none."""

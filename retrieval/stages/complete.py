@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.config import FulltextConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import ChunkId, Hit, Ranking
@@ -32,6 +33,12 @@ class Complete:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "vector", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"facts"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "read",
+        "Reads every pooled chunk once, with both signals, whichever leg found it.",
+        group=StageGroup.MERGE,
+        section="fulltext",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with completed hits; those that are gone from the store are left out."""

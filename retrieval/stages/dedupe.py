@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.config import DedupeConfig
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
@@ -21,6 +22,11 @@ class Dedupe:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "deduped",
+        "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",
+        section="dedupe",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without duplicates."""

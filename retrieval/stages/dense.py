@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.config import DenseConfig
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking, Vector
@@ -28,6 +29,9 @@ class Dense:
     needs: ClassVar[frozenset[str]] = frozenset({"vector", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "dense", "Finds the chunks in scope nearest to the query's vector.", group=StageGroup.FIND, section="dense"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with this leg's ranking; a leg that runs out of time gives none and says so.

@@ -6,6 +6,7 @@ from typing import ClassVar, Protocol
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.query_cache import CachedVector, QueryCache
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import EncoderError, EncoderTimeoutError
 
@@ -34,6 +35,13 @@ class Embed:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"vector"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "vector",
+        "Turns the query into a vector with the model that embedded the chunks.",
+        group=StageGroup.QUESTION,
+        unit="dimensions",
+        left=lambda state: None if state.vector is None else state.vector.size,
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the query's unit vector; without one, and saying so, if the model fails or is late."""

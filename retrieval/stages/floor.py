@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.config import FloorConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 
@@ -17,6 +18,7 @@ class Floor:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "order"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About("floor", "Drops hits below the least score of their score's type.", section="floor")
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits under their floor."""

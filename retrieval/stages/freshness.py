@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar, Final
 
 from corecube.scope import ConnectionFacts, FreshnessBasis
+from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import ChunkFacts
 from retrieval.ranking.blend import freshness
@@ -20,6 +21,7 @@ class Freshness:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
     gives: ClassVar[frozenset[str]] = frozenset({"freshness"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About("freshness", "Halves a hit's freshness with every half-life of its connection.")
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with `age_days` and `freshness` among each hit's signals."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.config import FulltextConfig
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
@@ -29,6 +30,9 @@ class Fulltext:
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "full text", "Finds the chunks in scope that hold the query's terms.", group=StageGroup.FIND, section="fulltext"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with this leg's ranking; a leg that runs out of time gives none and says so."""

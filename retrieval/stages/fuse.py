@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.ranking.fusion import reciprocal_rank_fusion
@@ -18,6 +19,12 @@ class Fuse:
     needs: ClassVar[frozenset[str]] = frozenset({"rankings"})
     gives: ClassVar[frozenset[str]] = frozenset({"hits"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "fused",
+        "Merges the legs' rankings by reciprocal rank fusion into one pool.",
+        group=StageGroup.MERGE,
+        section="fusion",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the pool as hits."""

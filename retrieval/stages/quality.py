@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.config import QualityConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.types import Hit
@@ -18,6 +19,9 @@ class Quality:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "quality", "Drops boilerplate: navigation, footers, repeated disclaimers.", section="quality"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits of too low a quality; the quality of the others is among their signals."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
+from retrieval.engine.about import About
 from retrieval.engine.config import RerankConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import Hit, Ranking, ScoreType
@@ -28,6 +29,11 @@ class Rerank:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        "reranked",
+        "Scores the best of the blend jointly with the query; without a reranker the blend's order stands.",
+        section="rerank",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its best hits in the reranker's order, others behind them as far as they are wanted.

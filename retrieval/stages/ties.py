@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.config import TieConfig
 from retrieval.engine.state import SearchState
 from retrieval.ranking.blend import break_ties
@@ -18,6 +19,9 @@ class BreakTies:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "ties", "Puts the more trusted source first among hits whose scores are nearly equal.", section="ties"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with hits in their final order."""

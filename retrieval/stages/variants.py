@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import Legs, Pipeline, Stage
 from retrieval.engine.query import read_query
 from retrieval.engine.state import Note, SearchState
@@ -32,6 +33,11 @@ class Variants:
     needs: ClassVar[frozenset[str]] = frozenset({"rankings", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "variants",
+        "Runs the legs for other ways to put the question, which a language model wrote before the search.",
+        group=StageGroup.FIND,
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the rankings of every text: "dense_2" is what `dense` found for the first of them.

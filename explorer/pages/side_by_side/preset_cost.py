@@ -8,6 +8,7 @@ from typing import Any, Final
 from explorer import wording
 from explorer.components.bars import BarPart, stacked
 from explorer.wording.durations import milliseconds
+from retrieval.engine.about import StageGroup
 from retrieval.engine.state import Span
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
 from retrieval.search.service import SearchOutcome
@@ -20,13 +21,6 @@ GROUPS: Final[Mapping[str, str]] = {
     "rank": "Ranks",
     "pack": "Packs and judges",
 }
-_STAGES: Final[Mapping[str, tuple[str, ...]]] = {
-    "question": ("configure", "analyze", "embed", "route", "setup", "validate", "structure"),
-    "find": ("legs", "variants", "names", "chunk_retry", "recovery", "sources"),
-    "merge": ("fuse", "expand", "complete", "access"),
-    "pack": ("neighbours", "assemble", "pack", "pack_context", "answerability"),
-}
-_GROUP_OF: Final = {stage: group for group, stages in _STAGES.items() for stage in stages}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +55,8 @@ def seconds_by_group(spans: Sequence[Span]) -> dict[str, float]:
     seconds = dict.fromkeys(GROUPS, 0.0)
     for span in spans:
         if not span.parent:
-            seconds[_GROUP_OF.get(span.stage, "rank")] += span.seconds
+            about = wording.about(span.stage)
+            seconds[about.group if about else StageGroup.RANK] += span.seconds
     return seconds
 
 

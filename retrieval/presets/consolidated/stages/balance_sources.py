@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.presets.consolidated.evidence.config import FairnessConfig
 from retrieval.presets.consolidated.evidence.fairness import MERIT, fair_order
@@ -19,6 +20,9 @@ class BalanceSources:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "shared out", "Keeps one document, or one source type, from taking all of the first places.", section="fairness"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state in an order whose first places, as many as the section keeps, are shared."""

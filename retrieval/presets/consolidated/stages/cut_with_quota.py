@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.presets.consolidated.evidence.config import GradeConfig, QuotaConfig
 from retrieval.presets.consolidated.evidence.grades import relaxed_top_k
@@ -22,6 +23,9 @@ class CutWithQuota:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "chosen", "Cuts the over-fetched pool and keeps seats for source types that are few in it.", section="quota"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with as many hits as go to the reranker; recovered ones are never cut, and come on top."""

@@ -3,11 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.presets.consolidated.evidence.config import PrimaryConfig
 from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.stages.fuse import Fuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class FuseWeighted:
     needs: ClassVar[frozenset[str]] = frozenset({"rankings", "section"})
     gives: ClassVar[frozenset[str]] = frozenset({"hits"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = Fuse.about
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the pool as hits; other ways to put the question weigh as the question itself."""

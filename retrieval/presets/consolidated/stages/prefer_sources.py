@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.evidence.config import PrecedenceConfig
@@ -21,6 +22,11 @@ class PreferSources:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "precedence",
+        "Lifts the more believed source type among hits whose reranked scores are nearly equal.",
+        section="precedence",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state in the order of scores with the boosts; what nothing scored stays behind."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
@@ -22,6 +23,9 @@ class Protect:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "protected", "Keeps recovered chunks, and the least number of each required type, through the reranker's cut."
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the hits that are kept; where more are let in than wanted, so many are wanted."""

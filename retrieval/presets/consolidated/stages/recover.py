@@ -7,6 +7,7 @@ from time import sleep
 from typing import ClassVar, Final
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
@@ -46,6 +47,9 @@ class Recover:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "section", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "recovered", "Looks tier by tier for an empty pool; the scope is never relaxed.", group=StageGroup.FIND
+    )
 
     def only(self, leg: str) -> "Recover":
         """Return the same with only the leg of this name."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from corecube.errors import CoreCubeError
 from corecube.scope import AccessScope
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
@@ -47,6 +48,12 @@ class RecoverSources:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "sources",
+        "Looks for each source type that the section requires and the pool lacks.",
+        group=StageGroup.FIND,
+        section="sources",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with recovered hits behind the pool."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.encoders.reranker import FAIR_SECONDS, Reranker
+from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.presets.consolidated.evidence.config import RerankPlanConfig, SemanticBm25Config
@@ -21,6 +22,7 @@ from retrieval.presets.consolidated.evidence.rerank_plan import (
     reranked,
 )
 from retrieval.presets.consolidated.evidence.semantic_bm25 import lexical_signal, semantic_bm25
+from retrieval.stages.rerank import Rerank
 
 _FALLBACK: Final = "Meaning and words scored the pool."
 _SKIP_NOTES: Final[Mapping[RerankSkip, tuple[str, str]]] = {
@@ -61,6 +63,7 @@ class RerankSection:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "section"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = Rerank.about
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state in the order of whatever scored it, each hit stamped with that.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
@@ -23,6 +24,9 @@ class RetryChunks:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "asked again", "Asks again with fewer filters where the pool is thin.", group=StageGroup.FIND
+    )
 
     def only(self, leg: str) -> "RetryChunks":
         """Return the same with only the leg of this name."""

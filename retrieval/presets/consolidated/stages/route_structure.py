@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.headings import headings_for
@@ -26,6 +27,13 @@ class RouteStructure:
     needs: ClassVar[frozenset[str]] = frozenset({"section", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        "headings",
+        "Reads the headings of the documents in scope, and where they place the question.",
+        group=StageGroup.QUESTION,
+        unit="",
+        section="structure",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the ranges that its section is expected in."""

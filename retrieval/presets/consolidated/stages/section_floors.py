@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.config import DensityConfig, GradeConfig
@@ -28,6 +29,7 @@ class SectionFloors:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About("floors", "Drops chunks below the section's floors of relevance and quality.")
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits under a floor, its section with its grade and where its tail may be cut off.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
@@ -36,6 +37,13 @@ class SetUpSection:
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"section"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "asked for",
+        "Settles how many chunks the section asks for, and puts its filters beside the request's.",
+        group=StageGroup.QUESTION,
+        unit="chunks",
+        left=lambda state: section.top_k if (section := state.part(SectionState)) else None,
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its section: a plain question gets a policy of its own.

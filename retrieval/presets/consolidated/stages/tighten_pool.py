@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.presets.consolidated.evidence.density import tighten
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
@@ -25,6 +26,9 @@ class TightenPool:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "tightened", "Cuts a dense pool's tail off at the first cliff of its nearness, before it is reranked."
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without what lies behind the cliff; its event tells of every search why it was cut or not.

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import named_documents
@@ -17,6 +18,9 @@ class ValidateScope:
     needs: ClassVar[frozenset[str]] = frozenset({"section", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "validated", "Looks whether the scope holds anything that can be searched.", group=StageGroup.QUESTION, unit=""
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with a note for what is missing.

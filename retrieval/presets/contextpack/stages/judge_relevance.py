@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.encoders.reranker import Reranker
+from retrieval.engine.about import About
 from retrieval.engine.config import BlendConfig, RerankConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import ChunkId, Ranking
@@ -40,6 +41,12 @@ class JudgeRelevance:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
     gives: ClassVar[frozenset[str]] = frozenset({"relevance", "judged"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "reranked",
+        "Has a language model judge the best of the blend by a rubric, 0 to 100; without one another score is shown on "
+        "that scale.",
+        section="relevance",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its hits in the order of their scores; those behind the wanted ones are dropped."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
@@ -30,6 +31,14 @@ class Neighbours:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "around",
+        "Reads the rest of the best hits' sections, the chunks beside them and those of the next pages.",
+        group=StageGroup.PACK,
+        unit="chunks",
+        section="neighbours",
+        left=lambda state: len({it.hit.chunk_id for it in (state.part(Surroundings) or Surroundings()).neighbours}),
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the neighbours; without any, and with a note, where reading them failed."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
@@ -39,6 +40,13 @@ class PackContext:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "packed",
+        "Packs the best hits, each with its section, then what stands beside them, under the token budget.",
+        group=StageGroup.PACK,
+        unit="passages",
+        section="context",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its passages in reading order; what does not fit the budget is dropped."""

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.helix.config import DiversifyConfig
@@ -32,6 +33,9 @@ class Diversify:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        "diversified", "Puts what repeats a better hit further back (MMR).", section="diversify"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the head of its hits diversified."""

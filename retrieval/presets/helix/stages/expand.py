@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from corecube.errors import CoreCubeError
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import ChunkId, Term, Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
@@ -46,6 +47,11 @@ class Expand:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "rankings", "terms", "vector", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"hits"})
     optional: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        "linked",
+        "Follows names and links from the question and the best hits, and lifts what they lead to.",
+        group=StageGroup.MERGE,
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with lifted hits, and those that links bring into the pool."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.presets.helix.config import NearDuplicatesConfig
 from retrieval.ranking.near_duplicates import drop_near_duplicates
@@ -18,6 +19,9 @@ class NearDuplicates:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "deduped", "Keeps the best placed of several chunks whose words are nearly the same.", section="near_duplicates"
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without near duplicates."""

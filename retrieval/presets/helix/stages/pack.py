@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.helix.config import PackConfig
@@ -25,6 +26,13 @@ class Pack:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "packed",
+        "Packs the best hits under the token budget, the best first and the second last.",
+        group=StageGroup.PACK,
+        unit="passages",
+        section="pack",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its passages; hits beyond the wanted number, the budget or the cap are dropped."""

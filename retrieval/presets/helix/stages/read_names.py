@@ -10,6 +10,7 @@ from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_calls import ModelCalls
 from retrieval.encoders.query_cache import QueryCache
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
@@ -38,6 +39,12 @@ class ReadNames:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"asked"})
     optional: ClassVar[bool] = True
+    about: ClassVar[About] = About(
+        "names",
+        "Looks up the names in the question while the legs search, and embeds what it asks of them.",
+        group=StageGroup.FIND,
+        unit="",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with what the question names; with no names, and saying so, when they cannot be read."""

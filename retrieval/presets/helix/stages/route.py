@@ -8,6 +8,7 @@ from functools import partial
 from typing import ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.engine.types import MemoryType
 from retrieval.errors import SearchTimeoutError
@@ -42,6 +43,13 @@ class Route:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "vector", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"routing"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "routed",
+        "Reads from the question whether anything is to be searched, and of which memory type, time and project.",
+        group=StageGroup.QUESTION,
+        unit="",
+        section="route",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its routing, its filter narrowed, and a note for all that the question decided."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
 from retrieval.presets.helix.config import SignalsConfig
@@ -56,6 +57,11 @@ class RankSignals:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "ranked",
+        "Orders the pool by relevance, recency, salience, confidence and links, weighed by memory type.",
+        section="signals",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its hits ranked, best first; those with a seat keep it."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.sparse import SparseVector
 from retrieval.encoders.sparse_encoder import SparseEncoder, SparseModel
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
@@ -26,6 +27,12 @@ class Sparse:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
+    about: ClassVar[About] = About(
+        "sparse",
+        "Finds the chunks in scope by the words that a learned sparse model weighs.",
+        group=StageGroup.FIND,
+        section="sparse",
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with this leg's ranking; without its model or time it gives none and says so."""
