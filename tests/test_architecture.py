@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from retrieval.presets.stage_catalog import stage_classes
+
 ROOT = Path(__file__).parent.parent
 APPS = ("corecube", "retrieval", "explorer")
 
@@ -52,3 +54,10 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
         "retrieval.ingest.watchdog",
         "retrieval.tasks.worker",
     }
+
+
+def test_a_stage_lies_in_a_file_of_its_name():
+    elsewhere = {
+        stage.name: stage.__module__ for stage in stage_classes() if stage.__module__.split(".")[-1] != stage.name
+    }
+    assert elsewhere == {}

@@ -10,21 +10,21 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
-from retrieval.presets.consolidated.stages.balance_sources import BalanceSources
-from retrieval.presets.consolidated.stages.cut_with_quota import CutWithQuota
-from retrieval.presets.consolidated.stages.fuse_weighted import FuseWeighted
-from retrieval.presets.consolidated.stages.prefer_sources import PreferSources
+from retrieval.presets.consolidated.stages.chunk_retry import RetryChunks
+from retrieval.presets.consolidated.stages.fairness import BalanceSources
+from retrieval.presets.consolidated.stages.floors import SectionFloors
+from retrieval.presets.consolidated.stages.fuse import FuseWeighted
+from retrieval.presets.consolidated.stages.precedence import PreferSources
 from retrieval.presets.consolidated.stages.protect import Protect
-from retrieval.presets.consolidated.stages.recover import Recover
-from retrieval.presets.consolidated.stages.recover_sources import RecoverSources
+from retrieval.presets.consolidated.stages.quota import CutWithQuota
+from retrieval.presets.consolidated.stages.recovery import Recover
 from retrieval.presets.consolidated.stages.recovery_tiers import RecoveryTiers
-from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
-from retrieval.presets.consolidated.stages.retry_chunks import RetryChunks
-from retrieval.presets.consolidated.stages.route_structure import RouteStructure
-from retrieval.presets.consolidated.stages.section_floors import SectionFloors
-from retrieval.presets.consolidated.stages.set_up_section import SetUpSection
-from retrieval.presets.consolidated.stages.tighten_pool import TightenPool
-from retrieval.presets.consolidated.stages.validate_scope import ValidateScope
+from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
+from retrieval.presets.consolidated.stages.setup import SetUpSection
+from retrieval.presets.consolidated.stages.sources import RecoverSources
+from retrieval.presets.consolidated.stages.structure import RouteStructure
+from retrieval.presets.consolidated.stages.tighten import TightenPool
+from retrieval.presets.consolidated.stages.validate import ValidateScope
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze

@@ -9,10 +9,10 @@ from retrieval.presets.helix.router.routes import Router, RouterSource
 from retrieval.presets.helix.stages.diversify import Diversify
 from retrieval.presets.helix.stages.expand import Expand
 from retrieval.presets.helix.stages.few_pairs import few_pairs
+from retrieval.presets.helix.stages.names import ReadNames
 from retrieval.presets.helix.stages.near_duplicates import NearDuplicates
 from retrieval.presets.helix.stages.pack import Pack
 from retrieval.presets.helix.stages.question_ahead import QuestionAhead
-from retrieval.presets.helix.stages.read_names import ReadNames
 from retrieval.presets.helix.stages.route import Route
 from retrieval.presets.helix.stages.signals import RankSignals
 from retrieval.presets.helix.stages.sparse import sparse_leg

@@ -24,7 +24,7 @@ from retrieval.presets.consolidated.evidence.cells import Cell, Presence, cells_
 from retrieval.presets.consolidated.evidence.recovery import merged
 from retrieval.presets.consolidated.evidence.section_reading import read_section_set
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.stages.recover_sources import RecoverSources
+from retrieval.presets.consolidated.stages.sources import RecoverSources
 from retrieval.search import service
 from retrieval.search.compartment_narrowing import UnknownCompartmentError, within_compartments
 from retrieval.search.evidence_runs import NO_TIME, EvidenceRequest, gather, lines_of

@@ -17,7 +17,7 @@ from retrieval.llm.expansion import variants_in
 from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.presets.helix.stages.names import ReadNames
 from retrieval.records.stored_trace import ranking_of
 from retrieval.search import runtime
 from retrieval.search.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost

@@ -22,7 +22,7 @@ from retrieval.presets.helix.expansion import Entry, Expansion, document_scores,
 from retrieval.presets.helix.neighbours import neighbours_of
 from retrieval.presets.helix.relevance import fused_scores
 from retrieval.presets.helix.seed_chunks import SeedChunks, seed_chunks
-from retrieval.presets.helix.stages.read_names import ReadNames, stems_of, text_of, without_hubs
+from retrieval.presets.helix.stages.names import ReadNames, stems_of, text_of, without_hubs
 from retrieval.stages.complete import ReadAhead
 
 #: Documents whose names are looked for with a wrong letter.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.stages.read_names import ReadNames
+from retrieval.presets.helix.stages.names import ReadNames
 from retrieval.presets.helix.stages.route import Route
 from retrieval.stages.analyze import Analyze
 

@@ -16,7 +16,7 @@ from retrieval.presets.consolidated.evidence.recovery import Diagnosis
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.search.evidence_runs import EvidenceRequest, gather
 from tests.retrieval.ingest.conftest import column, make_pdf
-from tests.retrieval.presets.consolidated.stages.test_recover_sources import place
+from tests.retrieval.presets.consolidated.stages.test_sources import place
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]
 

@@ -15,7 +15,7 @@ from retrieval.models import PresetVersion
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
-from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
+from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from tests.retrieval.presets.consolidated.evidence.conftest import typed

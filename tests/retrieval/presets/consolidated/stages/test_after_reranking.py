@@ -11,14 +11,14 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.pipeline import build_consolidated
-from retrieval.presets.consolidated.stages.balance_sources import BalanceSources
-from retrieval.presets.consolidated.stages.prefer_sources import PreferSources
+from retrieval.presets.consolidated.stages.fairness import BalanceSources
+from retrieval.presets.consolidated.stages.precedence import PreferSources
 from retrieval.presets.consolidated.stages.protect import Protect
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.search import runtime
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 from tests.retrieval.presets.consolidated.stages.sectioned import PRECEDENCE, sectioned
-from tests.retrieval.presets.consolidated.stages.test_rerank_section import state_of
+from tests.retrieval.presets.consolidated.stages.test_rerank import state_of
 
 CROSS, FALLBACK, NOBODY = Provider
 STAGES = (PreferSources(PrecedenceConfig()), BalanceSources(FairnessConfig()), Protect(SourceRecoveryConfig()))

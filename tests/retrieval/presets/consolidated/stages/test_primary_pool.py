@@ -13,10 +13,10 @@ from retrieval.presets.consolidated.evidence.config import DensityConfig, GradeC
 from retrieval.presets.consolidated.evidence.grades import Grade
 from retrieval.presets.consolidated.evidence.recovery import RECOVERED, is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
-from retrieval.presets.consolidated.stages.cut_with_quota import CutWithQuota
-from retrieval.presets.consolidated.stages.fuse_weighted import FuseWeighted
-from retrieval.presets.consolidated.stages.retry_chunks import RetryChunks
-from retrieval.presets.consolidated.stages.section_floors import SectionFloors
+from retrieval.presets.consolidated.stages.chunk_retry import RetryChunks
+from retrieval.presets.consolidated.stages.floors import SectionFloors
+from retrieval.presets.consolidated.stages.fuse import FuseWeighted
+from retrieval.presets.consolidated.stages.quota import CutWithQuota
 from tests.retrieval.conftest import hit
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 from tests.retrieval.presets.consolidated.stages.sectioned import sectioned

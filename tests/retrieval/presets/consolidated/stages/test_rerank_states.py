@@ -12,11 +12,11 @@ from retrieval.errors import RerankError
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
-from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
+from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import Clock
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder, failing, sectioned
-from tests.retrieval.presets.consolidated.stages.test_rerank_section import pool, state_of
+from tests.retrieval.presets.consolidated.stages.test_rerank import pool, state_of
 
 CLOSED, OPEN, HALF_OPEN = BreakerState
 CONFIG, PLAN = BreakerConfig(), RerankPlanConfig()

@@ -17,8 +17,8 @@ from retrieval.index.reading import read
 from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.config import GraphConfig, RouteConfig
 from retrieval.presets.helix.routing import Routing
+from retrieval.presets.helix.stages.names import ReadNames
 from retrieval.presets.helix.stages.question_ahead import QuestionAhead
-from retrieval.presets.helix.stages.read_names import ReadNames
 from retrieval.presets.helix.stages.route import Route
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze

@@ -13,8 +13,8 @@ from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.presets.consolidated.config import StructureConfig
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.stages import route_structure
-from retrieval.presets.consolidated.stages.route_structure import RouteStructure
+from retrieval.presets.consolidated.stages import structure
+from retrieval.presets.consolidated.stages.structure import RouteStructure
 from retrieval.stages.analyze import Analyze
 from tests.retrieval.presets.consolidated.stages.sectioned import ask
 
@@ -79,7 +79,7 @@ def test_what_takes_too_long_is_done_without(state_of, monkeypatch):
     def too_slow(*_, **__):
         raise SearchTimeoutError
 
-    monkeypatch.setattr(route_structure, "headings_for", too_slow)
+    monkeypatch.setattr(structure, "headings_for", too_slow)
     after = STAGE(state_of("bob"))
     assert paths(after) == []
     assert [(note.code, note.degraded) for note in after.notes] == [("structure_timeout", True)]

@@ -11,7 +11,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.models import Document
-from retrieval.presets.consolidated.stages.validate_scope import ValidateScope
+from retrieval.presets.consolidated.stages.validate import ValidateScope
 from retrieval.testing import HashEncoder
 
 

@@ -15,7 +15,7 @@ from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutE
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
-from retrieval.presets.consolidated.stages.rerank_section import CrossEncoding, RerankSection
+from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import Clock, chunk_id, hit
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder, failing, sectioned, sleeping, taking

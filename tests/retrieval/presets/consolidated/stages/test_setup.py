@@ -16,7 +16,8 @@ from retrieval.presets.consolidated.evidence.config import DepthConfig
 from retrieval.presets.consolidated.evidence.depth import Health
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.stages.set_up_section import SetUpSection, narrowed_by, question_ask
+from retrieval.presets.consolidated.stages import setup
+from retrieval.presets.consolidated.stages.setup import SetUpSection, narrowed_by, question_ask
 from retrieval.search.service import SearchRequest, search
 from tests.retrieval.presets.consolidated.evidence.test_references import TOP_K
 from tests.retrieval.presets.consolidated.stages.sectioned import ask
@@ -234,12 +235,11 @@ def test_an_empty_scope_is_counted_without_asking_the_store(set_up, django_asser
 
 def test_where_counting_takes_too_long_a_middling_number_is_taken(world, set_up, monkeypatch):
     from retrieval.errors import SearchTimeoutError
-    from retrieval.presets.consolidated.stages import set_up_section
 
     def too_slow(*_, **__):
         raise SearchTimeoutError
 
-    monkeypatch.setattr(set_up_section, "scope_counts", too_slow)
+    monkeypatch.setattr(setup, "scope_counts", too_slow)
     state = set_up(ask(complexity=28, cap=60), config=CONFIG)
     assert (state.part(SectionState).top_k, state.part(SectionState).health) == (28, Health.GOOD)
     assert [it.code for it in state.notes if it.degraded] == ["setup_timeout"]

@@ -9,8 +9,8 @@ from retrieval.presets.consolidated.evidence.density import TightenHint, Tighten
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
-from retrieval.presets.consolidated.stages.section_floors import SectionFloors
-from retrieval.presets.consolidated.stages.tighten_pool import TightenPool
+from retrieval.presets.consolidated.stages.floors import SectionFloors
+from retrieval.presets.consolidated.stages.tighten import TightenPool
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 from tests.retrieval.presets.consolidated.stages.sectioned import sectioned
 
