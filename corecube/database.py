@@ -3,7 +3,7 @@
 from django.db import DataError, transaction
 
 
-def let_go() -> None:
+def release_connection() -> None:
     """Give the connection back to the pool, except inside a transaction: who waits for something else keeps none."""
     connection = transaction.get_connection()
     if not connection.in_atomic_block:

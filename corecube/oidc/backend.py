@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.models import User
 from corecube.oidc.accounts import user_of
 from corecube.oidc.claims import person_of
@@ -36,7 +36,7 @@ class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the l
     def authenticate(self, request: HttpRequest | None, *, nonce: str, code_verifier: str) -> User | None:
         """Return the user of a sign-in that came back with a code; raise SignInError."""
         # The provider may be slow, and the database is not needed until it has answered.
-        let_go()
+        release_connection()
         user: User | None = super().authenticate(request, nonce=nonce, code_verifier=code_verifier)
         return user
 

@@ -11,7 +11,7 @@ from django.db import Error as DatabaseFault
 from django.db import transaction
 
 from corecube.access import Principal
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.events import AnswerEvent, Done, Failed
 from retrieval.answers.providers import route_for
@@ -131,7 +131,7 @@ async def note_later(answering: Answering, done: Done) -> None:
 
 def _note_and_let_go(answering: Answering, done: Done) -> None:
     note(answering, done)
-    let_go()
+    release_connection()
 
 
 def answered(answering: Answering) -> Done:
@@ -139,7 +139,7 @@ def answered(answering: Answering) -> Done:
 
     Meanwhile no database connection is kept.
     """
-    let_go()
+    release_connection()
     return async_to_sync(_answered)(answering)
 
 

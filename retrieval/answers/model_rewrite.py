@@ -8,7 +8,7 @@ from typing import Final
 from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.providers import route_for
 from retrieval.answers.rewrite import Rewriting, Said, stand_alone
@@ -56,7 +56,7 @@ def rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Sequ
     if not isinstance(provider, ModelProvider) or not turns or not all(map(provider.may_read, turns)):
         return None
     # While the model writes, the database is not needed.
-    let_go()
+    release_connection()
     try:
         text = async_to_sync(written)(
             provider, _messages(rewriting.asked, turns), seconds=_SECONDS, longest=2 * _LONGEST

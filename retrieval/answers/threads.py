@@ -10,7 +10,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 #: So many calls for each thread, at work or waiting, are a crowd.
-_CROWD: Final = 2
+_BACKLOG_LIMIT: Final = 2
 #: So many answers without a first word keep the endings of others waiting, for so long at the most.
 _MANY: Final = 3
 _LONGEST_WAIT_SECONDS: Final = 5.0
@@ -45,7 +45,7 @@ class AnswerThreads(ThreadPoolExecutor):
     @property
     def is_crowded(self) -> bool:
         """Whether more calls are unfinished than two for each thread."""
-        return self._unfinished > _CROWD * self._threads_at_most
+        return self._unfinished > _BACKLOG_LIMIT * self._threads_at_most
 
     def _done(self, _: Future[_T]) -> None:
         with self._lock:

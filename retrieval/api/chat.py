@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHt
 from ninja import Router
 
 from corecube.api import principal_of
-from corecube.database import let_go
+from corecube.database import release_connection
 from retrieval.answers.answering import answered, note, prepare
 from retrieval.api import completion
 from retrieval.api.chat_history import history_of, standing_alone
@@ -71,7 +71,7 @@ def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBa
 
 def _streamed(chat: completion.Chat, *, wants_usage: bool) -> StreamingHttpResponse:
     # A slow stream must not keep a connection of the pool.
-    let_go()
+    release_connection()
     events = event_stream(chat, wants_usage=wants_usage)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)

@@ -11,7 +11,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.api import principal_of
 from retrieval.api import schemas, shape
 from retrieval.models import QueuedSearch, SearchRecord
-from retrieval.records.recent_outcome import kept_outcome
+from retrieval.records.recent_outcome import recent_outcome
 from retrieval.search.queued_searches import queue_search, queued_of
 from retrieval.search.service import SearchRequest
 from retrieval.tasks.queued_searches import search_soon
@@ -41,7 +41,7 @@ def read_search(request: HttpRequest, search_id: UUID) -> QueuedOut:
     out = _out(request, job)
     record = SearchRecord.objects.filter(pk=job.record_id).first() if job.record_id else None
     if record is not None:
-        outcome = kept_outcome(record, principal)
+        outcome = recent_outcome(record, principal)
         out.result = shape.search_out(outcome, request.build_absolute_uri, None)
     return out
 

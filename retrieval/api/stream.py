@@ -11,7 +11,7 @@ from corecube.errors import CoreCubeError
 from retrieval.answers.answering import answer_events, note_later
 from retrieval.answers.events import AnswerEvent, Cited, Done, Failed, Text
 from retrieval.api.completion import Chat, Json, annotation, chunk, ending, finish_reason, usage_chunk
-from retrieval.llm.heartbeats import with_silences
+from retrieval.llm.heartbeats import with_heartbeats
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ async def event_stream(
     more: Json = {"usage": None} if wants_usage else {}
     yield _event({**chunk(chat, {"role": "assistant", "content": ""}), **more})
     try:
-        async with aclosing(with_silences(answer_events(chat.answering), keep_alive_seconds)) as events:
+        async with aclosing(with_heartbeats(answer_events(chat.answering), keep_alive_seconds)) as events:
             async for event in events:
                 if isinstance(event, Failed):
                     yield _failure(event.error)

@@ -34,7 +34,7 @@ class Surroundings:
     #: Connections that the pool may hold where the server takes fewer than are wished for; else None.
     fitting: Callable[[], int | None] = lambda: None
     #: Gives the caller's connection back while it waits.
-    let_go: Callable[[], None] = lambda: None
+    release_connection: Callable[[], None] = lambda: None
     clock: Callable[[], float] = perf_counter
 
 
@@ -214,7 +214,7 @@ class Admission:
                 return True
             return False
 
-        self._world.let_go()
+        self._world.release_connection()
         if not lane.wait_for_one(left(), gives_up=gives_up):
             raise self._refusal(reason)
 
@@ -225,7 +225,7 @@ class Admission:
         turned away for the connections of the others, who do not query yet.
         """
         if self._turned_away(purpose, budget_seconds) is not None:
-            self._world.let_go()
+            self._world.release_connection()
             if (reason := self._turned_away(purpose, budget_seconds)) is not None:
                 raise self._refusal(reason)
 

@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True)
-class KeptBriefly(Generic[_T]):
+class TtlCache(Generic[_T]):
     """What a function returned within the last second; safe to use from several threads."""
 
     read: Callable[[], _T]

@@ -35,6 +35,6 @@ def write_accesses(accesses: Mapping[UUID, Access]) -> None:
         cursor.execute(_RECORD, parameters)
 
 
-def let_go() -> None:
+def release_connection() -> None:
     """Close the calling thread's database connection."""
     connection.close()

@@ -16,7 +16,7 @@ _MOST_NAMES: Final = 20
 _MOST: Final = 50_000
 
 
-def kept_by(conditions: Conditions, *, scope: AccessScope, timeout_seconds: float) -> Kept:
+def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_seconds: float) -> Kept:
     """Return what conditions leave of the scope's documents.
 
     Raises InvalidRequestError for too many facts, or ones of which the scope holds too many different values, and

@@ -11,7 +11,7 @@ from typing import Any, Final
 from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.scope import AccessScope
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError
 from retrieval.llm.model_provider import ModelProvider
@@ -56,7 +56,7 @@ def expander(principal: Principal, scope: AccessScope) -> ModelProvider:
 
 def variants_of(question: str, provider: ModelProvider) -> tuple[str, ...]:
     """Return other ways to put a question, as the language model writes them; raise AnswerError or TimeoutError."""
-    let_go()
+    release_connection()
     ask = async_to_sync(written)
     return variants_in(ask(provider, _messages(question), seconds=_SECONDS, longest=_LONGEST_ANSWER), question)
 

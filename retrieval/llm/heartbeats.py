@@ -14,7 +14,7 @@ class _End:
     error: Exception | None = None
 
 
-async def with_silences(events: AsyncGenerator[_T, None], seconds: float) -> AsyncGenerator[_T | None, None]:
+async def with_heartbeats(events: AsyncGenerator[_T, None], seconds: float) -> AsyncGenerator[_T | None, None]:
     """Yield the events, and None whenever none has come for `seconds`. Closing it closes the events at once.
 
     The events run in one task of their own, at most one event ahead.

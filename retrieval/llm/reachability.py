@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from django.utils.timesince import timesince
 
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.errors import ConfigError
 from retrieval.errors import (
     AnswerBreakerOpenError,
@@ -130,7 +130,7 @@ def hearer(model: LanguageModel) -> Hear:
                 note(model.pk, error)
         except DatabaseError as lost:
             logger.warning("language_model.status_lost model=%s error=%s", model.slug, type(lost).__name__)
-        let_go()
+        release_connection()
 
     async def hear(error: AnswerError | None) -> None:
         await sync_to_async(store)(error)
@@ -145,7 +145,7 @@ def try_saved(model: LanguageModel, *, in_seconds: float | None = _MAX_SECONDS) 
     except ConfigError as error:
         return Trial(problem=str(error))
     # No database connection is held while a service is waited for.
-    let_go()
+    release_connection()
     trial = try_model(service if in_seconds is None else _hurried(service, in_seconds))
     note(model.pk, trial.error)
     return trial

@@ -9,7 +9,7 @@ from typing import Final
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, transaction
 
-from corecube.database import let_go
+from corecube.database import release_connection
 from retrieval.llm.model_provider import Spend
 from retrieval.llm.types import TokenUsage
 from retrieval.models import LanguageModel, Usage
@@ -48,7 +48,7 @@ class Account:
         except DatabaseError:
             numbers = (model.slug, self.user_id, self.key_id, usage.prompt, usage.completion)
             logger.exception("usage.lost model=%s user=%s key=%s prompt=%d completion=%d", *numbers)
-        let_go()
+        release_connection()
 
     def write(self, model: LanguageModel, usage: TokenUsage, seconds: float) -> Usage:
         """Store what an answer took and return it; raise DatabaseError."""

@@ -21,7 +21,7 @@ _SIGNALS: Final = frozenset({"graph", "blend", "pooled"})
 _DECIMALS: Final = 3
 
 
-def as_told(state: SearchState) -> SearchState:
+def round_for_viewer(state: SearchState) -> SearchState:
     """Return a finished search as whoever asked is told of it; as it is for an admin, and where BM25 did not search.
 
     Order, ranks and what was found stay. A score is the sum of its parts still.

@@ -18,7 +18,7 @@ from django.conf import settings
 from django.db import Error
 from django.utils import timezone
 
-from retrieval.index.accesses import Access, let_go, write_accesses
+from retrieval.index.accesses import Access, release_connection, write_accesses
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def _write_in_thread() -> None:
     try:
         flush_accesses()
     finally:
-        let_go()
+        release_connection()
 
 
 atexit.register(_write_in_thread)

@@ -18,7 +18,7 @@ from retrieval.search.configuration import Configuration
 from retrieval.search.service import SearchOutcome
 
 
-def kept_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
+def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
     """Return a stored search's hits and passages as they stand now; what is gone, or out of scope, is left out.
 
     Where anything is left out nothing is said of answerability: that was judged with it. Raises UnknownPresetError.

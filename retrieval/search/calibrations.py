@@ -10,7 +10,7 @@ from corecube import audit
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.encoders import Encoder
-from retrieval.engine.ttl_cache import KeptBriefly
+from retrieval.engine.ttl_cache import TtlCache
 from retrieval.models import Calibration
 from retrieval.ranking.answerability.model import AnswerabilityModel
 
@@ -42,7 +42,7 @@ def _read_active() -> tuple[Calibration, ...]:
     return tuple(Calibration.objects.filter(is_active=True))
 
 
-_active: Final = KeptBriefly(_read_active)
+_active: Final = TtlCache(_read_active)
 
 
 def forget_active() -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from asgiref.sync import async_to_sync
 
 from corecube.access import Principal
-from corecube.database import let_go
+from corecube.database import release_connection
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.types import Ranking
 from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeoutError, NoJudgeError
@@ -61,7 +61,7 @@ class ModelJudge:
         if seconds <= 0:
             raise JudgingTimeoutError("No time was left for the language model.")
         work = async_to_sync(_first_judging)
-        let_go()
+        release_connection()
         with admission().left(wait_seconds=seconds):
             return work(
                 [Judging(it, question, hits, config, self._owner, kept_relevance()) for it in providers], seconds

@@ -11,7 +11,7 @@ from typing import Final, ParamSpec, TypeVar
 from django.conf import settings
 from django.db import connection
 
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.machine import cores
 from corecube.pool import connections_at_work, most_connections
 from retrieval.encoders import Encoder
@@ -150,7 +150,7 @@ def model_calls() -> ModelCalls:
 
 @cache
 def _model_calls(*, is_beside: bool) -> ModelCalls:
-    return ModelCalls(release=let_go if is_beside else None)
+    return ModelCalls(release=release_connection if is_beside else None)
 
 
 def _turns() -> int:
@@ -175,7 +175,7 @@ def admission() -> Admission:
 @cache
 def _admission(connections: int, slots: int) -> Admission:
     sizes = PoolConfig(connections=connections, retrieval_slots=slots, ingest_slots=INGEST_SLOTS)
-    world = Surroundings(active=connections_at_work, fitting=most_connections, let_go=let_go)
+    world = Surroundings(active=connections_at_work, fitting=most_connections, release_connection=release_connection)
     return Admission(sizes, turns=_turns(), world=world)
 
 

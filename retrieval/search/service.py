@@ -26,7 +26,7 @@ from retrieval.engine.state import Note, RequestFilter, SearchState, Span
 from retrieval.engine.stored_filter import AskedFilter, filter_json
 from retrieval.engine.types import Passage, Ranking
 from retrieval.errors import EmptyQueryError, QueryTooLongError, SearchTimeoutError
-from retrieval.index.kept import kept_by
+from retrieval.index.kept import metadata_prefilter
 from retrieval.index.reading import bounded
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
@@ -36,7 +36,7 @@ from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.presets.contextpack.judge import Judge
 from retrieval.presets.preset import Preset
-from retrieval.ranking.score_rounding import as_told
+from retrieval.ranking.score_rounding import round_for_viewer
 from retrieval.search import runtime
 from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.relevance import ModelJudge, answerer_counter
@@ -221,7 +221,7 @@ def _run(
         _pipeline(preset, configuration, tools), request.variants, characters=config.query.retrieval_characters
     )
     version = preset.version(pipeline, config)
-    return SearchOutcome(uuid.uuid4(), preset, version, as_told(pipeline.run(state)), configuration, tools)
+    return SearchOutcome(uuid.uuid4(), preset, version, round_for_viewer(pipeline.run(state)), configuration, tools)
 
 
 def _seconds(request: SearchRequest, config: PresetConfig) -> float:
@@ -248,7 +248,7 @@ def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> Re
     """Return what a request leaves of its scope, its conditions on metadata looked up."""
     if request.conditions is None:
         return request.filter
-    return replace(request.filter, kept=kept_by(request.conditions, scope=scope, timeout_seconds=seconds))
+    return replace(request.filter, kept=metadata_prefilter(request.conditions, scope=scope, timeout_seconds=seconds))
 
 
 def _notes(request: SearchRequest) -> Iterator[Note]:

@@ -86,7 +86,7 @@ class CompleteInTime(Complete):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAhead:
+class PrefetchPool:
     """Completes the pool on another thread, for a stage that brings few hits into it and can work meanwhile."""
 
     complete: Complete

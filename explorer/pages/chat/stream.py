@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.chat.conversation import problem_text
@@ -48,7 +48,7 @@ def stream(request: HtmxHttpRequest, conversation_id: UUID, message_id: UUID) ->
         logger.exception("chat.failed message=%s", answer.pk)
         return _events(_failed(answer, error.code))
     # A slow stream must not keep a connection of the pool.
-    let_go()
+    release_connection()
     return _events(_answer(writing))
 
 

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from corecube.access import Principal, scope_for
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.errors import CoreCubeError
 from retrieval.answers.answering import Answering, answer_events, note, origin, prepare
 from retrieval.answers.conversations.asking import narrowing_of, question_of
@@ -22,7 +22,7 @@ from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Rewriting
 from retrieval.engine.types import Passage
 from retrieval.llm.citations import find_citations
-from retrieval.llm.heartbeats import with_silences
+from retrieval.llm.heartbeats import with_heartbeats
 from retrieval.llm.types import Notice
 from retrieval.models import Message, SearchRecord
 from retrieval.search.service import SearchRequest, search
@@ -158,7 +158,7 @@ async def written(writing: Writing, *, look_seconds: float = LOOK_SECONDS) -> As
     leaves or stops it. Either stops the language model. Raises CoreCubeError when nobody can answer.
     """
     try:
-        async with aclosing(with_silences(answer_events(writing.answering), look_seconds)) as events:
+        async with aclosing(with_heartbeats(answer_events(writing.answering), look_seconds)) as events:
             looked = monotonic()
             async for event in events:
                 if event is not None:
@@ -181,7 +181,7 @@ def finished(writing: Writing) -> None:
 
     Meanwhile no database connection is kept.
     """
-    let_go()
+    release_connection()
     try:
         async_to_sync(_read_through)(writing)
     except CoreCubeError:
@@ -220,4 +220,4 @@ def _let_go_after(work: Callable[[Any], Any], given: object) -> object:
     try:
         return work(given)
     finally:
-        let_go()
+        release_connection()

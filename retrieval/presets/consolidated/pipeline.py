@@ -10,6 +10,7 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers
 from retrieval.presets.consolidated.stages.chunk_retry import RetryChunks
 from retrieval.presets.consolidated.stages.fairness import BalanceSources
 from retrieval.presets.consolidated.stages.floors import SectionFloors
@@ -18,7 +19,6 @@ from retrieval.presets.consolidated.stages.precedence import PreferSources
 from retrieval.presets.consolidated.stages.protect import Protect
 from retrieval.presets.consolidated.stages.quota import CutWithQuota
 from retrieval.presets.consolidated.stages.recovery import Recover
-from retrieval.presets.consolidated.stages.recovery_tiers import RecoveryTiers
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.presets.consolidated.stages.setup import SetUpSection
 from retrieval.presets.consolidated.stages.sources import RecoverSources

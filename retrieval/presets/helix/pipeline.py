@@ -5,14 +5,14 @@ from typing import Final
 
 from retrieval.engine.pipeline import Legs, Pipeline, Stage
 from retrieval.presets.helix.config import GraphConfig, HelixConfig
+from retrieval.presets.helix.optional_rerank import optional_rerank
+from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.router.routes import Router, RouterSource
 from retrieval.presets.helix.stages.diversify import Diversify
 from retrieval.presets.helix.stages.expand import Expand
-from retrieval.presets.helix.stages.few_pairs import few_pairs
-from retrieval.presets.helix.stages.names import ReadNames
+from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.presets.helix.stages.near_duplicates import NearDuplicates
 from retrieval.presets.helix.stages.pack import Pack
-from retrieval.presets.helix.stages.question_ahead import QuestionAhead
 from retrieval.presets.helix.stages.route import Route
 from retrieval.presets.helix.stages.signals import RankSignals
 from retrieval.presets.helix.stages.sparse import sparse_leg
@@ -21,7 +21,7 @@ from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.answerability import JudgeAnswerability
 from retrieval.stages.bm25 import Bm25
-from retrieval.stages.complete import Complete, ReadAhead
+from retrieval.stages.complete import Complete, PrefetchPool
 from retrieval.stages.dense import Dense
 from retrieval.stages.embed import Embed
 from retrieval.stages.fulltext import Fulltext
@@ -37,9 +37,9 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
     """
     analyze = Analyze(resources.text_search_config)
     complete = Complete(config.fulltext, resources.index, with_vectors=True)
-    names, links = _links(config.graph, resources, ReadAhead(complete, resources.executor))
+    names, links = _links(config.graph, resources, PrefetchPool(complete, resources.executor))
     route = Route(config.route, local_router(resources))
-    ahead = next((QuestionAhead(analyze, route, it, resources.executor) for it in names), None)
+    ahead = next((PrefetchQuestion(analyze, route, it, resources.executor) for it in names), None)
     return Pipeline(
         (
             Embed(resources.local_encoder, resources.query_cache, ahead, resources.calls),
@@ -60,7 +60,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             CheckAccess(),
             Quality(config.quality),
             RankSignals(config.signals),
-            *few_pairs(config.rerank, resources.reranker, resources.calls),
+            *optional_rerank(config.rerank, resources.reranker, resources.calls),
             NearDuplicates(config.near_duplicates),
             Diversify(config.diversify),
             Pack(config.pack, resources.count_tokens),
@@ -76,8 +76,8 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
 
 
 def _links(
-    config: GraphConfig, resources: Resources, pool: ReadAhead
-) -> tuple[tuple[ReadNames, ...], tuple[Stage, ...]]:
+    config: GraphConfig, resources: Resources, pool: PrefetchPool
+) -> tuple[tuple[LinkEntities, ...], tuple[Stage, ...]]:
     """Return the stage that reads names beside the legs, and the stage that follows links.
 
     None of them where what is asked of a name would be embedded by a service.
@@ -85,7 +85,7 @@ def _links(
     model = resources.local_encoder
     if model is None:
         return (), ()
-    names = ReadNames(config, model, resources.query_cache, resources.calls)
+    names = LinkEntities(config, model, resources.query_cache, resources.calls)
     return (names,), (Expand(config, resources.index, names, pool),)
 
 

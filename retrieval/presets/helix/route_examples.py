@@ -16,7 +16,7 @@ from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.encoders import Encoder
-from retrieval.engine.ttl_cache import KeptBriefly
+from retrieval.engine.ttl_cache import TtlCache
 from retrieval.models import RouteExample
 from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
 
@@ -40,7 +40,7 @@ def _read_added() -> Added:
     return tuple(RouteExample.objects.order_by("pk").values_list("route", "text"))
 
 
-_added: Final = KeptBriefly(_read_added)
+_added: Final = TtlCache(_read_added)
 
 
 def forget_examples() -> None:

@@ -22,13 +22,13 @@ class World:
     """Connections at work and a clock, as a test says."""
 
     def __init__(self, *, active=0, fitting=None):
-        self.active, self.fitting, self.let_go, self.clock = active, fitting, 0, Clock()
+        self.active, self.fitting, self.release_connection, self.clock = active, fitting, 0, Clock()
 
     def surroundings(self):
-        def let_go():
-            self.let_go += 1
+        def release_connection():
+            self.release_connection += 1
 
-        return Surroundings(lambda: self.active, lambda: self.fitting, let_go, self.clock)
+        return Surroundings(lambda: self.active, lambda: self.fitting, release_connection, self.clock)
 
 
 def refused(admission, purpose=Purpose.PRIMARY, *, budget_seconds=15.0):
@@ -202,17 +202,17 @@ def test_a_search_waits_for_its_turn_and_no_longer_than_its_budget():
     with admission.query(budget_seconds=1.0):
         assert refused(admission, budget_seconds=0.01) == Refusal.BUDGET_OVER
         # Its slot went back, and what it waited for was asked for without a connection.
-        assert (admission.load().held, world.let_go) == (1, 1)
+        assert (admission.load().held, world.release_connection) == (1, 1)
 
 
 def test_of_a_crowd_nobody_is_turned_away_for_the_others_who_do_not_query_yet():
     """All hold a connection when they come, and let go of it before they are turned away."""
     world = World(active=31)
 
-    def let_go():
+    def release_connection():
         world.active = 0
 
-    crowd = Surroundings(lambda: world.active, lambda: None, let_go, world.clock)
+    crowd = Surroundings(lambda: world.active, lambda: None, release_connection, world.clock)
     assert refused(Admission(SMALL, world=crowd)) is None
     world.active = 31
     assert refused(Admission(SMALL, world=world.surroundings())) == Refusal.HARD_REJECT

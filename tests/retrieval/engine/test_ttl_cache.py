@@ -1,12 +1,12 @@
 """Values that are read once a second."""
 
-from retrieval.engine.ttl_cache import KeptBriefly
+from retrieval.engine.ttl_cache import TtlCache
 
 
 def kept(values):
     """Return what keeps one value after the other, and the clock by which it does."""
     moments = [0.0]
-    return KeptBriefly(iter(values).__next__, clock=lambda: moments[0]), moments
+    return TtlCache(iter(values).__next__, clock=lambda: moments[0]), moments
 
 
 def test_within_a_second_nothing_is_read_again():
@@ -31,7 +31,7 @@ def test_a_reading_that_fails_keeps_nothing():
         raise OSError
 
     failures = []
-    value = KeptBriefly(read)
+    value = TtlCache(read)
     for _ in range(2):
         try:
             value.get()

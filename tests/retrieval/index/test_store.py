@@ -9,7 +9,7 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Term
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
-from retrieval.index.kept import kept_by
+from retrieval.index.kept import metadata_prefilter
 from retrieval.index.lexemes import any_of, quoted
 from retrieval.index.reach import Reach
 from retrieval.index.reading import read
@@ -114,7 +114,7 @@ def test_every_leg_returns_only_what_conditions_leave_of_the_scope(world, alice,
     Document.objects.filter(connection=world.ledger).update(metadata={"author": "Ada", "year": 2025})
     Document.objects.filter(connection=world.vault).update(metadata={"author": "Ada", "year": 2024})
     each = (Condition(("author",), "is", "ada"), Condition(("year",), ">", 2024.0))
-    kept = kept_by(Conditions(each), scope=alice, timeout_seconds=5)
+    kept = metadata_prefilter(Conditions(each), scope=alice, timeout_seconds=5)
     assert (kept.names, kept.facts) == (("author", "year"), ('["Ada", "2025"]',))
     query, term = unit(10)[0], Term("rollback", 3, 1.0)
     both = {"scope": alice, "depth": 50, "timeout_seconds": 5, "kept": RequestFilter(kept=kept)}
@@ -132,10 +132,10 @@ def test_every_leg_returns_only_what_conditions_leave_of_the_scope(world, alice,
 def test_conditions_on_too_much_are_refused(world, alice, monkeypatch):
     many = Condition(tuple(f"name {number}" for number in range(21)), "not empty")
     with pytest.raises(InvalidRequestError, match="at most 20 fields"):
-        kept_by(Conditions((many,)), scope=alice, timeout_seconds=5)
+        metadata_prefilter(Conditions((many,)), scope=alice, timeout_seconds=5)
     monkeypatch.setattr("retrieval.index.kept._MOST", 1)
     with pytest.raises(InvalidRequestError, match="Too many different values to filter by: title"):
-        kept_by(Conditions((Condition(("title",), "is", "x"),)), scope=alice, timeout_seconds=5)
+        metadata_prefilter(Conditions((Condition(("title",), "is", "x"),)), scope=alice, timeout_seconds=5)
 
 
 def test_completing_leaves_out_what_is_out_of_scope(world, alice, bob, index, unit):

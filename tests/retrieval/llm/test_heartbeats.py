@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
-from retrieval.llm.heartbeats import with_silences
+from retrieval.llm.heartbeats import with_heartbeats
 
 
 class Source:
@@ -30,7 +30,7 @@ class Source:
 
 def gather(source, seconds=0.02):
     async def read():
-        return [event async for event in with_silences(source.events(), seconds)]
+        return [event async for event in with_heartbeats(source.events(), seconds)]
 
     return asyncio.run(read())
 
@@ -54,7 +54,7 @@ def test_closing_it_closes_the_events_at_once_and_leaves_no_task():
     source = Source(1, 60.0, 2)
 
     async def leave():
-        async with aclosing(with_silences(source.events(), 0.02)) as events:
+        async with aclosing(with_heartbeats(source.events(), 0.02)) as events:
             assert await anext(events) == 1
             assert await anext(events) is None
         return len(asyncio.all_tasks())
@@ -67,7 +67,7 @@ def test_a_reader_that_is_cancelled_closes_the_events():
     source = Source(1, 60.0)
 
     async def read():
-        async with aclosing(with_silences(source.events(), 10)) as events:
+        async with aclosing(with_heartbeats(source.events(), 10)) as events:
             async for _ in events:
                 pass
 

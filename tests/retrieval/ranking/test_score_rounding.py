@@ -8,7 +8,7 @@ import pytest
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, Lift, Passage, ScoreType
 from retrieval.presets.helix.relevance import fused_scores
-from retrieval.ranking.score_rounding import as_told
+from retrieval.ranking.score_rounding import round_for_viewer
 from tests.retrieval.conftest import hit
 
 EXACT = (13.42, 13.11, 12.64)
@@ -47,7 +47,7 @@ def test_near_scores_stay_apart_for_what_ranks_by_them():
 
 @pytest.mark.parametrize("leg", ["bm25", "bm25_2"])
 def test_who_is_no_admin_is_told_few_digits_wherever_hits_are(state, leg):
-    told = as_told(searched(state, is_admin=False, legs=("dense", leg)))
+    told = round_for_viewer(searched(state, is_admin=False, legs=("dense", leg)))
     for ranking in (told.rankings[leg], told.trace[0].left):
         assert [(it.score, it.signals) for it in ranking] == [(13.0, {"bm25": 13.0})] * 3
         assert [it.chunk_id for it in ranking] == [it.chunk_id for it in found()]
@@ -62,4 +62,4 @@ def test_who_is_no_admin_is_told_few_digits_wherever_hits_are(state, leg):
 def test_an_admin_is_told_all_and_so_is_whoever_searched_without_bm25(state):
     for is_admin, leg in ((True, "bm25"), (False, "fulltext")):
         done = searched(state, is_admin=is_admin, legs=("dense", leg))
-        assert as_told(done) is done
+        assert round_for_viewer(done) is done

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from corecube.access import Principal
-from corecube.database import let_go
+from corecube.database import release_connection
 from corecube.errors import OverloadedError
 from corecube.pool import connections_at_work, fit, most_connections, room_for_one
 from retrieval.engine.admission import Admission, Surroundings
@@ -64,7 +64,7 @@ def at_work(count):
 
 
 def admission_of(sizes, **options):
-    world = Surroundings(active=connections_at_work, let_go=let_go)
+    world = Surroundings(active=connections_at_work, release_connection=release_connection)
     return Admission(sizes, world=world, **options)
 
 

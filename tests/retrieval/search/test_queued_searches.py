@@ -17,7 +17,7 @@ from retrieval.llm.expansion import variants_in
 from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.stages.names import ReadNames
+from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.records.stored_trace import ranking_of
 from retrieval.search import runtime
 from retrieval.search.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
@@ -80,9 +80,9 @@ class TestVariants:
 
     def test_names_are_read_in_the_question_alone(self, world, monkeypatch):
         read = []
-        of_question = ReadNames.read
+        of_question = LinkEntities.read
         monkeypatch.setattr(
-            ReadNames, "read", lambda it, state: read.append(state.query.text) or of_question(it, state)
+            LinkEntities, "read", lambda it, state: read.append(state.query.text) or of_question(it, state)
         )
         request = SearchRequest(text=ASKED, preset="helix", variants=OTHERS)
         outcome = search(request, principal=world.principal("bob"))

@@ -15,7 +15,7 @@ from retrieval.index.bm25.follower import rebuild
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document
 from retrieval.presets.corecube.config import CorecubeConfig
-from retrieval.ranking.score_rounding import as_told
+from retrieval.ranking.score_rounding import round_for_viewer
 from retrieval.ranking.signals import in_two_digits
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
@@ -129,8 +129,8 @@ def test_only_an_admin_is_told_every_digit_and_all_are_ranked_by_them(leg):
     for_admins, for_others = (leg("draining queues rollback", is_admin=is_admin) for is_admin in (True, False))
     exact = for_admins.rankings["bm25"]
     assert for_others.rankings["bm25"] == exact
-    assert as_told(for_admins).rankings["bm25"] == exact
-    told = as_told(for_others).rankings["bm25"]
+    assert round_for_viewer(for_admins).rankings["bm25"] == exact
+    told = round_for_viewer(for_others).rankings["bm25"]
     assert [hit.chunk_id for hit in told] == [hit.chunk_id for hit in exact]
     assert [hit.score for hit in told] == [in_two_digits(hit.score) for hit in exact]
     assert [hit.signals for hit in told] == [{"bm25": hit.score} for hit in told]

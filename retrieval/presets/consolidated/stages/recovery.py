@@ -24,7 +24,7 @@ from retrieval.presets.consolidated.evidence.cascade import (
 from retrieval.presets.consolidated.evidence.config import CascadeConfig
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.stages.recovery_tiers import RecoveryTiers, filter_of, told_beyond
+from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, told_beyond
 
 _EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing to look for again.")
 

@@ -25,7 +25,7 @@ from retrieval.presets.consolidated.evidence.recovery import (
     wanted,
 )
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.stages.recovery_tiers import told_beyond
+from retrieval.presets.consolidated.recovery_tiers import told_beyond
 
 
 @dataclass(frozen=True, slots=True)

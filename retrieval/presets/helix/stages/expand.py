@@ -22,8 +22,8 @@ from retrieval.presets.helix.expansion import Entry, Expansion, document_scores,
 from retrieval.presets.helix.neighbours import neighbours_of
 from retrieval.presets.helix.relevance import fused_scores
 from retrieval.presets.helix.seed_chunks import SeedChunks, seed_chunks
-from retrieval.presets.helix.stages.names import ReadNames, stems_of, text_of, without_hubs
-from retrieval.stages.complete import ReadAhead
+from retrieval.presets.helix.stages.names import LinkEntities, stems_of, text_of, without_hubs
+from retrieval.stages.complete import PrefetchPool
 
 #: Documents whose names are looked for with a wrong letter.
 _REPAIRED_AMONG: Final = 30
@@ -39,9 +39,9 @@ class Expand:
     config: GraphConfig
     index: VectorIndex
     #: What reads the names in a question where it was not read ahead, and embeds what is asked of them.
-    reader: ReadNames
+    reader: LinkEntities
     #: Reads the pool while links are followed; None leaves that to the stage after.
-    ahead: ReadAhead | None = None
+    ahead: PrefetchPool | None = None
 
     name: ClassVar[str] = "expand"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "rankings", "terms", "vector", "scope"})

@@ -23,7 +23,7 @@ from retrieval.stages.embed import query_vector
 
 
 @dataclass(frozen=True, slots=True)
-class ReadNames:
+class LinkEntities:
     """Look up which names in scope the question's words are, and embed what the question asks of them.
 
     It needs nothing that the legs find, so it works beside them; `expand` does by itself what is missing.

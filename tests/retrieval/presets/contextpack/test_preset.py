@@ -16,7 +16,7 @@ from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
 from retrieval.presets.contextpack.types import Judgments
-from retrieval.records.recent_outcome import kept_outcome
+from retrieval.records.recent_outcome import recent_outcome
 from retrieval.records.reopening import reopened
 from retrieval.search import runtime
 from retrieval.search.context_packs import retrieve
@@ -224,7 +224,7 @@ def test_what_was_packed_is_there_again_when_a_search_is_reopened(world):
     packed = [(it.number, it.hit.chunk_id, it.role, it.score) for it in outcome.passages]
     assert {it.role for it in outcome.passages} > {"primary"}
     assert [number for number, *_ in packed] != sorted(number for number, *_ in packed)
-    for again in (reopened(record, bob, text="cold store hatch"), kept_outcome(record, bob)):
+    for again in (reopened(record, bob, text="cold store hatch"), recent_outcome(record, bob)):
         assert [(it.number, it.hit.chunk_id, it.role, it.score) for it in again.passages] == packed
     hits = reopened(record, bob, text="cold store hatch").state.hits
     assert [it.chunk_id for it in hits] == [it.hit.chunk_id for it in outcome.passages if it.role == "primary"]

@@ -23,10 +23,10 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, PresetVersion
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
+from retrieval.presets.helix.optional_rerank import optional_rerank
 from retrieval.presets.helix.route_examples import Routers, trained_router
 from retrieval.presets.helix.router.routes import RouterSource, shipped_examples
 from retrieval.presets.helix.routing import Routing
-from retrieval.presets.helix.stages.few_pairs import few_pairs
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.search import runtime, warm_up
 from retrieval.search.service import SearchRequest, search
@@ -403,10 +403,10 @@ class TestRerankerOnAProcessor:
 
     def test_the_stage_itself_refuses_more(self):
         config = FewPairsConfig(candidates=30)
-        assert few_pairs(config, None)[0].config.candidates == 30
+        assert optional_rerank(config, None)[0].config.candidates == 30
         object.__setattr__(config, "candidates", 31)
         with pytest.raises(ConfigError, match="at most 30"):
-            few_pairs(config, None)
+            optional_rerank(config, None)
 
 
 class TestOutOfDomainJargon:

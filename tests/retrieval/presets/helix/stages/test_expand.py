@@ -16,13 +16,13 @@ from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.stages.expand import Expand
-from retrieval.presets.helix.stages.names import ReadNames
-from retrieval.presets.helix.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.presets.helix.stages.route import Route
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.complete import Complete, ReadAhead
+from retrieval.stages.complete import Complete, PrefetchPool
 from retrieval.stages.dense import Dense
 from retrieval.stages.embed import Embed
 from retrieval.stages.fulltext import Fulltext
@@ -59,15 +59,15 @@ def search(pages):
             top_k=10,
         )
         graph_config = GraphConfig(**config)
-        names, rest = ReadNames(graph_config, tools.encoder), Complete(FulltextConfig(), tools.index)
+        names, rest = LinkEntities(graph_config, tools.encoder), Complete(FulltextConfig(), tools.index)
         analyze = Analyze("english")
-        begin = QuestionAhead(analyze, Route(RouteConfig(), lambda: None), names, threads) if threads else None
+        begin = PrefetchQuestion(analyze, Route(RouteConfig(), lambda: None), names, threads) if threads else None
         state = analyze(Embed(tools.encoder, ahead=begin)(state))
         state = Dense(DenseConfig(depth=depth), tools.index)(state)
         state = Fuse(FusionConfig())(Fulltext(FulltextConfig(depth=depth))(state))
         if ahead or threads:
             state = names(state)
-        state = Expand(graph_config, tools.index, names, ReadAhead(rest, threads) if threads else None)(state)
+        state = Expand(graph_config, tools.index, names, PrefetchPool(rest, threads) if threads else None)(state)
         return rest(state) if complete else state
 
     return run
@@ -168,8 +168,8 @@ def test_names_that_were_read_ahead_lift_the_same(search, question):
 def test_what_was_embedded_ahead_is_not_embedded_again(search, monkeypatch):
     question = "When was the brother of Guy of Tuscany dismissed?"
     texts = []
-    encode = ReadNames.encoded
-    monkeypatch.setattr(ReadNames, "encoded", lambda *given: texts.append(given[1]) or encode(*given))
+    encode = LinkEntities.encoded
+    monkeypatch.setattr(LinkEntities, "encoded", lambda *given: texts.append(given[1]) or encode(*given))
     assert titles(search(question, ahead=True))[:2] == ["Guy of Tuscany", "Lambert of Spoleto"]
     assert texts == ["When was the brother of dismissed?"]
 
@@ -264,4 +264,4 @@ def test_without_time_or_a_model_the_pool_stays(search, monkeypatch, error, code
 def test_without_a_vector_the_pool_stays(search):
     tools = runtime.resources(active.encoder())
     state = replace(search("old walls", complete=False), vector=None)
-    assert Expand(GraphConfig(), tools.index, ReadNames(GraphConfig(), tools.encoder))(state) is state
+    assert Expand(GraphConfig(), tools.index, LinkEntities(GraphConfig(), tools.encoder))(state) is state

@@ -15,8 +15,8 @@ from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.config import GraphConfig, RouteConfig
-from retrieval.presets.helix.stages.names import ReadNames
-from retrieval.presets.helix.stages.question_ahead import QuestionAhead
+from retrieval.presets.helix.prefetch_question import PrefetchQuestion
+from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.presets.helix.stages.route import Route
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
@@ -69,11 +69,13 @@ def _terminate(process):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_ahead", [False, True])
 def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
-    names = ReadNames(GraphConfig(), HashEncoder())
+    names = LinkEntities(GraphConfig(), HashEncoder())
     assert [name.text for name in names(asked).part(AskedNames).known] == ["Guy of Tuscany"]
     try:
         kill_own_server_process()
-        ahead = QuestionAhead(Analyze("english"), Route(RouteConfig(), lambda: None), names, runtime.InlineExecutor())
+        ahead = PrefetchQuestion(
+            Analyze("english"), Route(RouteConfig(), lambda: None), names, runtime.InlineExecutor()
+        )
         begun = ahead.begun(asked) if is_ahead else asked
         after = names(begun)
     finally:
@@ -84,7 +86,7 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
 
 def test_names_that_take_too_long_are_left_out_and_said_so(asked):
     late = replace(asked, deadline=Deadline.after(-1.0))
-    names = ReadNames(GraphConfig(), HashEncoder())
+    names = LinkEntities(GraphConfig(), HashEncoder())
     after = names(replace(late, prefetch={"names": lambda: _slow(late)}))
     assert after.part(AskedNames) == AskedNames()
     assert [note.code for note in after.notes if note.degraded] == ["names_timeout"]

@@ -15,7 +15,9 @@ from retrieval.stages.rerank import Rerank
 MOST_PAIRS: Final = 30
 
 
-def few_pairs(config: FewPairsConfig, reranker: Reranker | None, calls: ModelCalls | None = None) -> tuple[Rerank, ...]:
+def optional_rerank(
+    config: FewPairsConfig, reranker: Reranker | None, calls: ModelCalls | None = None
+) -> tuple[Rerank, ...]:
     """Return the stage as a tuple of one, empty where no candidates are asked for.
 
     A service is not asked: the stage then says so in every search, and the order stands. Raises ConfigError for more

@@ -11,7 +11,7 @@ from retrieval.errors import OverridesError, RerankError
 from retrieval.index import active
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
-from retrieval.presets.helix.stages.few_pairs import MOST_PAIRS, few_pairs
+from retrieval.presets.helix.optional_rerank import MOST_PAIRS, optional_rerank
 from retrieval.search import runtime
 
 
@@ -35,11 +35,11 @@ class Unbounded:
 
 def test_it_is_off_by_default():
     assert HelixConfig().rerank.candidates == 0
-    assert few_pairs(HelixConfig().rerank, Local()) == ()
+    assert optional_rerank(HelixConfig().rerank, Local()) == ()
 
 
 def test_up_to_thirty_candidates_are_scored():
-    (stage,) = few_pairs(FewPairsConfig(candidates=MOST_PAIRS), Local())
+    (stage,) = optional_rerank(FewPairsConfig(candidates=MOST_PAIRS), Local())
     assert (stage.name, stage.config.candidates) == ("rerank", 30)
 
 
@@ -48,7 +48,7 @@ def test_more_are_refused_when_the_config_is_made_and_when_the_stage_is(candidat
     with pytest.raises(ConfigError, match=r"between 0 and 30"):
         FewPairsConfig(candidates=candidates)
     with pytest.raises(ConfigError, match="at most 30"):
-        few_pairs(Unbounded(candidates), Local())
+        optional_rerank(Unbounded(candidates), Local())
 
 
 @pytest.mark.parametrize("candidates", [1, 30, 31, 100])
@@ -64,7 +64,7 @@ def test_a_request_can_lower_what_an_admin_allowed():
 
 def test_no_service_is_asked():
     service = RerankService(kind="tei", url="http://localhost:1/rerank")
-    (stage,) = few_pairs(FewPairsConfig(candidates=10), RemoteReranker(service))
+    (stage,) = optional_rerank(FewPairsConfig(candidates=10), RemoteReranker(service))
     with pytest.raises(RerankError, match="asks no service"):
         stage.reranker.score("q", ["t"], timeout_seconds=1)
 

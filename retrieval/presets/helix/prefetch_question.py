@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.stages.names import ReadNames
+from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.presets.helix.stages.route import Route
 from retrieval.stages.analyze import Analyze
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionAhead:
+class PrefetchQuestion:
     """Reads a question's terms, the projects it may name and its names while the query is embedded.
 
     They are read in the order in which stages wait for them. The embedding leaves a core to it.
@@ -21,7 +21,7 @@ class QuestionAhead:
 
     analyze: Analyze
     route: Route
-    names: ReadNames
+    names: LinkEntities
     executor: Executor
 
     def begun(self, state: SearchState) -> SearchState:
