@@ -18,7 +18,7 @@ MAX_GROWTH_OF_OBJECTS: Final = 20.0
 _SUSPECT_GROWTH: Final = 1.4
 #: What takes less time is fast at any length, by length: quadratic work takes far more.
 _FAST_SECONDS: Final = {SHORT: 0.00015, LONGEST: 0.002}
-_LIMIT_SECONDS: Final = 1.0
+_LIMIT_SECONDS: Final = 3.0
 _REPEATS: Final = 5
 
 #: What runs are made of: letters of several scripts, digits, white space, and the signs that texts are written with.

@@ -170,7 +170,7 @@ def test_a_session_at_work_that_outlives_a_killed_server_does_not_keep_it_down(w
     parameters = {"host": str(well.data), "user": "postgres", "dbname": "corecube"}
     code = f"import psycopg; psycopg.connect(**{parameters!r}).execute({endless!r})"
     with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as client:
-        count = "SELECT pid FROM pg_stat_activity WHERE query LIKE '%%generate_series%%' AND pid <> pg_backend_pid()"
+        count = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT count(*) FROM generate%'"
         until(lambda: well.psql(count), _PATIENCE)
         (busy,) = well.psql(count)
         before = well.postmaster()

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.django_db
 QUERY = "how do we roll back staging?"
 #: Enough for a busy machine, and little enough for a test.
 SECONDS = 2.0
+#: What a machine adds that has more to do than it can: no model here comes back that soon after.
+BUSY_SECONDS = 0.5
 #: A live version's numbers, where they are not the shipped ones.
 NUMBERS = {
     "corecube": {},
@@ -98,7 +100,7 @@ def dribble(out, over, *beginning):
 
 
 HTTP = {
-    "sleeps": lambda server: lambda _out, _body: server.over.wait(SECONDS + 0.3),
+    "sleeps": lambda server: lambda _out, _body: server.over.wait(SECONDS + 1.0),
     "hangs": lambda server: lambda _out, _body: server.over.wait(60),
     "dribbles its head": lambda server: lambda out, _body: dribble(out, server.over, b"HTTP/1.1 200 OK\r\nX-A: "),
     "dribbles its body": lambda server: (
@@ -138,7 +140,7 @@ def find(numbers):
         seconds = time.perf_counter() - started
         assert outcome.hits, outcome.state.degraded
         assert outcome.passages
-        assert seconds <= 1.1 * SECONDS
+        assert seconds <= 1.1 * SECONDS + BUSY_SECONDS
         return outcome
 
     return find
@@ -160,7 +162,7 @@ def served(transactional_db, settings):
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("way", ["sleeps", "hangs"])
 def test_a_late_reranker_of_this_machine_leaves_hits_and_passages(find, over, preset, way):
-    late = Late(lambda: over.wait(SECONDS + 0.3 if way == "sleeps" else 60))
+    late = Late(lambda: over.wait(SECONDS + 1.0 if way == "sleeps" else 60))
     outcome = find(preset, reranker=late)
     assert late.calls == 1
     assert "rerank_timeout" in SearchRecord.objects.get(pk=outcome.id).degraded
@@ -198,7 +200,7 @@ def test_a_reranker_that_is_late_again_and_again_is_left_alone(find, over, prese
 def test_an_embedding_model_that_is_late_leaves_what_the_words_find(find, over, preset, way):
     encoder = LateEncoder()
     tools = {"encoder": encoder, "query_cache": None}
-    encoder.wait = lambda: over.wait(SECONDS + 0.3 if way == "sleeps" else 60)
+    encoder.wait = lambda: over.wait(SECONDS + 1.0 if way == "sleeps" else 60)
     outcome = find(preset, "deployctl rollback", **tools)
     assert "embed_timeout" in outcome.state.degraded
     assert all("dense" not in hit.signals for hit in outcome.hits)
