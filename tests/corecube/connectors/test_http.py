@@ -12,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from corecube import version
 from corecube.connectors.addresses import AddressGuard
 from corecube.connectors.http import HttpClient, HttpLimits, retry_after
 from corecube.connectors.types import ItemError
@@ -56,7 +57,8 @@ def test_requests_name_corecube_and_its_version(site, client):
     client().get(f"{site.url}/")
     ((_, headers),) = site.requests
     assert headers["User-Agent"] == f"CoreCube/{VERSION}"
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == VERSION
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    assert tools["setuptools"]["dynamic"]["version"] == {"attr": f"{version.__name__}.VERSION"}
 
 
 def test_a_compressed_page_is_opened(site, client):
