@@ -1,4 +1,4 @@
-"""The database connection of whoever asks, and what it could not hold."""
+"""Releasing the calling thread's database connection, and telling values that PostgreSQL cannot store."""
 
 from django.db import DataError, transaction
 

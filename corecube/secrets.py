@@ -34,7 +34,7 @@ _INFO: Final = {
     Purpose.FORWARDING: b"corecube forwarding secrets v1",
 }
 _KEY_BYTES: Final = 32
-_MOST_CHARACTERS: Final = 20_000
+_MAX_CHARACTERS: Final = 20_000
 
 
 def seal(secrets: Mapping[str, str], purpose: Purpose = Purpose.CONNECTION) -> str:
@@ -47,8 +47,8 @@ def seal(secrets: Mapping[str, str], purpose: Purpose = Purpose.CONNECTION) -> s
     if not all(isinstance(value, str) and isinstance(name, str) for name, value in secrets.items()):
         raise ConfigError("Secrets must be texts.")
     text = json.dumps(dict(secrets))
-    if len(text) > _MOST_CHARACTERS:
-        raise ConfigError(f"The secrets are longer than {_MOST_CHARACTERS} characters.")
+    if len(text) > _MAX_CHARACTERS:
+        raise ConfigError(f"The secrets are longer than {_MAX_CHARACTERS} characters.")
     return _keys(purpose).encrypt(text.encode()).decode()
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from corecube.errors import ConfigError
 
 _MOST_PATTERNS: Final = 200
-_MOST_CHARACTERS: Final = 500
+_MAX_CHARACTERS: Final = 500
 _ANY_FOLDERS: Final = "**"
 
 
@@ -95,8 +95,8 @@ def _read(patterns: Sequence[str]) -> tuple[_Pattern, ...]:
 def _pattern(text: str) -> _Pattern:
     bare = text.removeprefix("!")
     segments = [segment for segment in bare.split("/") if segment]
-    if not segments or len(text) > _MOST_CHARACTERS or "\0" in text:
-        raise ConfigError(f"This is no pattern for paths: {text[:_MOST_CHARACTERS]!r}.")
+    if not segments or len(text) > _MAX_CHARACTERS or "\0" in text:
+        raise ConfigError(f"This is no pattern for paths: {text[:_MAX_CHARACTERS]!r}.")
     if "/" not in bare.rstrip("/"):
         segments.insert(0, _ANY_FOLDERS)
     if segments[-1] == _ANY_FOLDERS:

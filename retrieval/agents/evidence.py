@@ -12,7 +12,7 @@ from retrieval.api.request_body import RequestBody
 from retrieval.api.shape import Absolute
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.cells import Presence
-from retrieval.search.evidence_runs import MOST_SUBJECT, EvidenceRequest, SectionEvidence
+from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, SectionEvidence
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
 _NAME: Final = 60
@@ -27,7 +27,7 @@ class EvidenceToolIn(RequestBody):
 
     model_config = ConfigDict(extra="forbid")
 
-    subject: str = Field(min_length=1, max_length=MOST_SUBJECT, description="What the report is about.")
+    subject: str = Field(min_length=1, max_length=MAX_SUBJECT, description="What the report is about.")
     section_set: str = Field(default=DEFAULT_SECTION_SET, max_length=_NAME, description="Which kind of report.")
     section: str = Field(
         default="", max_length=_NAME, description="One of its sections, with all its passages; empty for all sections."

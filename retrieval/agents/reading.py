@@ -15,7 +15,7 @@ from retrieval.models.document import id_in
 from retrieval.records.accesses import note_accesses
 
 #: Longest text that one call returns, in characters.
-MOST_CHARACTERS: Final = 100_000
+MAX_CHARACTERS: Final = 100_000
 #: Longest text that two neighbouring chunks share, in characters: 128 tokens at most.
 _MOST_SHARED: Final = 2000
 #: Shorter agreement of one chunk's end and the next one's beginning is chance.
@@ -63,8 +63,8 @@ def _joined(chunks: Iterable[Chunk]) -> tuple[str, bool]:
     text = ""
     for chunk in chunks:
         text += joint(text, chunk.text)
-        if len(text) > MOST_CHARACTERS:
-            return text[:MOST_CHARACTERS], True
+        if len(text) > MAX_CHARACTERS:
+            return text[:MAX_CHARACTERS], True
     return text, False
 
 

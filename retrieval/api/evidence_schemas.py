@@ -9,7 +9,7 @@ from pydantic.config import JsonDict
 from retrieval.api.preset_schemas import Overrides, TunableOut
 from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Explanation, HitOut, ScopeIn, Timings
-from retrieval.search.evidence_runs import MOST_SUBJECT
+from retrieval.search.evidence_runs import MAX_SUBJECT
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
 _NAME = 60
@@ -29,7 +29,7 @@ class EvidenceIn(RequestBody):
 
     section_set: str = Field(default=DEFAULT_SECTION_SET, max_length=_NAME, description="A section set's name.")
     section: str = Field(default="", max_length=_NAME, description="One of its sections; empty for all, in order.")
-    subject: str = Field(default="", max_length=MOST_SUBJECT, description="What the report is about; may be empty.")
+    subject: str = Field(default="", max_length=MAX_SUBJECT, description="What the report is about; may be empty.")
     compartments: list[str] = Field(
         default=[], max_length=100, description="Slugs of the compartments to search; empty means all visible ones."
     )

@@ -37,6 +37,6 @@ class JudgmentIn(RequestBody):
 class JudgmentOut(BaseModel):
     """A grade as it is kept."""
 
-    query: str = Field(description="As judgments keep it: without case, white space evened out.")
+    query: str = Field(description="As judgments keep it: without case, white space normalised.")
     chunk_id: str
     grade: int | None

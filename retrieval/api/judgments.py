@@ -9,7 +9,7 @@ from corecube.errors import InvalidRequestError
 from retrieval.api.judgment_schemas import JudgmentIn, JudgmentOut
 from retrieval.api.schemas import REFUSALS
 from retrieval.errors import UnknownPassageError
-from retrieval.records.judgments import PassageId, evened, judge, passages_in
+from retrieval.records.judgments import PassageId, judge, normalised_query, passages_in
 from retrieval.records.stored_trace import chunk_id_of
 
 router = Router(tags=["judgments"])
@@ -20,7 +20,7 @@ def judge_passage(request: HttpRequest, body: JudgmentIn) -> JudgmentOut:
     """Keep the principal's grade of a passage for a question, in the place of an earlier one."""
     principal = principal_of(request)
     scope = scope_for(principal)
-    if not (query := evened(body.query)):
+    if not (query := normalised_query(body.query)):
         raise InvalidRequestError("A judgment needs a question.")
     try:
         document_id, ordinal = chunk_id_of(body.chunk_id)

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from retrieval.answers.memory.items import MOST_CHARACTERS
+from retrieval.answers.memory.items import MAX_CHARACTERS
 from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Source
 from retrieval.engine.types import MemoryType
@@ -28,7 +28,7 @@ class RememberToolIn(RequestBody):
 
     model_config = ConfigDict(extra="forbid")
 
-    text: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="What to remember, complete in itself.")
+    text: str = Field(min_length=1, max_length=MAX_CHARACTERS, description="What to remember, complete in itself.")
     title: str = Field(default="", max_length=200, description="A short name; without one, the text's first line.")
     kind: MemoryType = Field(
         default=MemoryType.SEMANTIC,

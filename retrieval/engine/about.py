@@ -19,7 +19,7 @@ class StageGroup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """A stage, for whoever looks at a search."""
+    """What the console shows of a stage."""
 
     #: The word that heads its column: what it leaves behind.
     label: str

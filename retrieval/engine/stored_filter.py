@@ -15,7 +15,7 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
 
 #: Characters of a filter in an address, and conditions in it.
-_MOST_CHARACTERS: Final = 4000
+_MAX_CHARACTERS: Final = 4000
 _MOST_CONDITIONS: Final = 50
 
 
@@ -79,7 +79,7 @@ def read_filter(text: str) -> AskedFilter:
     if not text:
         return AskedFilter()
     try:
-        stored = json.loads(text) if len(text) <= _MOST_CHARACTERS else None
+        stored = json.loads(text) if len(text) <= _MAX_CHARACTERS else None
     except (ValueError, RecursionError):
         stored = None
     if not isinstance(stored, dict):

@@ -12,13 +12,13 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from retrieval.evaluation.question_sets import cut, save_case
 from retrieval.models import Case, Judgment, QuestionSet
-from retrieval.records.judgments import GRADES, PassageId, evened, grades_of, passages_in
+from retrieval.records.judgments import GRADES, PassageId, grades_of, normalised_query, passages_in
 
 _Row = TypeVar("_Row")
 
 CSV_HEADER: Final = ("query", "answerable", "document", "passage", "grade", "title")
 #: Characters and lines of one import.
-MOST_CHARACTERS: Final = 2_000_000
+MAX_CHARACTERS: Final = 2_000_000
 MOST_LINES: Final = 5000
 _QRELS_COLUMNS: Final = 4
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
@@ -69,8 +69,8 @@ def read_lines(text: str, question_set: QuestionSet) -> list[Line]:
 
     Raises InvalidRequestError, with the number of the line, for what is neither, and for too much of it.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise InvalidRequestError(f"An import has at most {MOST_CHARACTERS:,} characters.")
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidRequestError(f"An import has at most {MAX_CHARACTERS:,} characters.")
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     is_csv = "query" in text.partition("\n")[0].lower().split(",")[0]
     lines = list(_csv_lines(text) if is_csv else _qrels_lines(text, question_set))
@@ -85,7 +85,7 @@ def import_lines(lines: Iterable[Line], question_set: QuestionSet, *, actor: Use
     cases = sum(_save(line, question_set, actor) for line in {line.query: line for line in reversed(lines)}.values())
     graded = [(line, line.passage) for line in lines if line.passage is not None]
     here = _standing({passage.document_id for _, passage in graded}, scope)
-    kept = {(evened(line.query), passage): line for line, passage in graded if passage in here}
+    kept = {(normalised_query(line.query), passage): line for line, passage in graded if passage in here}
     Judgment.objects.bulk_create(
         [
             Judgment(query=query, document_id=document, content_hash=content_hash, grade=line.grade, by=actor)

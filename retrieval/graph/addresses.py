@@ -11,7 +11,7 @@ _WEB: Final = frozenset({"http", "https"})
 _PAGE_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdx", ".html", ".htm", ".xhtml", ".rst"})
 #: Pages that stand for their folder.
 _FOLDER_PAGES: Final = frozenset({"index", "readme", "default"})
-_MOST_CHARACTERS: Final = 1000
+_MAX_CHARACTERS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def _addresses(connection_id: int, path: str, uri: str) -> tuple[str, ...]:
     except ValueError:
         web = ""
     local = f"path:{connection_id}:{_plain(path)}" if path and "://" not in path else ""
-    return tuple(address for address in (local, web) if address and len(address) <= _MOST_CHARACTERS)
+    return tuple(address for address in (local, web) if address and len(address) <= _MAX_CHARACTERS)
 
 
 def _web(parts: SplitResult) -> str:

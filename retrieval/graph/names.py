@@ -14,7 +14,7 @@ _CAPITALISED_SHARE: Final = 0.8
 #: A word up to this length says nothing of whether a title is a name: of, the, von.
 _LITTLE_WORD: Final = 3
 #: Characters of a name: longer ones are sentences.
-MOST_CHARACTERS: Final = 120
+MAX_CHARACTERS: Final = 120
 #: Names of one document. A page with more headings than this is a list.
 _MOST_NAMES: Final = 40
 
@@ -136,6 +136,6 @@ def _is_telling(heading: str) -> bool:
 def _can_name(text: str, words: Sequence[Word]) -> bool:
     """Return whether a text can be looked for: not too long, and more than a letter or a number."""
     letters = sum(word.end - word.start for word in words)
-    if not words or len(words) > MOST_WORDS or len(text) > MOST_CHARACTERS:
+    if not words or len(words) > MOST_WORDS or len(text) > MAX_CHARACTERS:
         return False
     return (letters > 1 and any(not word.form.isdigit() for word in words)) or letters > 3  # noqa: PLR2004 -- "1984"

@@ -33,8 +33,3 @@ def write_accesses(accesses: Mapping[UUID, Access]) -> None:
     }
     with committed_later(), connection.cursor() as cursor:
         cursor.execute(_RECORD, parameters)
-
-
-def release_connection() -> None:
-    """Close the calling thread's database connection."""
-    connection.close()

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from retrieval.index.statements import statement
-from retrieval.text.salience import MOST_DISTINCTIVE, SalienceFacts, salience_of
+from retrieval.text.salience import MAX_DISTINCTIVE, SalienceFacts, salience_of
 
 _WITHOUT: Final = statement("upkeep/without_salience")
 _FACTS: Final = statement("upkeep/salience_facts")
@@ -48,7 +48,7 @@ def _fill(connection_id: int, documents: list[UUID]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         # Nobody replaces their chunks meanwhile.
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
-        cursor.execute(_FACTS, {"connection": connection_id, "documents": documents, "most": MOST_DISTINCTIVE})
+        cursor.execute(_FACTS, {"connection": connection_id, "documents": documents, "most": MAX_DISTINCTIVE})
         rows = cursor.fetchall()
         values = [
             salience_of(SalienceFacts(place=place, chunks=chunks, terms=terms, title=title, headings=headings))

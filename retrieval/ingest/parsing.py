@@ -92,6 +92,6 @@ def prepare_limited(raw: RawDocument, how: Preparation, *, seconds: float | None
         return parser.prepare(raw, how, seconds=seconds)
 
 
-def most_seconds(size: int) -> float:
+def max_seconds(size: int) -> float:
     """Return how long preparing an item of so many bytes may take in all, with a second try in a fresh child."""
     return 2 * (allowed_seconds(settings.CORECUBE_PARSE_SECONDS, size) + START_SECONDS)

@@ -81,7 +81,7 @@ def prepare_text(parsed: ParsedDocument, how: Preparation) -> PreparedText:
 
 
 def content_hash(text: str) -> str:
-    """Return the SHA-256 of a chunk's text, with white space evened out."""
+    """Return the SHA-256 of a chunk's text, with white space normalised."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
 
 

@@ -14,7 +14,7 @@ from corecube.errors import UnknownConnectionError
 from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.ingest import claims
 from retrieval.ingest.encode import BATCH_CHUNKS, Taker, encode_and_store
-from retrieval.ingest.parsing import most_seconds
+from retrieval.ingest.parsing import max_seconds
 from retrieval.ingest.prepare import PreparedDocument, fingerprint, version_mark
 from retrieval.ingest.problems import reason_of
 from retrieval.ingest.progress import Embedding, PaceKeeper
@@ -103,7 +103,7 @@ class Work:
             version = version_mark(item.version, recipe=recipe)
             if mark == known:
                 return version
-            self.steps.begin(Doing.PREPARING, [claim.pk], seconds=most_seconds(len(content)))
+            self.steps.begin(Doing.PREPARING, [claim.pk], seconds=max_seconds(len(content)))
             text = self.job.prepared(item, content)
         except (Error, UnknownConnectionError, SyncEndedError):
             raise

@@ -1,4 +1,4 @@
-"""What every stage tells of itself, by its name: the stages in the folders of stages, wherever they lie."""
+"""What every stage tells about itself, by its name: the stages in `retrieval/stages` and in the presets' `stages`."""
 
 import pkgutil
 from collections.abc import Iterator, Mapping
@@ -15,13 +15,8 @@ from retrieval.engine.pipeline import Legs
 def stage_classes() -> Iterator[type[Any]]:
     """Yield the class of every stage; those that presets share first."""
     for module in (*_modules(stages), *_modules(presets)):
-        is_stage_folder = module.__name__.split(".")[-2] == "stages"
         for _, member in getmembers(module, isclass):
-            if (
-                is_stage_folder
-                and member.__module__ == module.__name__
-                and isinstance(member.__dict__.get("about"), About)
-            ):
+            if member.__module__ == module.__name__ and isinstance(member.__dict__.get("about"), About):
                 yield member
 
 

@@ -1,1 +1,1 @@
-"""What is kept of searches: traces and passages, read again by whoever may see them now."""
+"""Stored searches: traces and passages, always read with the reader's access of today."""

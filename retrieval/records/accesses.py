@@ -18,7 +18,8 @@ from django.conf import settings
 from django.db import Error
 from django.utils import timezone
 
-from retrieval.index.accesses import Access, release_connection, write_accesses
+from corecube.database import release_connection
+from retrieval.index.accesses import Access, write_accesses
 
 logger = logging.getLogger(__name__)
 

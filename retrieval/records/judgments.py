@@ -44,8 +44,8 @@ class Graded:
     others: int
 
 
-def evened(query: str) -> str:
-    """Return a query as judgments keep it: NFC, without case, white space evened out, the first 500 characters."""
+def normalised_query(query: str) -> str:
+    """Return a query as judgments keep it: NFC, without case, white space normalised, the first 500 characters."""
     folded = unicodedata.normalize("NFD", storable(query)).casefold()
     return " ".join(unicodedata.normalize("NFC", folded).split())[:LONGEST_QUERY].strip()
 
@@ -65,7 +65,7 @@ def judge(query: str, passage: PassageId, *, grade: int | None, by: User, scope:
         Document.objects.in_scope(scope).select_for_update(no_key=True).filter(pk=passage.document_id).first()
         if not passages_in(scope, [passage.document_id]).filter(content_hash=passage.content_hash).exists():
             raise UnknownPassageError
-        _keep(evened(query), passage, grade, by)
+        _keep(normalised_query(query), passage, grade, by)
 
 
 def _keep(query: str, passage: PassageId, grade: int | None, by: User) -> None:
@@ -85,7 +85,11 @@ def grades_of(query: str, *, viewer: User, scope: AccessScope) -> dict[PassageId
     no longer has counts no more.
     """
     said: dict[PassageId, dict[int, int]] = {}
-    rows = standing(scope).filter(query=evened(query)).values_list("document_id", "content_hash", "by_id", "grade")
+    rows = (
+        standing(scope)
+        .filter(query=normalised_query(query))
+        .values_list("document_id", "content_hash", "by_id", "grade")
+    )
     for document_id, content_hash, by, grade in rows:
         said.setdefault(PassageId(document_id, content_hash), {})[by] = grade
     return {passage: _graded(grades, viewer.pk) for passage, grades in said.items()}

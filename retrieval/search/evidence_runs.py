@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 #: The preset that has sections.
 PRESET: Final = "consolidated"
 #: Characters of a subject: a longer one would leave no room for the words of a section's template in its query.
-MOST_SUBJECT: Final = 200
+MAX_SUBJECT: Final = 200
 #: The code of a section that the budget left no time for.
 NO_TIME: Final = "deadline_exceeded_before_setup"
 
@@ -190,8 +190,8 @@ def _unexpected(error: Exception) -> CoreCubeError:
 def _checked_subject(subject: str) -> str:
     """Return the subject as the store can hold it; raise InvalidRequestError for one that is too long."""
     clean = " ".join(storable(subject).split())
-    if len(clean) > MOST_SUBJECT:
-        raise InvalidRequestError(f"The subject has {len(clean)} characters; the most is {MOST_SUBJECT}.")
+    if len(clean) > MAX_SUBJECT:
+        raise InvalidRequestError(f"The subject has {len(clean)} characters; the most is {MAX_SUBJECT}.")
     return clean
 
 

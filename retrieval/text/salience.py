@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Final
 
 #: Distinctive terms that a document has at the most.
-MOST_DISTINCTIVE: Final = 20
+MAX_DISTINCTIVE: Final = 20
 _WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
     {"terms": 0.5, "position": 0.2, "title": 0.15, "headings": 0.15}
 )

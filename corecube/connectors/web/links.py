@@ -19,7 +19,7 @@ _TRACKING: Final = re.compile(
 _SESSION_IN_PATH: Final = re.compile(r";(jsessionid|phpsessid)=[^/;?]*", re.IGNORECASE)
 #: Left as they are in a path: everything that needs no percent sign there.
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
-_MOST_CHARACTERS: Final = 2000
+_MAX_CHARACTERS: Final = 2000
 _MOST_SEGMENTS: Final = 24
 #: A folder that stands in one path more often than this comes from a link that goes round.
 _MOST_REPEATS: Final = 2
@@ -49,7 +49,7 @@ def normalised(address: str, base: str = "") -> str:
     path = _undotted(_clean(_SESSION_IN_PATH.sub("", parts.path)))
     query = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _TRACKING.fullmatch(pair[0]))
     result = urlunsplit((parts.scheme, parts.netloc, path, urlencode(query), ""))
-    if len(result) > _MOST_CHARACTERS:
+    if len(result) > _MAX_CHARACTERS:
         raise ItemError("bad_address", "The address is too long.")
     return result
 

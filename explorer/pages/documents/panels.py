@@ -10,7 +10,7 @@ from retrieval.models import Document
 
 #: Rows on a page, and documents that can be paged to; a narrower search reaches the others.
 PER_PAGE: Final = 50
-MOST_LISTED: Final = 10_000
+MAX_LISTED: Final = 10_000
 #: Digits of a page's number; more cannot be one.
 _MOST_DIGITS: Final = 4
 
@@ -42,12 +42,12 @@ class DocumentPage:
     @property
     def is_capped(self) -> bool:
         """Whether there are more than can be paged to."""
-        return self.total > MOST_LISTED
+        return self.total > MAX_LISTED
 
     @property
     def listed(self) -> int:
         """Documents that can be paged to."""
-        return min(self.total, MOST_LISTED)
+        return min(self.total, MAX_LISTED)
 
     @property
     def first(self) -> int:
@@ -72,7 +72,7 @@ class DocumentPage:
 
 def page_number(asked: str, total: int) -> int:
     """Return the page that an address asks for, from 1, as far as there are pages."""
-    last = max(1, -(-min(total, MOST_LISTED) // PER_PAGE))
+    last = max(1, -(-min(total, MAX_LISTED) // PER_PAGE))
     number = int(asked) if asked.isdecimal() and len(asked) <= _MOST_DIGITS else 1
     return max(1, min(number, last))
 

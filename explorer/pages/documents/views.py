@@ -20,7 +20,7 @@ from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from explorer.components.choices import with_chosen
 from explorer.pages.documents.document import document_panel
-from explorer.pages.documents.panels import MOST_LISTED, PER_PAGE, DocumentPage, document_row, page_number
+from explorer.pages.documents.panels import MAX_LISTED, PER_PAGE, DocumentPage, document_row, page_number
 from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.models import Chunk, Document
 from retrieval.records.accesses import note_accesses
@@ -58,14 +58,14 @@ def _matching(scope: AccessScope, wanted: dict[str, str]) -> QuerySet[Document]:
 
 def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
     """Return the page asked for, in two queries."""
-    total = found[: MOST_LISTED + 1].count()
+    total = found[: MAX_LISTED + 1].count()
     number = page_number(query.get("page", ""), total)
     own = Chunk.objects.filter(document_id=OuterRef("pk"), connection_id=OuterRef("connection_id")).order_by()
     counted = own.values("document_id").annotate(count=Count("ordinal")).values("count")
     rows = found.select_related("connection").defer("metadata", "connection__config").order_by("title", "pk")
     listed = rows.annotate(chunk_count=Subquery(counted, output_field=IntegerField()))
     now, start = timezone.now(), (number - 1) * PER_PAGE
-    shown = listed[start : min(start + PER_PAGE, MOST_LISTED)]
+    shown = listed[start : min(start + PER_PAGE, MAX_LISTED)]
     return DocumentPage(tuple(document_row(it, chunks=it.chunk_count or 0, now=now) for it in shown), total, number)
 
 

@@ -11,7 +11,7 @@ from corecube.scope import AccessScope
 from explorer.pages.evaluation.judge_panels import MeasureCell, measure_cells
 from retrieval.evaluation.question_set import CaseResult, SetResult
 from retrieval.models import Case, QuestionSet
-from retrieval.records.judgments import evened, standing
+from retrieval.records.judgments import normalised_query, standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def set_rows(scope: AccessScope) -> tuple[SetRow, ...]:
     sets = QuestionSet.objects.annotate(size=Count("cases"), open=Count("cases", filter=Q(cases__is_answerable=False)))
     cases = list(Case.objects.filter(is_answerable=True).values_list("question_set_id", "query"))
     said = _judgments([query for _, query in cases], scope)
-    judged = Counter(set_id for set_id, query in cases if said.get(evened(query)))
+    judged = Counter(set_id for set_id, query in cases if said.get(normalised_query(query)))
     return tuple(SetRow(it.slug, it.name, it.size, it.open, judged[it.pk]) for it in sets)
 
 
@@ -83,7 +83,7 @@ def case_rows(question_set: QuestionSet, scope: AccessScope) -> tuple[CaseRow, .
             id=case.pk,
             query=case.query,
             is_answerable=case.is_answerable,
-            judgments=said.get(evened(case.query), 0),
+            judgments=said.get(normalised_query(case.query), 0),
             created_by=case.created_by.username if case.created_by else "",
             record=case.record_id,
         )
@@ -118,7 +118,7 @@ def _share(counts: tuple[int, int]) -> str:
 
 
 def _judgments(queries: Iterable[str], scope: AccessScope) -> Mapping[str, int]:
-    """Return how many judgments each question has, by its evened text."""
-    wanted = {evened(query) for query in queries}
+    """Return how many judgments each question has, by its normalised text."""
+    wanted = {normalised_query(query) for query in queries}
     counted = standing(scope).filter(query__in=wanted).values("query").annotate(number=Count("pk"))
     return {row["query"]: row["number"] for row in counted}

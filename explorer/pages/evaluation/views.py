@@ -14,7 +14,7 @@ from corecube.errors import CoreCubeError, InvalidRequestError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.evaluation.panels import case_rows, result_panel, set_rows
 from explorer.viewer import admins_only, viewer_of, wants_fragment
-from retrieval.evaluation.qrels import MOST_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
+from retrieval.evaluation.qrels import MAX_CHARACTERS, csv_of, import_lines, qrels_of, read_lines
 from retrieval.evaluation.question_set import measure_cases
 from retrieval.evaluation.question_sets import delete_case, delete_set, mark_case, save_case, set_named
 from retrieval.models import Case, QuestionSet
@@ -150,8 +150,8 @@ def _sent(request: HtmxHttpRequest) -> str:
     file = request.FILES.get("file")
     if file is None:
         return request.POST.get("text", "")
-    if (file.size or 0) > MOST_CHARACTERS:
-        raise InvalidRequestError(f"An import has at most {MOST_CHARACTERS:,} bytes.")
+    if (file.size or 0) > MAX_CHARACTERS:
+        raise InvalidRequestError(f"An import has at most {MAX_CHARACTERS:,} bytes.")
     try:
         return str(file.read(), "utf-8")
     except UnicodeDecodeError as error:

@@ -11,8 +11,8 @@ from retrieval.models.document import id_in
 
 #: Seconds for all sections together: what is offered, and the bounds.
 DEFAULT_SECONDS: Final = 30
-LEAST_SECONDS: Final = 1
-MOST_SECONDS: Final = 120
+MIN_SECONDS: Final = 1
+MAX_SECONDS: Final = 120
 #: Digits of a number of seconds; more cannot be one.
 _MOST_DIGITS: Final = 3
 #: Documents that one run can be limited to.
@@ -61,4 +61,4 @@ class EvidenceAsked:
 def _seconds(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
         return DEFAULT_SECONDS
-    return max(LEAST_SECONDS, min(MOST_SECONDS, int(text)))
+    return max(MIN_SECONDS, min(MAX_SECONDS, int(text)))

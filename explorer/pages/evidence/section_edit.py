@@ -16,7 +16,7 @@ from explorer.viewer import admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
-from retrieval.search.evidence_runs import MOST_SUBJECT
+from retrieval.search.evidence_runs import MAX_SUBJECT
 from retrieval.search.section_sets import fingerprint, save_section_set, section_named, section_set_named
 
 _STEPS: Final = {"up": -1, "down": 1}
@@ -72,7 +72,7 @@ def _with(found: SectionSet, section: Section | None, form: SectionForm) -> dict
 def _page(
     request: HtmxHttpRequest, form: SectionForm, *, status: int = 200, replaces: str | None = None
 ) -> HttpResponse:
-    subject = str(form.data.get("about", ""))[:MOST_SUBJECT]
+    subject = str(form.data.get("about", ""))[:MAX_SUBJECT]
     context = {
         "section": "section_sets",
         "set": form.section_set,
@@ -81,7 +81,7 @@ def _page(
         "numbers": list(number_rows(form, form.section_set)),
         "types": list(type_fields(form)),
         "subject": subject,
-        "longest_subject": MOST_SUBJECT,
+        "max_subject": MAX_SUBJECT,
         "preview": form.query if "preview" in request.POST else "",
         "replaces": fingerprint(form.section_set) if replaces is None else replaces,
     }

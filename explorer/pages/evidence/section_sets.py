@@ -15,7 +15,7 @@ from explorer.pages.evidence.section_set_panels import number_rows, section_line
 from explorer.viewer import admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
-from retrieval.search.evidence_runs import MOST_SUBJECT
+from retrieval.search.evidence_runs import MAX_SUBJECT
 from retrieval.search.section_sets import (
     copy_section_set,
     delete_section_set,
@@ -76,13 +76,13 @@ def _page(
     replaces: str | None = None,
     copy: CopyForm | None = None,
 ) -> HttpResponse:
-    subject = request.GET.get("about", "")[:MOST_SUBJECT]
+    subject = request.GET.get("about", "")[:MAX_SUBJECT]
     context: dict[str, Any] = {
         "section": "section_sets",
         "row": set_row(found),
         "lines": list(section_lines(found, subject)),
         "subject": subject,
-        "longest_subject": MOST_SUBJECT,
+        "max_subject": MAX_SUBJECT,
         "form": form,
         "numbers": list(number_rows(form, found)),
         "copy": copy or CopyForm(initial={"title": f"{found.title} (copy)"}),

@@ -18,12 +18,12 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, User
 from corecube.scope import AccessScope
 from explorer.components.stems import stem_in
-from explorer.pages.evidence.asked import LEAST_SECONDS, MOST_SECONDS, EvidenceAsked
+from explorer.pages.evidence.asked import MAX_SECONDS, MIN_SECONDS, EvidenceAsked
 from explorer.pages.evidence.panels import evidence_panel
 from explorer.pages.explorer.views import failure_title
 from explorer.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.models import Document, SearchRecord
-from retrieval.search.evidence_runs import MOST_SUBJECT, EvidenceRequest, gather
+from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, gather
 from retrieval.search.section_sets import DEFAULT_SECTION_SET, section_sets
 
 logger = logging.getLogger(__name__)
@@ -77,9 +77,9 @@ def _form(viewer: User) -> dict[str, Any]:
     """Return what the form offers to everybody; only an admin can choose a person."""
     return {
         "sets": section_sets(),
-        "longest_subject": MOST_SUBJECT,
-        "least_seconds": LEAST_SECONDS,
-        "most_seconds": MOST_SECONDS,
+        "max_subject": MAX_SUBJECT,
+        "min_seconds": MIN_SECONDS,
+        "max_seconds": MAX_SECONDS,
         "people": User.objects.filter(is_active=True).order_by("username") if viewer.is_admin else (),
     }
 

@@ -7,7 +7,7 @@ from typing import Final
 from retrieval.engine.types import ChunkId, Hit, Lift
 
 _ELSEWHERE: Final = "a passage that is not shown"
-_MOST_CHARACTERS: Final = 200
+_MAX_CHARACTERS: Final = 200
 _MOST_LIFTS: Final = 4
 #: What is said of a lift; {source} is the hit that it comes from.
 _WORDS: Final[Mapping[str, str]] = {
@@ -45,8 +45,6 @@ def _told(lift: Lift, places: Mapping[ChunkId, str]) -> str:
 
 def _quoted(text: str) -> str:
     short = (
-        text
-        if len(text) <= _MOST_CHARACTERS
-        else f"{text[:_MOST_CHARACTERS].rpartition(' ')[0]} \N{HORIZONTAL ELLIPSIS}"
+        text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS].rpartition(' ')[0]} \N{HORIZONTAL ELLIPSIS}"
     )
     return f"\N{LEFT DOUBLE QUOTATION MARK}{short}\N{RIGHT DOUBLE QUOTATION MARK}"

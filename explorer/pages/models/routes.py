@@ -12,7 +12,7 @@ from corecube.sanitise import storable
 from explorer.pages.models.route_panels import route_panels, tried_panel
 from explorer.viewer import admins_only, viewer_of
 from retrieval.models import RouteExample
-from retrieval.presets.helix.route_examples import MOST_CHARACTERS, add_example, delete_example
+from retrieval.presets.helix.route_examples import MAX_CHARACTERS, add_example, delete_example
 
 
 @require_http_methods(["GET", "POST"])
@@ -26,13 +26,13 @@ def routes(request: HtmxHttpRequest) -> HttpResponse:
         except CoreCubeError as error:
             messages.error(request, str(error))
         return redirect("explorer:routes")
-    question = storable(request.GET.get("q", "")).strip()[:MOST_CHARACTERS]
+    question = storable(request.GET.get("q", "")).strip()[:MAX_CHARACTERS]
     context = {
         "section": "routes",
         "routes": route_panels(),
         "question": question,
         "tried": tried_panel(question) if question else None,
-        "most_characters": MOST_CHARACTERS,
+        "most_characters": MAX_CHARACTERS,
     }
     return render(request, "explorer/models/routes.html", context)
 

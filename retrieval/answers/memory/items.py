@@ -20,7 +20,7 @@ from retrieval.ingest.push import PushState, push_document
 KIND: Final = "memory_kind"
 PROJECT: Final = "memory_project"
 CONFIRMED: Final = "memory_confirmed"
-MOST_CHARACTERS: Final = 50_000
+MAX_CHARACTERS: Final = 50_000
 _TITLE_CHARACTERS: Final = 80
 
 
@@ -59,8 +59,8 @@ def remember(item: Item, *, principal: Principal) -> Remembered:
     text, project = storable(item.text).strip(), storable(item.project).strip()
     if not text:
         raise InvalidRequestError("There is no text to remember.")
-    if len(text) > MOST_CHARACTERS:
-        raise InvalidRequestError(f"A text has at most {MOST_CHARACTERS:,} characters.")
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidRequestError(f"A text has at most {MAX_CHARACTERS:,} characters.")
     title = one_line(storable(item.title)) or _first_line(text)
     at = item.at or timezone.now()
     name = hashlib.sha256(f"{project}\n{text}".encode()).hexdigest()

@@ -20,7 +20,7 @@ MOST_TRIPLES: Final = 8
 #: Tokens that an answer is allowed, and the mean that a cost is estimated with.
 MOST_ANSWER_TOKENS: Final = 600
 TYPICAL_ANSWER_TOKENS: Final = 180
-_MOST_CHARACTERS: Final = 120
+_MAX_CHARACTERS: Final = 120
 _PARTS: Final = 3
 TASK: Final = (
     f"You read chunks of documents for a graph of names. {DATA} List who or what relates to whom in `chunk`: at most "
@@ -62,5 +62,5 @@ def _written(listed: list[Any]) -> Iterator[Triple]:
 
 def _is_told(subject: str, relation: str, thing: str) -> bool:
     ends = key_of(subject), key_of(thing)
-    is_short = all(0 < len(part) <= _MOST_CHARACTERS for part in (subject, relation, thing))
+    is_short = all(0 < len(part) <= _MAX_CHARACTERS for part in (subject, relation, thing))
     return is_short and all(ends) and ends[0] != ends[1]

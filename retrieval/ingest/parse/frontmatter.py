@@ -11,7 +11,7 @@ _FRONT_MATTER: Final = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.*?)^\1[ \t]*(?:\n|\Z
 _FACT: Final = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*[:=][ \t]*(.*)$")
 _COMMENT: Final = re.compile(r"\s#.*$")
 _FOLDED: Final = frozenset({"|", ">", "|-", ">-", "|+", ">+"})
-_MOST_CHARACTERS: Final = 20_000
+_MAX_CHARACTERS: Final = 20_000
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -22,7 +22,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     found = _FRONT_MATTER.match(text)
     if found is None:
         return {}, text
-    return _facts(found[2][:_MOST_CHARACTERS]), text[found.end() :]
+    return _facts(found[2][:_MAX_CHARACTERS]), text[found.end() :]
 
 
 def _facts(lines: str) -> dict[str, str]:

@@ -112,7 +112,7 @@ def filter_of(tier: Tier, section: SectionState) -> RequestFilter:
     return replace(section.asked_filter, documents=frozenset()) if tier is Tier.DOCUMENTS else _EVERYTHING
 
 
-def told_beyond(hits: Ranking, state: SearchState, section: SectionState) -> Ranking:
+def mark_beyond_filter(hits: Ranking, state: SearchState, section: SectionState) -> Ranking:
     """Return the hits, those that the request did not ask for marked; where telling takes too long, all of them."""
     if not section.asked_filter or not hits:
         return hits

@@ -20,7 +20,7 @@ from retrieval.engine.ttl_cache import TtlCache
 from retrieval.models import RouteExample
 from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, shipped_examples, version_of, with_more
 
-MOST_CHARACTERS: Final = 300
+MAX_CHARACTERS: Final = 300
 #: Examples that admins can add; each takes some milliseconds of a process's first search.
 MOST_ADDED: Final = 500
 #: A training that failed is tried again after so long.
@@ -59,8 +59,8 @@ def add_example(route: str, text: str, *, actor: User) -> RouteExample:
     text = " ".join(storable(text).split())
     if route not in ROUTES:
         raise InvalidRequestError(f"There is no route {route!r}; there are: {', '.join(ROUTES)}.")
-    if not text or len(text) > MOST_CHARACTERS:
-        raise InvalidRequestError(f"An example has 1 to {MOST_CHARACTERS} characters.")
+    if not text or len(text) > MAX_CHARACTERS:
+        raise InvalidRequestError(f"An example has 1 to {MAX_CHARACTERS} characters.")
     if text in shipped_examples().get(route, ()):
         raise InvalidRequestError("That example is shipped already.")
     with changing():

@@ -8,7 +8,7 @@ from retrieval.errors import UnknownPassageError
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Judgment
-from retrieval.records.judgments import LONGEST_QUERY, PassageId, evened, grades_of, judge
+from retrieval.records.judgments import LONGEST_QUERY, PassageId, grades_of, judge, normalised_query
 
 
 def passage(slug, word):
@@ -39,18 +39,18 @@ def heard(world):
 
 
 def test_case_and_white_space_make_no_other_question():
-    assert evened("  How\tto\u00a0ROLL  back\n") == "how to roll back"
-    assert evened("STRASSE") == evened("straße")
-    assert evened("cafe\u0301") == evened("CAF\u00c9") == "caf\u00e9"
-    assert evened("a\0b") == "a b"
+    assert normalised_query("  How\tto\u00a0ROLL  back\n") == "how to roll back"
+    assert normalised_query("STRASSE") == normalised_query("straße")
+    assert normalised_query("cafe\u0301") == normalised_query("CAF\u00c9") == "caf\u00e9"
+    assert normalised_query("a\0b") == "a b"
 
 
 @given(st.text(max_size=600))
 def test_evening_out_is_done_once(text):
-    once = evened(text)
+    once = normalised_query(text)
     assert len(once) <= LONGEST_QUERY
     assert once == once.strip()
-    assert evened(once) == once
+    assert normalised_query(once) == once
 
 
 def test_a_persons_grade_takes_the_place_of_their_earlier_one(say, heard):

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import Final
 
 #: In less than this a search finds nothing: the first ones get it rather than all of them too little.
-LEAST_SECONDS: Final = 0.25
+MIN_SECONDS: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,4 @@ class Budget:
         what a search can use, as long as there is so much.
         """
         left = self.left
-        return None if left is None else min(left, max(LEAST_SECONDS, left / waiting))
+        return None if left is None else min(left, max(MIN_SECONDS, left / waiting))

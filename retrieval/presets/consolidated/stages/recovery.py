@@ -24,7 +24,7 @@ from retrieval.presets.consolidated.evidence.cascade import (
 from retrieval.presets.consolidated.evidence.config import CascadeConfig
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, told_beyond
+from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, mark_beyond_filter
 
 _EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing to look for again.")
 
@@ -72,7 +72,7 @@ class Recover:
         state = replace(state, events=(*state.events, *recovered.events))
         if recovered.tier is None:
             return replace(state, notes=(*state.notes, _nothing(recovered)))
-        hits = told_beyond(recovered.hits, state, section)
+        hits = mark_beyond_filter(recovered.hits, state, section)
         found = replace(state, hits=hits, access_checked=True, notes=(*state.notes, _found(recovered, hits)))
         return self.cut(replace(found, filter=filter_of(recovered.tier, section)))
 

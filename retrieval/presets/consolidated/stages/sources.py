@@ -25,7 +25,7 @@ from retrieval.presets.consolidated.evidence.recovery import (
     wanted,
 )
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.recovery_tiers import told_beyond
+from retrieval.presets.consolidated.recovery_tiers import mark_beyond_filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class RecoverSources:
                 reading = stage(reading)
         except CoreCubeError as problem:
             return (), type(problem).__name__
-        return told_beyond(reading.hits, state, section), ""
+        return mark_beyond_filter(reading.hits, state, section), ""
 
 
 def _searched(state: SearchState, section: SectionState) -> RequestFilter:

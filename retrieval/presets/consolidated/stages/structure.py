@@ -14,7 +14,7 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 #: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
 _MOST_HOLDING: Final = 20_000
 #: Seconds that it may take: it only helps a recovery that most searches do without.
-_MOST_SECONDS: Final = 1.0
+_MAX_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class RouteStructure:
                 scope=state.scope,
                 kept=state.filter,
                 depth=self.config.headings,
-                timeout_seconds=min(state.deadline.leg_seconds, _MOST_SECONDS),
+                timeout_seconds=min(state.deadline.leg_seconds, _MAX_SECONDS),
             )
         except SearchTimeoutError:
             note = Note("structure_timeout", "Looking for headings took too long.", degraded=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from explorer.pages.documents.panels import MOST_LISTED, PER_PAGE, DocumentPage, page_number
+from explorer.pages.documents.panels import MAX_LISTED, PER_PAGE, DocumentPage, page_number
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from explorer.pages.documents.panels import MOST_LISTED, PER_PAGE, DocumentPage,
         ("-1", 500, 1),
         ("²", 500, 1),
         ("99999", 500, 1),
-        ("9999", MOST_LISTED + 1, MOST_LISTED // PER_PAGE),
+        ("9999", MAX_LISTED + 1, MAX_LISTED // PER_PAGE),
     ],
 )
 def test_a_page_is_one_that_there_is(asked, total, number):
@@ -34,5 +34,5 @@ def test_a_page_knows_what_stands_around_it():
 
 
 def test_what_cannot_be_paged_to_is_said():
-    last = DocumentPage(("row",) * PER_PAGE, MOST_LISTED + 1, MOST_LISTED // PER_PAGE)
-    assert (last.is_capped, last.listed, last.after) == (True, MOST_LISTED, None)
+    last = DocumentPage(("row",) * PER_PAGE, MAX_LISTED + 1, MAX_LISTED // PER_PAGE)
+    assert (last.is_capped, last.listed, last.after) == (True, MAX_LISTED, None)

@@ -2,7 +2,7 @@ import pytest
 
 from corecube.models import AuditEvent
 from retrieval.models import RouteExample
-from retrieval.presets.helix.route_examples import MOST_CHARACTERS
+from retrieval.presets.helix.route_examples import MAX_CHARACTERS
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_an_example_is_added_and_deleted_and_audited_without_its_words(admin):
 
 @pytest.mark.parametrize(
     ("route", "text"),
-    [("skip", " "), ("skip", "x" * (MOST_CHARACTERS + 1)), ("elsewhere", "x"), ("greeting", "Good morning")],
+    [("skip", " "), ("skip", "x" * (MAX_CHARACTERS + 1)), ("elsewhere", "x"), ("greeting", "Good morning")],
 )
 def test_what_is_no_example_is_refused_in_words(admin, route, text):
     answer = admin.post("/routes/", {"route": route, "text": text}, follow=True)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.consolidated.evidence.budget import LEAST_SECONDS, Budget
+from retrieval.presets.consolidated.evidence.budget import MIN_SECONDS, Budget
 from tests.retrieval.conftest import Clock
 
 SECONDS = st.floats(min_value=0, max_value=1000, allow_nan=False)
@@ -49,7 +49,7 @@ def test_no_share_is_more_than_what_is_left(seconds, spent):
         left = shared.left
         share = shared.share(len(spent) - place)
         assert 0 <= share <= left
-        assert share >= min(left, LEAST_SECONDS)
+        assert share >= min(left, MIN_SECONDS)
         clock.now += share * part
     assert clock.now <= seconds * 1.2 + 1e-9
 
