@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final, Protocol
 
-import ir_measures
-from ir_measures import AP, RR, Judged, R, nDCG
-
 from corecube import garbage
 from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
@@ -23,6 +20,7 @@ from retrieval.evaluation.stress import Stress, misspelled, with_false_links
 from retrieval.evaluation.unjudged import without_judge
 from retrieval.index import active
 from retrieval.models import SearchRecord, Sync
+from retrieval.ranking.measures import collection_measures
 from retrieval.search import runtime
 from retrieval.search.relevance import kept_relevance
 from retrieval.search.service import SearchOutcome, SearchRequest, search
@@ -33,7 +31,6 @@ DEPTH: Final = 100
 _WARM_UP: Final = 5
 #: The legs' fusion alone, among the legs.
 _FUSED: Final = "fused"
-MEASURES: Final = (nDCG @ 10, R @ 2, R @ 5, R @ 10, R @ 100, RR @ 10, AP @ 100, Judged @ 10)
 
 
 class JudgedCollection(Protocol):
@@ -62,7 +59,7 @@ class Evaluation:
     preset: str
     dataset: str
     queries: int
-    #: Mean over the queries, by ir-measures' names.
+    #: Mean over the queries, by the names in `collection_measures`.
     measures: dict[str, float]
     #: The same of each leg's own ranking, by the leg's name: fusing legs is worth it where it beats all of them. And of
     #: "fused", their fusion alone: what comes behind it is worth it where it beats that.
@@ -114,7 +111,7 @@ def measured(
     principal = evaluation_principal()
     names = document_names(connections)
     narrowing = ScopeRequest(include=tuple(connection.slug for connection in connections))
-    runs: dict[str, list[ir_measures.ScoredDoc]] = {preset: []}
+    runs: dict[str, dict[str, list[str]]] = {preset: {}}
     totals: list[float] = []
     traces: list[tuple[Span, ...]] = []
     tokens = degraded = 0
@@ -139,10 +136,9 @@ def measured(
             degraded += bool(outcome.state.degraded)
             ordered_by.update(ordering(hit) for hit in outcome.hits[:1])
             for name, ranking in {preset: outcome.hits, **outcome.state.rankings, **_fused(outcome.trace)}.items():
-                runs.setdefault(name, []).extend(_scored(query.id, document_ranking(ranking, names)))
+                runs.setdefault(name, {})[query.id] = document_ranking(ranking, names)
     SearchRecord.objects.filter(user=principal.user).delete()
-    qrels = _qrels(questions)
-    measures = {name: _measured(qrels, run) for name, run in runs.items()}
+    measures = {name: collection_measures(questions.qrels, run) for name, run in runs.items()}
     return Evaluation(
         preset=preset,
         dataset=questions.name,
@@ -154,14 +150,6 @@ def measured(
         degraded=degraded,
         ordered_by=dict(ordered_by.most_common()),
     )
-
-
-def _qrels(questions: JudgedCollection) -> list[ir_measures.Qrel]:
-    return [
-        ir_measures.Qrel(query, document, grade)
-        for query, grades in questions.qrels.items()
-        for document, grade in grades.items()
-    ]
 
 
 def _begin_to_measure() -> None:
@@ -191,17 +179,6 @@ def _stressed(dataset: Dataset, stress: Stress, progress: Callable[[Sync], None]
     return with_false_links(dataset, first_vectors(plain, index=active.active_index(active.encoder()).id))
 
 
-def _measured(qrels: Sequence[ir_measures.Qrel], run: Sequence[ir_measures.ScoredDoc]) -> dict[str, float]:
-    """Return each measure's mean over the queries by its name."""
-    aggregate = ir_measures.calc_aggregate(MEASURES, qrels, run)
-    return {str(measure): aggregate[measure] for measure in MEASURES}
-
-
 def document_ranking(hits: Ranking, names: dict[Any, str]) -> list[str]:
     """Return the documents of a ranking of chunks by external id, each at its best chunk's place."""
     return list(dict.fromkeys(names[hit.chunk_id.document_id] for hit in hits))
-
-
-def _scored(query_id: str, documents: list[str]) -> list[ir_measures.ScoredDoc]:
-    """Return a run's lines; the score falls with the rank, since measures sort by score alone."""
-    return [ir_measures.ScoredDoc(query_id, name, float(-rank)) for rank, name in enumerate(documents, start=1)]

@@ -4,8 +4,9 @@ Grades: 0 not relevant, 1 related, 2 answers in part, 3 answers. Where a measure
 as relevant from grade 2 on: what is merely related answers nobody.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log2
 from statistics import fmean
 from typing import Final, TypeVar
@@ -48,28 +49,64 @@ def measure(ranking: Iterable[_Passage], grades: Mapping[_Passage, int]) -> Meas
     )
 
 
-def ndcg(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int = CUTOFF) -> float | None:
-    """Return DCG@cutoff over the ideal ranking's, with gain 2^grade - 1; what is not judged gains nothing.
+def exponential_gain(grade: int) -> float:
+    """Return 2^grade - 1. Burges et al., ICML 2005."""
+    return 2.0**grade - 1.0
 
-    The ideal is made of all judged passages and is cut at the same rank. None while none is judged above 0. Burges et
-    al., ICML 2005.
+
+def linear_gain(grade: int) -> float:
+    """Return the grade itself. Järvelin and Kekäläinen, TOIS 2002; trec_eval's choice."""
+    return float(grade)
+
+
+def ndcg(
+    ranking: Sequence[_Passage],
+    grades: Mapping[_Passage, int],
+    *,
+    cutoff: int = CUTOFF,
+    gain: Callable[[int], float] = exponential_gain,
+) -> float | None:
+    """Return DCG@cutoff over the ideal ranking's; what is not judged gains nothing.
+
+    The ideal is made of all judged passages and is cut at the same rank. None while none is judged above 0.
     """
-    ideal = _dcg(sorted(grades.values(), reverse=True)[:cutoff])
-    return _dcg([grades.get(passage, 0) for passage in ranking[:cutoff]]) / ideal if ideal else None
+    ideal = _dcg(map(gain, sorted(grades.values(), reverse=True)[:cutoff]))
+    return _dcg(gain(grades.get(passage, 0)) for passage in ranking[:cutoff]) / ideal if ideal else None
 
 
-def reciprocal_rank(ranking: Sequence[_Passage], grades: Mapping[_Passage, int]) -> float | None:
+def reciprocal_rank(
+    ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, min_grade: int = RELEVANT
+) -> float | None:
     """Return 1 / the rank of the first relevant passage, 0 where the ranking has none; None while none is judged so."""
-    if not _relevant(grades):
+    if not _relevant(grades, min_grade):
         return None
-    ranks = (rank for rank, passage in enumerate(ranking, start=1) if grades.get(passage, 0) >= RELEVANT)
+    ranks = (rank for rank, passage in enumerate(ranking, start=1) if grades.get(passage, 0) >= min_grade)
     return 1 / first if (first := next(ranks, 0)) else 0.0
 
 
-def recall(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int = RECALL_CUTOFF) -> float | None:
-    """Return the share of the relevant passages that stand in the first `cutoff`; None while none is judged so."""
-    relevant = _relevant(grades)
+def recall(
+    ranking: Sequence[_Passage],
+    grades: Mapping[_Passage, int],
+    *,
+    cutoff: int = RECALL_CUTOFF,
+    min_grade: int = RELEVANT,
+) -> float | None:
+    """Return the share of the relevant passages that are in the first `cutoff`; None while none is judged so."""
+    relevant = _relevant(grades, min_grade)
     return len(relevant.intersection(ranking[:cutoff])) / len(relevant) if relevant else None
+
+
+def average_precision(
+    ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int, min_grade: int = RELEVANT
+) -> float | None:
+    """Return the mean over the relevant passages of the precision at each one's rank; None while none is judged so.
+
+    A relevant passage that is not in the first `cutoff` counts as 0.
+    """
+    relevant = _relevant(grades, min_grade)
+    ranks = (rank for rank, passage in enumerate(ranking[:cutoff], start=1) if passage in relevant)
+    precisions = (found / rank for found, rank in enumerate(ranks, start=1))
+    return sum(precisions) / len(relevant) if relevant else None
 
 
 def judged(ranking: Sequence[_Passage], grades: Mapping[_Passage, int], *, cutoff: int = CUTOFF) -> float | None:
@@ -88,14 +125,36 @@ def mean(measured: Sequence[Measures]) -> Measures:
     )
 
 
-def _dcg(grades: Iterable[int]) -> float:
-    return sum((2.0**grade - 1.0) / log2(rank + 1) for rank, grade in enumerate(grades, start=1))
+def collection_measures(qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Return each measure's mean over the judged queries, by its usual name; every grade above 0 is relevant.
+
+    A query without an answer or without a relevant document counts as 0; one without judgments does not count. The
+    figures are those of trec_eval.
+    """
+    judged_queries = {query: grades for query, grades in qrels.items() if grades}
+    return {
+        name: fmean([formula(run.get(query, ()), grades) or 0.0 for query, grades in judged_queries.items()])
+        for name, formula in _COLLECTION_MEASURES.items()
+    }
 
 
-def _relevant(grades: Mapping[_Passage, int]) -> set[_Passage]:
-    return {passage for passage, grade in grades.items() if grade >= RELEVANT}
+def _dcg(gains: Iterable[float]) -> float:
+    return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def _relevant(grades: Mapping[_Passage, int], min_grade: int) -> set[_Passage]:
+    return {passage for passage, grade in grades.items() if grade >= min_grade}
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
+
+
+_COLLECTION_MEASURES: Final[Mapping[str, Callable[[Sequence[str], Mapping[str, int]], float | None]]] = {
+    "nDCG@10": partial(ndcg, cutoff=10, gain=linear_gain),
+    **{f"R@{cutoff}": partial(recall, cutoff=cutoff, min_grade=1) for cutoff in (2, 5, 10, 100)},
+    "RR@10": lambda ranking, grades: reciprocal_rank(ranking[:10], grades, min_grade=1),
+    "AP@100": partial(average_precision, cutoff=100, min_grade=1),
+    "Judged@10": partial(judged, cutoff=10),
+}

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
-from scipy.sparse import csr_array
+from numpy.typing import NDArray
 
 #: Standard deviations above the corpus's mean at which a document is as good as sure to be of the relation asked for.
 _RELATION_CENTRE: Final = 2.0
@@ -60,11 +60,11 @@ def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: flo
     restart = np.zeros(len(nodes))
     for node, weight in seeds.items():
         restart[place[node]] = weight
-    matrix = _transitions(steps, place).T
+    sources, targets, shares = _transitions(steps, place)
     came = np.zeros(len(nodes))
-    mass = (1.0 - damping) * restart
+    mass: NDArray[np.floating[Any]] = (1.0 - damping) * restart
     for _ in range(_MOST_STEPS):
-        mass = damping * (matrix @ mass)
+        mass = damping * np.bincount(targets, weights=shares * mass[sources], minlength=len(nodes))
         came += mass
         if mass.sum() < _NEXT_TO_NOTHING:
             break
@@ -104,11 +104,12 @@ def seated(named: Sequence[UUID], steps: Sequence[Step]) -> list[UUID]:
     return seats
 
 
-def _transitions(steps: Sequence[Step], place: Mapping[UUID, int]) -> "csr_array":
-    totals: dict[UUID, float] = defaultdict(float)
-    for step in steps:
-        totals[step.source] += step.evidence
-    values = [step.evidence / max(1.0, totals[step.source]) for step in steps]
-    rows = [place[step.source] for step in steps]
-    columns = [place[step.target] for step in steps]
-    return csr_array((values, (rows, columns)), shape=(len(place), len(place)))
+def _transitions(
+    steps: Sequence[Step], place: Mapping[UUID, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return each step's source, target and the share of the source's mass that takes it."""
+    sources = np.array([place[step.source] for step in steps])
+    targets = np.array([place[step.target] for step in steps])
+    evidence = np.array([step.evidence for step in steps])
+    totals = np.bincount(sources, weights=evidence)
+    return sources, targets, evidence / np.maximum(1.0, totals)[sources]

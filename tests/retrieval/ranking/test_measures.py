@@ -4,9 +4,19 @@ import ir_measures
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ir_measures import RR, Judged, R, nDCG
+from ir_measures import AP, RR, Judged, R, nDCG
 
-from retrieval.ranking.measures import Measures, judged, mean, measure, ndcg, recall, reciprocal_rank
+from retrieval.ranking.measures import (
+    Measures,
+    average_precision,
+    collection_measures,
+    judged,
+    mean,
+    measure,
+    ndcg,
+    recall,
+    reciprocal_rank,
+)
 
 GRADES = {"a": 3, "b": 2, "c": 0, "d": 1, "e": 2}
 
@@ -36,6 +46,13 @@ def test_the_reciprocal_rank_is_that_of_the_first_with_grade_2():
 def test_recall_counts_grades_from_2_within_the_cutoff():
     assert recall("xad", GRADES) == pytest.approx(1 / 3)
     assert recall("xab", GRADES, cutoff=2) == pytest.approx(1 / 3)
+
+
+def test_average_precision_by_hand():
+    # b is the first found and the second in rank, e the second found and the fourth; a is not found.
+    assert average_precision("xbde", GRADES, cutoff=10) == pytest.approx((1 / 2 + 2 / 4) / 3)
+    assert average_precision("xbde", GRADES, cutoff=3) == pytest.approx((1 / 2) / 3)
+    assert average_precision("xbde", {"d": 1}, cutoff=10) is None
 
 
 def test_judged_is_a_share_of_what_there_is():
@@ -77,6 +94,25 @@ def test_the_measures_agree_with_ir_measures(ranking, said):
     assert (ours.reciprocal_rank or 0.0) == pytest.approx(theirs[RR(rel=2)])
     assert (ours.recall or 0.0) == pytest.approx(theirs[R(rel=2) @ 20])
     assert ours.judged == pytest.approx(theirs[Judged @ 10])
+
+
+runs = st.dictionaries(st.sampled_from(["q1", "q2", "q3", "unjudged"]), rankings)
+qrels_given = st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), grades, min_size=1)
+
+
+@given(runs, qrels_given)
+def test_the_measures_of_a_collection_agree_with_ir_measures(run, qrels):
+    measures = [nDCG @ 10, R @ 2, R @ 5, R @ 10, R @ 100, RR @ 10, AP @ 100, Judged @ 10]
+    lines = [
+        ir_measures.ScoredDoc(query, name, float(-rank))
+        for query, ranking in run.items()
+        for rank, name in enumerate(ranking, start=1)
+    ]
+    judgments = [
+        ir_measures.Qrel(query, name, grade) for query, grades in qrels.items() for name, grade in grades.items()
+    ]
+    theirs = ir_measures.calc_aggregate(measures, judgments, lines)
+    assert collection_measures(qrels, run) == {str(it): pytest.approx(theirs[it]) for it in measures}
 
 
 @given(rankings, grades)
