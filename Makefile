@@ -23,7 +23,7 @@ fi
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: run test check fmt help lock screenshots torch test-tools test-models
+.PHONY: run test check docs fmt help lock screenshots torch test-tools test-models
 
 run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stops it
 	@$(BIN)/python manage.py start $(ARGS)
@@ -42,6 +42,9 @@ check: .venv/.dev-installed ## Check format, lint, types, imports, settings and 
 fmt: .venv/.dev-installed ## Format the code and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+docs: .venv/.dev-installed ## Write the reference tables of stages and presets into docs/
+	$(BIN)/python manage.py docs
 
 lock: .venv/.dev-installed ## Write the locks anew from pyproject.toml (ARGS=--upgrade for newer versions)
 	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.lock

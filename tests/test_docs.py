@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from retrieval.management.commands.docs import generated, updated
 from retrieval.management.commands.tunables import tunables_table
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.stage_catalog import ABOUT
@@ -84,7 +85,13 @@ def test_the_documented_defaults_are_those_of_the_settings():
 
 @pytest.mark.parametrize("name", ABOUT)
 def test_every_stage_is_described(name):
-    assert f"| `{name}` |" in (DOCS / "architecture.md").read_text()
+    assert f"| `{name}` |" in (DOCS / "stages.md").read_text()
+
+
+def test_the_generated_tables_are_current():
+    assert [
+        page.name for page, text in generated().items() if page.read_text() != updated(page.read_text(), text)
+    ] == []
 
 
 def test_every_dependency_has_its_need():

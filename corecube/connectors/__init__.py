@@ -1,4 +1,4 @@
-"""Connectors: each reads one kind of source. A new kind is one module or package and one line here."""
+"""Connectors: each reads one kind of source. A new kind is one module or package and one entry in `kinds.py`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from corecube.connectors.kinds import KINDS
 from corecube.connectors.local_files import LocalFiles, command_files, local_files
 from corecube.connectors.setup import SourceSetup
 from corecube.connectors.state import state_folder
@@ -23,16 +24,8 @@ from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.secrets import unseal
 
-#: Where each kind's connector is; imported when it is needed, since some bring large libraries.
-CONNECTORS: Final[Mapping[str, str]] = {
-    "folder": "corecube.connectors.folder.FolderConnector",
-    "upload": "corecube.connectors.upload.UploadConnector",
-    "git": "corecube.connectors.git.GitConnector",
-    "web": "corecube.connectors.web.WebConnector",
-    "s3": "corecube.connectors.s3.S3Connector",
-    "confluence": "corecube.connectors.confluence.ConfluenceConnector",
-    "push": "corecube.connectors.push.PushConnector",
-}
+#: Where each kind's connector is.
+CONNECTORS: Final[Mapping[str, str]] = {kind.name: kind.connector for kind in KINDS.values()}
 
 
 def connector_for(connection: Connection, secrets: Mapping[str, str] | None = None) -> ProbedConnector:

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from django.utils.module_loading import import_string
 
-from corecube.connectors import CONNECTORS
 from corecube.connectors.setup import SourceConfig
 from corecube.errors import ConfigError
 
@@ -29,7 +28,8 @@ class Kind:
     label: str
     #: What it reads, in one sentence.
     purpose: str
-    #: Where its config's model is; imported when it is needed, since some connectors bring large libraries.
+    #: Where its connector and the model of its config are; imported when needed: some connectors bring large libraries.
+    connector: str
     config: str
     secrets: tuple[Secret, ...] = ()
     #: The field of the config with the address that the secrets go to.
@@ -57,6 +57,7 @@ class Kind:
 
 _TOKEN: Final = "A user's access token with the right to read, and no more."  # noqa: S105 -- a hint, no token
 
+#: A kind of connection is one module or package, and one entry here.
 KINDS: Final[Mapping[str, Kind]] = {
     kind.name: kind
     for kind in (
@@ -64,6 +65,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "folder",
             "Folder on the server",
             "Reads the files below a folder that the server can reach, a mounted share for instance.",
+            "corecube.connectors.folder.FolderConnector",
             "corecube.connectors.folder.FolderConfig",
             local_in="path",
         ),
@@ -71,6 +73,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "upload",
             "Uploaded files",
             "Keeps the files that people upload here or over the API.",
+            "corecube.connectors.upload.UploadConnector",
             "corecube.connectors.upload.UploadConfig",
             is_fed=True,
         ),
@@ -78,6 +81,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "git",
             "Git repository",
             "Reads the files of one branch and fetches only what changed.",
+            "corecube.connectors.git.GitConnector",
             "corecube.connectors.git.connector.GitConfig",
             (Secret("token", "Access token", f"{_TOKEN} Empty for a public repository."),),
             goes_to="url",
@@ -87,12 +91,14 @@ KINDS: Final[Mapping[str, Kind]] = {
             "web",
             "Web site",
             "Crawls a site politely from its start pages on.",
+            "corecube.connectors.web.WebConnector",
             "corecube.connectors.web.connector.WebConfig",
         ),
         Kind(
             "s3",
             "S3 bucket",
             "Reads the objects of a bucket, at Amazon or at any service that speaks the same.",
+            "corecube.connectors.s3.S3Connector",
             "corecube.connectors.s3.S3Config",
             (
                 Secret("access_key", "Access key", "Empty, with the secret key, for a public bucket."),
@@ -105,6 +111,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "confluence",
             "Confluence spaces",
             "Reads pages, blog posts and attachments with the eyes of one user of the site.",
+            "corecube.connectors.confluence.ConfluenceConnector",
             "corecube.connectors.confluence.connector.ConfluenceConfig",
             (Secret("token", "API or access token", _TOKEN),),
             goes_to="url",
@@ -113,6 +120,7 @@ KINDS: Final[Mapping[str, Kind]] = {
             "push",
             "Pushed by programs",
             "Takes documents that programs send over the API.",
+            "corecube.connectors.push.PushConnector",
             "corecube.connectors.push.PushConfig",
             is_fed=True,
         ),
@@ -123,6 +131,6 @@ KINDS: Final[Mapping[str, Kind]] = {
 def kind_named(name: str) -> Kind:
     """Return a kind; raise ConfigError for a name that none has."""
     if name not in KINDS:
-        message = f"There is no connector of kind {name!r}; there are: {', '.join(CONNECTORS)}."
+        message = f"There is no connector of kind {name!r}; there are: {', '.join(KINDS)}."
         raise ConfigError(message)
     return KINDS[name]

@@ -1,15 +1,21 @@
-"""The presets that there are."""
+"""The presets that there are. A preset is a folder in `retrieval/presets` and a line here."""
 
+from collections.abc import Mapping
 from typing import Final
 
+from django.utils.module_loading import import_string
+
 from retrieval.errors import UnknownPresetError
-from retrieval.presets.consolidated.pipeline import CONSOLIDATED
-from retrieval.presets.contextpack.pipeline import CONTEXTPACK
-from retrieval.presets.corecube.pipeline import CORECUBE
-from retrieval.presets.helix.pipeline import HELIX
 from retrieval.presets.preset import Preset
 
-PRESETS: Final = {preset.name: preset for preset in (CORECUBE, HELIX, CONSOLIDATED, CONTEXTPACK)}
+#: In the order in which the pages list them.
+_SHIPPED: Final = (
+    "retrieval.presets.corecube.pipeline.CORECUBE",
+    "retrieval.presets.helix.pipeline.HELIX",
+    "retrieval.presets.consolidated.pipeline.CONSOLIDATED",
+    "retrieval.presets.contextpack.pipeline.CONTEXTPACK",
+)
+PRESETS: Final[Mapping[str, Preset]] = {preset.name: preset for preset in map(import_string, _SHIPPED)}
 DEFAULT_PRESET: Final = "corecube"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from retrieval.encoders.cosine_scale import NOISE
-from retrieval.engine.config import DenseConfig, FulltextConfig
+from retrieval.engine.config import DenseConfig, FulltextConfig, FusionConfig
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import Hit, Ranking
@@ -24,7 +24,7 @@ from retrieval.stages.dense import Dense
 
 _EVERYTHING: Final = RequestFilter()
 #: Rankings of several embedding indexes are merged by rank: cosines of different models mean different things.
-_RANK_CONSTANT: Final = 60
+_RANK_CONSTANT: Final = FusionConfig().rank_constant
 
 
 @dataclass(frozen=True, slots=True)
