@@ -101,7 +101,18 @@ def test_every_dependency_has_its_need():
     assert [name for name in names if name not in described] == []
 
 
+#: The pages that people read: those at the root, and the documents.
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+
+
 def test_links_between_pages_lead_somewhere():
-    for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+    for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_git_holds_the_pictures_that_a_page_shows():
+    shown = {name for page in PAGES for name in re.findall(r"screenshots/([\w-]+\.png)", page.read_text())}
+    held = set(re.findall(r"^!/docs/screenshots/(.+)$", (ROOT / ".gitignore").read_text(), re.MULTILINE))
+    assert shown
+    assert shown == held
