@@ -6,7 +6,7 @@ from typing import Final
 from corecube.models import AuditEvent, User
 
 #: Characters of a subject that are kept.
-_LONGEST_SUBJECT: Final = 200
+_MAX_SUBJECT_LENGTH: Final = 200
 _HOUR_SECONDS: Final = 3600
 #: The hour in which this process last noted what happens often.
 _noted: Final[dict[tuple[object, ...], int]] = {}
@@ -14,7 +14,7 @@ _noted: Final[dict[tuple[object, ...], int]] = {}
 
 def record(action: str, *, actor: User | None, subject: str = "", **details: object) -> AuditEvent:
     """Add one event. `details` must be JSON and hold no document or query text."""
-    return AuditEvent.objects.create(action=action, actor=actor, subject=subject[:_LONGEST_SUBJECT], details=details)
+    return AuditEvent.objects.create(action=action, actor=actor, subject=subject[:_MAX_SUBJECT_LENGTH], details=details)
 
 
 def record_hourly(action: str, *, actor: User, subject: str, key: str) -> None:

@@ -14,8 +14,8 @@ from django.db import connections
 from corecube.errors import ConfigError, DatabaseUnavailableError
 from corecube.postgresql.sharing import shares_sessions
 
-_LEAST_POSTGRESQL: Final = 15
-_LEAST_PGVECTOR: Final = (0, 8)
+_MIN_POSTGRESQL: Final = 15
+_MIN_PGVECTOR: Final = (0, 8)
 _CONNECT_SECONDS: Final = 5
 _NO_ANSWER: Final = "corecube.E001"
 _FACTS_SQL: Final = """
@@ -54,18 +54,18 @@ def server_problem(facts: ServerFacts) -> Error | None:
 
 def _version_problem(facts: ServerFacts) -> Error | None:
     """Return what PostgreSQL or pgvector lacks, or None."""
-    if facts.major < _LEAST_POSTGRESQL:
+    if facts.major < _MIN_POSTGRESQL:
         return Error(
-            f"The server is PostgreSQL {facts.major}; CoreCube needs {_LEAST_POSTGRESQL} or newer.", id="corecube.E002"
+            f"The server is PostgreSQL {facts.major}; CoreCube needs {_MIN_POSTGRESQL} or newer.", id="corecube.E002"
         )
     if facts.available is None:
         return Error("The server has no pgvector.", hint="Install pgvector 0.8 or newer on it.", id="corecube.E003")
-    if facts.installed is not None and _version(facts.installed) < _LEAST_PGVECTOR <= _version(facts.available):
+    if facts.installed is not None and _version(facts.installed) < _MIN_PGVECTOR <= _version(facts.available):
         hint = "Run ALTER EXTENSION vector UPDATE in it."
         return Error(
             f"The database still uses pgvector {facts.installed}; 0.8 is needed.", hint=hint, id="corecube.E004"
         )
-    if _version(facts.available) < _LEAST_PGVECTOR:
+    if _version(facts.available) < _MIN_PGVECTOR:
         return Error(f"The server's pgvector is {facts.available}; CoreCube needs 0.8 or newer.", id="corecube.E004")
     if facts.installed is None and not facts.may_create:
         hint = "Let an administrator run CREATE EXTENSION vector in it."

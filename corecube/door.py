@@ -24,10 +24,10 @@ class Door:
 
     def before(self, application: Application, *, connections: int) -> Application:
         """Return the application behind this door, for a process with so many database connections."""
-        most = _PER_CONNECTION * connections
+        limit = _PER_CONNECTION * connections
 
         async def guarded(scope: dict[str, Any], receive: Receive, send: Send) -> None:
-            if scope["type"] != "http" or self._waiting() <= most or not scope["path"].startswith(_PREFIXES):
+            if scope["type"] != "http" or self._waiting() <= limit or not scope["path"].startswith(_PREFIXES):
                 await application(scope, receive, send)
                 return
             self.refused += 1

@@ -25,12 +25,12 @@ logger = logging.getLogger(__name__)
 USER_HEADER: Final = "X-CoreCube-User"
 AUDIENCE: Final = "corecube"
 #: Longest life of a token, from when it was issued to its end, in seconds.
-LONGEST_SECONDS: Final = 300
+MAX_SECONDS: Final = 300
 #: How far the clocks of both sides may be apart, in seconds.
 _LEEWAY: Final = 30
 _SECRET_BYTES: Final = 32
-_LONGEST_TOKEN: Final = 4096
-_LONGEST_NAME: Final = 150
+_MAX_TOKEN_LENGTH: Final = 4096
+_MAX_NAME_LENGTH: Final = 150
 _NAME: Final = "forwarding"
 
 
@@ -80,7 +80,7 @@ def forwarded_user(key: ApiKey, token: str) -> User:
         raise ForwardingNotAllowedError
     claims = _claims(key, token)
     name = claims["sub"]
-    if not 0 < len(name) <= _LONGEST_NAME or name != storable(name):
+    if not 0 < len(name) <= _MAX_NAME_LENGTH or name != storable(name):
         raise UserTokenError
     _take(key, claims)
     user = User.objects.filter(username=name, is_active=True).first()
@@ -94,7 +94,7 @@ def _claims(key: ApiKey, token: str) -> dict[str, Any]:
     try:
         secret = unseal(key.sealed_forwarding_secret, Purpose.FORWARDING)[_NAME]
         claims: dict[str, Any] = jwt.decode(
-            token[: _LONGEST_TOKEN + 1],
+            token[: _MAX_TOKEN_LENGTH + 1],
             secret,
             algorithms=["HS256"],
             audience=AUDIENCE,
@@ -107,7 +107,7 @@ def _claims(key: ApiKey, token: str) -> dict[str, Any]:
         raise UserTokenError from error
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError) as error:
         raise UserTokenError from error
-    if not 0 < lasts <= LONGEST_SECONDS:
+    if not 0 < lasts <= MAX_SECONDS:
         raise UserTokenError
     return claims
 

@@ -47,7 +47,7 @@ class DatabaseFacts:
     bytes: int
     #: Connections to this database, of every process, and the most that the server takes in all.
     connections: int
-    most_connections: int
+    max_connections: int
 
 
 def database_facts() -> DatabaseFacts:

@@ -4,13 +4,13 @@ import logging
 from pathlib import Path
 from typing import IO, Final
 
-_MOST_BYTES: Final = 10 * 2**20
+_MAX_BYTES: Final = 10 * 2**20
 
 
 def open_log(path: Path) -> IO[bytes]:
     """Open a log for a new process to append to; one that has grown past 10 MiB is first moved aside to `.1`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.stat().st_size > _MOST_BYTES:
+    if path.exists() and path.stat().st_size > _MAX_BYTES:
         path.replace(path.with_name(f"{path.name}.1"))
     return path.open("ab")
 

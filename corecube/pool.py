@@ -14,7 +14,7 @@ _Pool = ConnectionPool[Any]
 #: Connections that a pool leaves to other processes and to whoever looks after the server.
 _FOR_OTHERS: Final = 16
 #: A process cannot do with fewer.
-_FEWEST: Final = 4
+_MINIMUM: Final = 4
 _ROOM_SQL: Final = """
 SELECT current_setting('max_connections')::int
        - current_setting('superuser_reserved_connections')::int
@@ -27,7 +27,7 @@ _fitted: Final[WeakKeyDictionary[_Pool, int]] = WeakKeyDictionary()
 
 def room_for_one(usable: int) -> int:
     """Return the most connections that one process may hold of a server's, after what others need; at least 4."""
-    return max(_FEWEST, usable - _FOR_OTHERS)
+    return max(_MINIMUM, usable - _FOR_OTHERS)
 
 
 @receiver(connection_created)
@@ -45,7 +45,7 @@ def fit(connection: BaseDatabaseWrapper, **_: object) -> None:
         _fitted[pool] = room
 
 
-def most_connections() -> int | None:
+def max_connections() -> int | None:
     """Return how many connections the pool may hold; None where there is none, or it was not used yet."""
     pool = _pool_of(connection)
     return _fitted.get(pool) if pool is not None else None

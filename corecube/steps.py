@@ -9,7 +9,7 @@ from typing import Final
 from django.core.management.base import OutputWrapper
 
 _WIDTH: Final = 24
-_MOST_NOTE_CHARACTERS: Final = 50
+_MAX_NOTE_CHARACTERS: Final = 50
 _CLEAR_LINE: Final = "\r\x1b[2K"
 
 
@@ -54,5 +54,5 @@ class StepNotes(io.TextIOBase):
     def write(self, text: str) -> int:
         """Show the last line of the text, cut to fit."""
         if words := text.rpartition("\r")[-1].split():
-            self._steps.show(f"  · {self._title:<{_WIDTH}}{' '.join(words)[:_MOST_NOTE_CHARACTERS]}")
+            self._steps.show(f"  · {self._title:<{_WIDTH}}{' '.join(words)[:_MAX_NOTE_CHARACTERS]}")
         return len(text)

@@ -53,8 +53,8 @@ from typing import ClassVar, Final
 
 from corecube.errors import ConfigError, CoreCubeError, InvalidRequestError, NotFoundError
 
-_MOST_PROBLEMS: Final = 5
-_LONGEST_NAME: Final = 60
+_MAX_PROBLEMS: Final = 5
+_MAX_NAME_LENGTH: Final = 60
 
 
 class PipelineError(CoreCubeError):
@@ -321,7 +321,7 @@ class TunablesError(ConfigError):
     def __init__(self, problems: Mapping[str, str]) -> None:
         #: What is wrong with each value, by the tunable's dotted name.
         self.problems = dict(problems)
-        said = [f"{_shown(name)} {problem}." for name, problem in list(problems.items())[:_MOST_PROBLEMS]]
+        said = [f"{_shown(name)} {problem}." for name, problem in list(problems.items())[:_MAX_PROBLEMS]]
         unsaid = len(problems) - len(said)
         super().__init__(" ".join([*said, f"And {unsaid} more."] if unsaid else said))
 
@@ -334,5 +334,5 @@ class OverridesError(TunablesError):
 
 def _shown(name: str) -> str:
     """Return a tunable's name as an error shows it; one that cannot be any is quoted and cut."""
-    is_plain = name.isascii() and name.replace(".", "").isidentifier() and len(name) <= _LONGEST_NAME
-    return name if is_plain else ascii(name[:_LONGEST_NAME])
+    is_plain = name.isascii() and name.replace(".", "").isidentifier() and len(name) <= _MAX_NAME_LENGTH
+    return name if is_plain else ascii(name[:_MAX_NAME_LENGTH])

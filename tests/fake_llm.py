@@ -119,7 +119,7 @@ class FakeLLM(socketserver.ThreadingTCPServer):
         self.headers = []
         self.paths = []
         self.cut_off = 0
-        self.at_once = self.most_at_once = 0
+        self.at_once = self.max_at_once = 0
         self.connections = 0
         self.over = threading.Event()
         self.lock = threading.Lock()
@@ -182,7 +182,7 @@ class FakeLLM(socketserver.ThreadingTCPServer):
     def counted(self):
         with self.lock:
             self.at_once += 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.max_at_once = max(self.max_at_once, self.at_once)
         try:
             yield
         finally:

@@ -192,10 +192,10 @@ def fault_between(
 
 
 def faults(
-    work: Callable[[str], object], texts: Iterable[Text], look: Callable[..., str] = fault, *, most: int = 3
+    work: Callable[[str], object], texts: Iterable[Text], look: Callable[..., str] = fault, *, limit: int = 3
 ) -> list[str]:
     """Return the first faults of some texts."""
-    return list(islice(filter(None, (look(work, text) for text in texts)), most))
+    return list(islice(filter(None, (look(work, text) for text in texts)), limit))
 
 
 def _growth(work: Callable[[str], object], text: Text, shorter: int, longer: int, allowed: float) -> float:

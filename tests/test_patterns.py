@@ -18,8 +18,8 @@ APPS = ("corecube", "retrieval", "explorer")
 _CALLS = frozenset({"search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split"})
 _AT_A_PLACE = frozenset({"match", "fullmatch"})
 #: Signs and words of a pattern that hostile texts are made of.
-_MOST_OWN = 24
-_MOST_BESIDE = 6
+_MAX_OWN = 24
+_MAX_BESIDE = 6
 
 
 def modules():
@@ -154,7 +154,7 @@ def written_in(tree):
 def own_words(pattern):
     found = dict.fromkeys(written_in(parser.parse(pattern.pattern, pattern.flags & ~re.LOCALE)))
     signs = [it for it in found if len(it) == 1]
-    return [*signs[:_MOST_OWN], *(it for it in found if len(it) > 1)][: 2 * _MOST_OWN]
+    return [*signs[:_MAX_OWN], *(it for it in found if len(it) > 1)][: 2 * _MAX_OWN]
 
 
 def texts_for(pattern):
@@ -162,8 +162,8 @@ def texts_for(pattern):
     own = own_words(pattern)
     units = dict.fromkeys([*SIGNS, *MIXTURES, *own, *(it + sign for it in own for sign in " a1\n")])
     yield from (Text(unit) for unit in units)
-    signs = [it for it in own if len(it) == 1][:_MOST_BESIDE]
-    beside = dict.fromkeys([*own[:_MOST_BESIDE], *(it for it in own if len(it) > 1)][: 2 * _MOST_BESIDE])
+    signs = [it for it in own if len(it) == 1][:_MAX_BESIDE]
+    beside = dict.fromkeys([*own[:_MAX_BESIDE], *(it for it in own if len(it) > 1)][: 2 * _MAX_BESIDE])
     for unit in dict.fromkeys([*signs, *"a1A .-_\n", "a ", "a."]):
         yield from (Text(unit, beginning, "!") for beginning in dict.fromkeys([*BEGINNINGS, *beside]))
         yield from (Text(unit, "", end) for end in dict.fromkeys([*ENDS, *beside]))
@@ -179,7 +179,7 @@ def test_every_pattern_is_linear_on_hostile_texts():
     found = {}
     for name, pattern, calls in patterns():
         for work in ways(pattern, calls):
-            if told := faults(as_read(pattern, work), texts_for(pattern), most=2):
+            if told := faults(as_read(pattern, work), texts_for(pattern), limit=2):
                 found[name] = told
     assert not found
 

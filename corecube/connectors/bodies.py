@@ -10,24 +10,24 @@ from corecube.connectors.types import ItemError
 _BLOCK: Final = 1 << 16
 
 
-def body_of(blocks: Iterable[bytes], headers: Mapping[str, str], most: int) -> bytes:
+def body_of(blocks: Iterable[bytes], headers: Mapping[str, str], limit: int) -> bytes:
     """Return a body, decompressed; raise ItemError as soon as it is larger than it may be."""
-    if (announced := headers.get("content-length", "")).isdigit() and int(announced[:18]) > most:
-        raise too_large(int(announced[:18]), most)
+    if (announced := headers.get("content-length", "")).isdigit() and int(announced[:18]) > limit:
+        raise too_large(int(announced[:18]), limit)
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding in {"", "identity"}:
-        return _joined(blocks, most)
+        return _joined(blocks, limit)
     if encoding not in {"gzip", "x-gzip"}:
         raise ItemError("corrupt", "The server compresses the page in a way that was not asked for.")
-    return _joined(_gunzipped(blocks, most), most)
+    return _joined(_gunzipped(blocks, limit), limit)
 
 
-def gunzip(content: bytes, most: int) -> bytes:
+def gunzip(content: bytes, limit: int) -> bytes:
     """Return gzip-compressed bytes as they were; raise ItemError "too_large" or "corrupt"."""
-    return _joined(_gunzipped([content], most), most)
+    return _joined(_gunzipped([content], limit), limit)
 
 
-def _gunzipped(blocks: Iterable[bytes], most: int) -> Iterable[bytes]:
+def _gunzipped(blocks: Iterable[bytes], limit: int) -> Iterable[bytes]:
     opened = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
         for block in blocks:
@@ -38,13 +38,13 @@ def _gunzipped(blocks: Iterable[bytes], most: int) -> Iterable[bytes]:
     except zlib.error as error:
         raise ItemError("corrupt", "The compressed content is damaged.") from error
     if not opened.eof:
-        raise ItemError("corrupt", f"The compressed content ends too early; the most is {most} bytes.")
+        raise ItemError("corrupt", f"The compressed content ends too early; the most is {limit} bytes.")
 
 
-def _joined(blocks: Iterable[bytes], most: int) -> bytes:
+def _joined(blocks: Iterable[bytes], limit: int) -> bytes:
     parts = bytearray()
     for block in blocks:
         parts += block
-        if len(parts) > most:
-            raise too_large(len(parts), most)
+        if len(parts) > limit:
+            raise too_large(len(parts), limit)
     return bytes(parts)

@@ -15,8 +15,8 @@ logger = logging.getLogger(__name__)
 CHECK_SECONDS: Final = 20.0
 #: What a source must allow, in the order in which it is needed.
 STEPS: Final = ("reach", "authenticate", "list", "read")
-_MOST_AT_ONCE: Final = 4
-_slots = BoundedSemaphore(_MOST_AT_ONCE)
+_MAX_AT_ONCE: Final = 4
+_slots = BoundedSemaphore(_MAX_AT_ONCE)
 
 
 def check_source(

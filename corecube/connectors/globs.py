@@ -8,7 +8,7 @@ from typing import Final
 
 from corecube.errors import ConfigError
 
-_MOST_PATTERNS: Final = 200
+_MAX_PATTERNS: Final = 200
 _MAX_CHARACTERS: Final = 500
 _ANY_FOLDERS: Final = "**"
 
@@ -87,8 +87,8 @@ def _fits(patterns: Iterable[_Pattern], path: str) -> bool:
 
 
 def _read(patterns: Sequence[str]) -> tuple[_Pattern, ...]:
-    if len(patterns) > _MOST_PATTERNS:
-        raise ConfigError(f"There are {len(patterns)} patterns; the most is {_MOST_PATTERNS}.")
+    if len(patterns) > _MAX_PATTERNS:
+        raise ConfigError(f"There are {len(patterns)} patterns; the most is {_MAX_PATTERNS}.")
     return tuple(_pattern(pattern) for pattern in patterns)
 
 

@@ -196,8 +196,8 @@ class HttpClient(AbstractContextManager["HttpClient"]):
         try:
             with self._pool.stream("GET", url, headers=_raw(sent), extensions={"timeout": timeouts}) as response:
                 found = _headers(response.headers)
-                most = ask.max_bytes or self.limits.max_bytes
-                body = body_of(response.iter_stream(), found, most) if ask.wants(response.status, found) else b""
+                limit = ask.max_bytes or self.limits.max_bytes
+                body = body_of(response.iter_stream(), found, limit) if ask.wants(response.status, found) else b""
                 return Answer(url, response.status, found, body)
         except httpcore2.TimeoutException as error:
             raise ItemError("timeout", f"{_host(url)} took longer than it may.") from error

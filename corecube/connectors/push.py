@@ -46,7 +46,7 @@ class PushConnector:
     """Reads what was pushed. A document is gone from the source only when a program deleted it."""
 
     connection_id: int
-    most_bytes: int
+    max_bytes: int
     globs: Globs = EVERYTHING
 
     @classmethod
@@ -73,8 +73,8 @@ class PushConnector:
 
     def require_wanted(self, pushed: Pushed) -> None:
         """Raise ItemError for a document that is too large or that the patterns leave out."""
-        if len(pushed.content) > self.most_bytes:
-            raise too_large(len(pushed.content), self.most_bytes)
+        if len(pushed.content) > self.max_bytes:
+            raise too_large(len(pushed.content), self.max_bytes)
         if not self.globs.want(pushed.external_id):
             raise ItemError("left_out", "The connection's patterns leave out documents with that id.")
 

@@ -81,9 +81,9 @@ class SourceSetup:
         return min(own or self.max_bytes, self.max_bytes)
 
 
-def too_large(size: int, most: int) -> ItemError:
+def too_large(size: int, limit: int) -> ItemError:
     """Return the error of an item of so many bytes."""
-    return ItemError("too_large", f"The file has {size / 2**20:.1f} MB; the most is {most / 2**20:.1f} MB.")
+    return ItemError("too_large", f"The file has {size / 2**20:.1f} MB; the most is {limit / 2**20:.1f} MB.")
 
 
 def _place(location: tuple[int | str, ...]) -> str:

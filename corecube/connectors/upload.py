@@ -98,7 +98,7 @@ def save_upload(connection: Connection, *, name: str, content: IO[bytes]) -> Pat
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".")
     try:
         with os.fdopen(handle, "wb") as file:
-            _copy(content, file, most=settings.CORECUBE_MAX_FILE_BYTES)
+            _copy(content, file, limit=settings.CORECUBE_MAX_FILE_BYTES)
         Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -116,14 +116,14 @@ def _plain_name(name: str) -> str:
     return plain
 
 
-def _copy(source: IO[bytes], target: IO[bytes], *, most: int) -> None:
+def _copy(source: IO[bytes], target: IO[bytes], *, limit: int) -> None:
     size = 0
     while block := source.read(_BLOCK):
         size += len(block)
-        if size > most:
-            raise _too_large(most)
+        if size > limit:
+            raise _too_large(limit)
         target.write(block)
 
 
-def _too_large(most: int) -> ItemError:
-    return ItemError("too_large", f"The file has more than {most / 2**20:.0f} MB, the most that is taken.")
+def _too_large(limit: int) -> ItemError:
+    return ItemError("too_large", f"The file has more than {limit / 2**20:.0f} MB, the most that is taken.")

@@ -14,7 +14,7 @@ from django.utils import timezone
 from corecube.models.levels import SENSITIVITY_CHOICES
 
 _KEY_SCHEME: Final = "cc"
-MOST_REQUESTS_PER_MINUTE: Final = 100_000
+MAX_REQUESTS_PER_MINUTE: Final = 100_000
 
 
 class User(AbstractUser):
@@ -119,7 +119,7 @@ class ApiKey(models.Model):
     requests_per_minute = models.PositiveIntegerField(
         null=True,
         blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(MOST_REQUESTS_PER_MINUTE)],
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_REQUESTS_PER_MINUTE)],
         help_text="Requests that it may send in a minute; empty for any number.",
     )
     may_forward_users = models.BooleanField(

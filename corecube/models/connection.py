@@ -24,7 +24,7 @@ ENRICHMENT_CHOICES: Final = (
     ("all", "The paragraph, the questions and the links"),
 )
 #: Longest time between two scheduled syncs: four weeks.
-_MOST_MINUTES: Final = 40_320
+_MAX_MINUTES: Final = 40_320
 
 
 class Connection(models.Model):
@@ -75,7 +75,7 @@ class Connection(models.Model):
     sync_every_minutes = models.PositiveIntegerField(
         null=True,
         blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(_MOST_MINUTES)],
+        validators=[MinValueValidator(1), MaxValueValidator(_MAX_MINUTES)],
         help_text="Minutes between two syncs that start by themselves; empty for none.",
     )
     created_at = models.DateTimeField(auto_now_add=True)

@@ -17,7 +17,7 @@ from corecube.oidc.problems import InactiveAccountError, NoAccountError
 
 #: Tries to keep a new person, of whom another request may be making the same or their name be taken meanwhile.
 _ATTEMPTS: Final = 3
-_LONGEST_USERNAME: Final = 150
+_MAX_USERNAME_LENGTH: Final = 150
 _NOT_IN_USERNAMES: Final = re.compile(r"[^\w.@+-]+")
 
 
@@ -81,14 +81,14 @@ def _free_username(person: Person) -> str:
 
 
 def _usernames(person: Person) -> Iterator[str]:
-    wanted = _NOT_IN_USERNAMES.sub("-", person.username or person.mail)[:_LONGEST_USERNAME].strip("-")
+    wanted = _NOT_IN_USERNAMES.sub("-", person.username or person.mail)[:_MAX_USERNAME_LENGTH].strip("-")
     if not wanted:
         digest = hashlib.sha256(f"{person.issuer}\n{person.subject}".encode()).hexdigest()
         wanted = f"user-{digest[:12]}"
     yield wanted
     number = 2
     while True:
-        yield f"{wanted[: _LONGEST_USERNAME - 10]}-{number}"
+        yield f"{wanted[: _MAX_USERNAME_LENGTH - 10]}-{number}"
         number += 1
 
 

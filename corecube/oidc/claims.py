@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-_LONGEST_NAME: Final = 150
-_LONGEST_MAIL: Final = 254
-_LONGEST_GROUP: Final = 500
+_MAX_NAME_LENGTH: Final = 150
+_MAX_MAIL_LENGTH: Final = 254
+_MAX_GROUP_LENGTH: Final = 500
 #: Values of the groups claim that are read.
-_MOST_GROUPS: Final = 10_000
+_MAX_GROUPS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ def person_of(claims: Mapping[str, Any], *, groups_claim: str) -> Person:
     return Person(
         issuer=claims["iss"],
         subject=claims["sub"],
-        username=_text(claims, "preferred_username", _LONGEST_NAME),
-        first_name=_text(claims, "given_name", _LONGEST_NAME),
-        last_name=_text(claims, "family_name", _LONGEST_NAME),
+        username=_text(claims, "preferred_username", _MAX_NAME_LENGTH),
+        first_name=_text(claims, "given_name", _MAX_NAME_LENGTH),
+        last_name=_text(claims, "family_name", _MAX_NAME_LENGTH),
         mail=_verified_mail(claims),
         groups=groups_of(claims, groups_claim),
     )
@@ -50,18 +50,18 @@ def groups_of(claims: Mapping[str, Any], name: str) -> frozenset[str]:
         for part in name.split("."):
             found = found.get(part) if isinstance(found, Mapping) else None
     values = [found] if isinstance(found, str) else found if isinstance(found, list) else []
-    texts = (value for value in values[:_MOST_GROUPS] if isinstance(value, str))
-    return frozenset(text for text in texts if 0 < len(text) <= _LONGEST_GROUP and "\0" not in text)
+    texts = (value for value in values[:_MAX_GROUPS] if isinstance(value, str))
+    return frozenset(text for text in texts if 0 < len(text) <= _MAX_GROUP_LENGTH and "\0" not in text)
 
 
 def _verified_mail(claims: Mapping[str, Any]) -> str:
     """Return the e-mail address if the provider says that it has verified it."""
     said = claims.get("email_verified")
     is_verified = said is True or said == "true"
-    mail = _text(claims, "email", _LONGEST_MAIL)
+    mail = _text(claims, "email", _MAX_MAIL_LENGTH)
     return mail if is_verified and "@" in mail else ""
 
 
-def _text(claims: Mapping[str, Any], name: str, longest: int) -> str:
+def _text(claims: Mapping[str, Any], name: str, max_length: int) -> str:
     value = claims.get(name)
-    return value.replace("\0", "").strip()[:longest] if isinstance(value, str) else ""
+    return value.replace("\0", "").strip()[:max_length] if isinstance(value, str) else ""

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 #: Of one request, from its start to the answer's last byte, in seconds.
 REQUEST_SECONDS: Final = 10.0
 _STEP_SECONDS: Final = 5.0
-_MOST_BYTES: Final = 1_000_000
+_MAX_BYTES: Final = 1_000_000
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
 #: What RFC 6749, section 5.2, calls an error.
@@ -56,7 +56,7 @@ def _send(method: str, url: str, trusted_host: str, headers: Mapping[str, str], 
             pool.stream(method, url, headers=_raw(sent), content=content, extensions={"timeout": timeouts}) as answer,
         ):
             found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
-            return answer.status, body_of(answer.iter_stream(), found, _MOST_BYTES)
+            return answer.status, body_of(answer.iter_stream(), found, _MAX_BYTES)
     except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.RemoteProtocolError, OSError) as error:
         raise ProviderDownError from error
     except ItemError as error:

@@ -12,7 +12,7 @@ from corecube.oidc.problems import UntrustedAnswerError
 _KEY_TYPES: Final = {"RS256": "RSA", "ES256": "EC"}
 #: How far the provider's clock may be off, in seconds.
 _LEEWAY: Final = 60
-_LONGEST_SUBJECT: Final = 255
+_MAX_SUBJECT_LENGTH: Final = 255
 
 
 def verified_claims(token: str, jwks: Mapping[str, Any], *, issuer: str, client_id: str, nonce: str) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def _require_ours(claims: Mapping[str, Any], client_id: str, nonce: str) -> None
     is_same = isinstance(given, str) and bool(nonce) and hmac.compare_digest(given.encode(), nonce.encode())
     is_shared = isinstance(audience, list) and len(audience) > 1
     is_for_us = claims.get("azp", "" if is_shared else client_id) == client_id
-    is_name = isinstance(subject, str) and 0 < len(subject) <= _LONGEST_SUBJECT and "\0" not in subject
+    is_name = isinstance(subject, str) and 0 < len(subject) <= _MAX_SUBJECT_LENGTH and "\0" not in subject
     if not (is_same and is_for_us and is_name):
         raise UntrustedAnswerError
 

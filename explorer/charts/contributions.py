@@ -16,7 +16,7 @@ _HUES: Final = {name: name for name in ("dense", "fulltext", "freshness", "reran
     "rubric": "rerank",
     "confidence": "good",
 }
-_LONGEST_TITLE: Final = 28
+_MAX_TITLE_LENGTH: Final = 28
 #: Pixels of one bar with its gap, and of the axis and the legend around them.
 _BAR: Final = 26
 _AROUND: Final = 76
@@ -50,7 +50,7 @@ def contributions(outcome: SearchOutcome) -> Chart | None:
 def name(rank: int, hit: Hit) -> str:
     """Return a hit's place and title, cut to what an axis has room for."""
     title = hit.chunk.title
-    return f"{rank}  {title if len(title) <= _LONGEST_TITLE else f'{title[: _LONGEST_TITLE - 1].rstrip()}…'}"
+    return f"{rank}  {title if len(title) <= _MAX_TITLE_LENGTH else f'{title[: _MAX_TITLE_LENGTH - 1].rstrip()}…'}"
 
 
 def hue(signal: str) -> str:

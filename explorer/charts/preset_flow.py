@@ -12,7 +12,7 @@ Places = Mapping[ChunkId, tuple[int | None, ...]]
 
 _ROW: Final = 20
 _AROUND: Final = 96
-_LEAST_ROWS: Final = 8
+_MIN_ROWS: Final = 8
 #: Up to so many each rank has its figure.
 _FEW_ROWS: Final = 12
 _ABSENT: Final = "\N{EN DASH}"
@@ -35,7 +35,7 @@ def preset_flow(places: Places, names: Mapping[ChunkId, str], presets: Sequence[
             (names[chunk_id], *(str(rank or _ABSENT) for rank in ranks), str(_found(ranks)))
             for chunk_id, ranks in places.items()
         ),
-        height=_AROUND + _ROW * max(lowest, _LEAST_ROWS),
+        height=_AROUND + _ROW * max(lowest, _MIN_ROWS),
     )
 
 

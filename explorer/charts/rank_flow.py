@@ -17,7 +17,7 @@ _GROUPS: Final = (
 )
 _ROW: Final = 16
 _AROUND: Final = 96
-_LEAST_ROWS: Final = 8
+_MIN_ROWS: Final = 8
 #: Up to so many each rank has its figure.
 _FEW_ROWS: Final = 12
 _ABSENT: Final = "\N{EN DASH}"
@@ -41,7 +41,7 @@ def rank_flow(
         layout=_layout(lowest),
         headers=("Chunk", f"A: {left}", f"B: {right}", "Move"),
         rows=tuple(_row(move, titles) for move in moves),
-        height=_AROUND + _ROW * max(lowest, _LEAST_ROWS),
+        height=_AROUND + _ROW * max(lowest, _MIN_ROWS),
     )
 
 

@@ -62,9 +62,9 @@ def _leg_cuts(leg: str, hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_C
 
 def _final_cuts(hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
     top_k = outcome.state.top_k
-    least = outcome.config.least_score(hits[-1].score_type)
+    minimum = outcome.config.min_score(hits[-1].score_type)
     # A floor of -inf keeps all.
-    floor = (_Cut(f"floor {least:g}", score=least),) if isfinite(least) else ()
+    floor = (_Cut(f"floor {minimum:g}", score=minimum),) if isfinite(minimum) else ()
     return (*floor, _Cut(f"{top_k} wanted", place=top_k + 0.5)) if len(hits) > top_k else floor
 
 

@@ -12,7 +12,7 @@ from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import ChunkId, Hit
 
 #: Rows that one stage shows; the rest is told as a count.
-MOST_ROWS: Final = 100
+MAX_ROWS: Final = 100
 _STEP: Final = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 _CHUNK_ID: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(\d+)")
 
@@ -79,7 +79,7 @@ def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
         if not drop.is_nameless and drop.chunk_id in labels
     )
     gone = sum(drop.reason is DropReason.STALE for drop in dropped)
-    return DropList(rows[:MOST_ROWS], len(dropped), gone)
+    return DropList(rows[:MAX_ROWS], len(dropped), gone)
 
 
 def readable(detail: str, labels: ChunkLabels) -> str:

@@ -15,7 +15,7 @@ from retrieval.engine.tunables import Tunables
 from retrieval.search.service import SearchOutcome
 
 #: Stages that fit beside each other.
-_MOST_BESIDE: Final = 18
+_MAX_BESIDE: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Funnel:
     @property
     def is_long(self) -> bool:
         """Whether there are more stages than fit beside each other."""
-        return len(self.cells) > _MOST_BESIDE
+        return len(self.cells) > _MAX_BESIDE
 
 
 def funnel(outcome: SearchOutcome, labels: ChunkLabels) -> Funnel:

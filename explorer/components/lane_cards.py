@@ -121,4 +121,4 @@ class LanesPanel:
     #: The lane whose order the colours of the lines speak of.
     result: str
     #: Cards that a lane shows at most.
-    most: int
+    limit: int

@@ -29,7 +29,7 @@ from retrieval.ranking.comparison import Direction, Move, compare
 from retrieval.search.service import SearchOutcome
 
 #: Cards that a lane shows.
-MOST_CARDS: Final = 20
+MAX_CARDS: Final = 20
 #: Letters of a card's snippet, about two lines.
 _SNIPPET: Final = 120
 #: Units of the drawing: its width, and the height of one row.
@@ -89,7 +89,7 @@ def lane_sources(outcome: SearchOutcome) -> tuple[Source, ...]:
 def shown_hits(sources: Sequence[Source]) -> dict[ChunkId, Hit]:
     """Return the hits that the lanes have cards for; of a chunk in several lanes, the one that has its facts."""
     found: dict[ChunkId, Hit] = {}
-    for hit in (hit for source in sources for hit in source.hits[:MOST_CARDS]):
+    for hit in (hit for source in sources for hit in source.hits[:MAX_CARDS]):
         if hit.chunk_id not in found or found[hit.chunk_id].facts is None:
             found[hit.chunk_id] = hit
     return found
@@ -114,7 +114,7 @@ def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
         table=tuple(_table(sources, lanes)),
         overlap=_overlap(sources),
         result=next((source.label for source in sources if source.is_result), ""),
-        most=MOST_CARDS,
+        limit=MAX_CARDS,
     )
 
 
@@ -132,7 +132,7 @@ def _lane(
     """Return one lane, its cards told where the lanes are that it is compared with: a leg with the result."""
     others = [it for it in sources if it.key != source.key and (it.is_result or source.is_result)]
     cards: list[Card] = []
-    for rank, hit in enumerate(source.hits[:MOST_CARDS], start=1):
+    for rank, hit in enumerate(source.hits[:MAX_CARDS], start=1):
         places = tuple(_place(source, rank, other, ranks[other.key].get(hit.chunk_id)) for other in others)
         if not source.is_result and hit.chunk_id in reasons:
             places = tuple(it if it.direction else Place(it.lane, reasons[hit.chunk_id]) for it in places)
@@ -176,9 +176,9 @@ def hue_of(connection_id: int) -> str:
 def _lines(left: Source, right: Source, ranks: Mapping[str, Ranks]) -> Iterator[Line]:
     """Yield a curve for each chunk that both lanes show, coloured by where the result put it."""
     before, after = (right, left) if left.is_result else (left, right)
-    for hit in left.hits[:MOST_CARDS]:
+    for hit in left.hits[:MAX_CARDS]:
         rank, there = ranks[left.key][hit.chunk_id], ranks[right.key].get(hit.chunk_id)
-        if there is not None and there <= MOST_CARDS:
+        if there is not None and there <= MAX_CARDS:
             move = Move("", ranks[before.key][hit.chunk_id], ranks[after.key][hit.chunk_id])
             yield Line(_curve(rank, there), move.direction)
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from retrieval.engine.types import ChunkId
 
 #: Addresses kept at hand: a page names the same documents over and over, and to make one takes a while.
-_MOST_ADDRESSES: Final = 4096
+_MAX_ADDRESSES: Final = 4096
 
 
 def document_url(chunk_id: ChunkId, run_as: str) -> str:
@@ -19,6 +19,6 @@ def document_url(chunk_id: ChunkId, run_as: str) -> str:
     return f"{_document_path(chunk_id.document_id)}{query}#chunk-{chunk_id.ordinal}"
 
 
-@lru_cache(maxsize=_MOST_ADDRESSES)
+@lru_cache(maxsize=_MAX_ADDRESSES)
 def _document_path(document_id: UUID) -> str:
     return reverse("explorer:document", args=[document_id])

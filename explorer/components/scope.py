@@ -9,7 +9,7 @@ from corecube.scope import AccessScope, ConnectionFacts, ExcludedConnection
 from explorer import wording
 
 #: People that an admin is offered to look as.
-MOST_PEOPLE: Final = 50
+MAX_PEOPLE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ def view_as(viewer: User) -> ViewAs | None:
     if not viewer.is_admin:
         return None
     active = User.objects.filter(is_active=True).order_by("username")
-    people = tuple(active[:MOST_PEOPLE])
+    people = tuple(active[:MAX_PEOPLE])
     # Counting is only worth a query where the list is full.
-    return ViewAs(people, active.count() - len(people) if len(people) == MOST_PEOPLE else 0)
+    return ViewAs(people, active.count() - len(people) if len(people) == MAX_PEOPLE else 0)
 
 
 def scope_chips(scope: AccessScope, without: Collection[str]) -> tuple[ScopeChip, ...]:

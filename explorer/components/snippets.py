@@ -27,7 +27,7 @@ _WORD: Final = re.compile(r"[^\W_]+")
 _PARAGRAPHS: Final = re.compile(r"\n\s*\n")
 #: Stands between paragraphs once they share a line.
 _BREAK: Final = " \N{MIDDLE DOT} "
-_MOST_PATTERNS: Final = 256
+_MAX_PATTERNS: Final = 256
 _SENTENCE_END: Final = re.compile(r"(?:[.!?:]\s+|\N{MIDDLE DOT}\s+)+")
 
 
@@ -109,7 +109,7 @@ def _word_spans(text: str, wanted: Mapping[str, str], stem: Stem) -> Iterator[_S
             yield _Span(word.start(), word.end(), wanted[stemmed])
 
 
-@lru_cache(maxsize=_MOST_PATTERNS)
+@lru_cache(maxsize=_MAX_PATTERNS)
 def _words_from(initials: str) -> re.Pattern[str]:
     """Return what finds the words that begin with one of some letters, in either case."""
     return re.compile(rf"(?<![^\W_])[{re.escape(initials)}][^\W_]*", re.IGNORECASE)

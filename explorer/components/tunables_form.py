@@ -36,7 +36,7 @@ class UploadForm(forms.Form):
 class QualityForm(forms.Form):
     """The threshold that a look at low chunks asks for."""
 
-    least = forms.FloatField(
+    minimum = forms.FloatField(
         min_value=0.0,
         max_value=1.0,
         label="Least quality",

@@ -17,7 +17,7 @@ from retrieval.search.section_sets import DEFAULT_SECTION_SET
 
 _NAME: Final = 60
 #: Passages of each section, where a whole set is asked for.
-_MOST_OF_EACH: Final = 4
+_MAX_OF_EACH: Final = 4
 #: Seconds for all sections together.
 _BUDGET_SECONDS: Final = 60.0
 
@@ -65,16 +65,16 @@ def gathered(read: EvidenceToolIn, principal: Principal, absolute: Absolute) -> 
         surface=SearchRecord.Surface.AGENT,
     )
     evidence = gather_counted(request, principal)
-    most = None if read.section else _MOST_OF_EACH
-    return EvidenceToolOut(sections=[_section(found, absolute, most) for found in evidence.sections])
+    limit = None if read.section else _MAX_OF_EACH
+    return EvidenceToolOut(sections=[_section(found, absolute, limit) for found in evidence.sections])
 
 
-def _section(found: SectionEvidence, absolute: Absolute, most: int | None) -> SectionToolOut:
+def _section(found: SectionEvidence, absolute: Absolute, limit: int | None) -> SectionToolOut:
     outcome = found.outcome
     return SectionToolOut(
         section=found.section.name,
         title=found.section.title,
-        results=[result_out(hit, outcome, absolute) for hit in outcome.hits[:most]] if outcome else [],
+        results=[result_out(hit, outcome, absolute) for hit in outcome.hits[:limit]] if outcome else [],
         missing=_types(found, Presence.MISSING),
         thin=_types(found, Presence.THIN),
         not_looked_for=_types(found, Presence.NOT_LOOKED_FOR),

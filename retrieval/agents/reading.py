@@ -17,10 +17,10 @@ from retrieval.records.accesses import note_accesses
 #: Longest text that one call returns, in characters.
 MAX_CHARACTERS: Final = 100_000
 #: Longest text that two neighbouring chunks share, in characters: 128 tokens at most.
-_MOST_SHARED: Final = 2000
+_MAX_SHARED: Final = 2000
 #: Shorter agreement of one chunk's end and the next one's beginning is chance.
-_LEAST_SHARED: Final = 20
-_LONGEST_ORDINAL: Final = 9
+_MIN_SHARED: Final = 20
+_MAX_ORDINAL_LENGTH: Final = 9
 
 
 def fetch(wanted: str, *, principal: Principal, absolute: Absolute) -> FetchToolOut:
@@ -52,7 +52,7 @@ def _parts(wanted: str) -> tuple[UUID, int | None]:
     """Return the document's id, and the chunk's ordinal where one is named."""
     name, colon, place = wanted.partition(":")
     document_id = id_in(name)
-    is_place = place.isascii() and place.isdigit() and len(place) <= _LONGEST_ORDINAL
+    is_place = place.isascii() and place.isdigit() and len(place) <= _MAX_ORDINAL_LENGTH
     if document_id is None or (colon and not is_place):
         raise NotFoundError("No document with that id is visible to you.")
     return document_id, int(place) if colon else None
@@ -72,8 +72,8 @@ def joint(before: str, after: str) -> str:
     """Return what `after` adds to `before`: all but the beginning that `before` ends with; else a new paragraph."""
     if not before:
         return after
-    most = min(len(before), len(after), _MOST_SHARED)
-    shared = next((size for size in range(most, _LEAST_SHARED - 1, -1) if before.endswith(after[:size])), 0)
+    limit = min(len(before), len(after), _MAX_SHARED)
+    shared = next((size for size in range(limit, _MIN_SHARED - 1, -1) if before.endswith(after[:size])), 0)
     return after[shared:] if shared else f"\n\n{after}"
 
 

@@ -13,7 +13,7 @@ from retrieval.answers.selection import (
     candidates,
     choose,
     embedded_text,
-    most_promising,
+    promising,
     with_similarity,
 )
 from retrieval.answers.threads import AnswerThreads
@@ -27,7 +27,7 @@ from retrieval.llm.types import Answer, Notice, Piece, Task
 from retrieval.ranking.packing import by_number
 
 _OPENING: Final = "From the sources, word for word (an extractive answer: nothing is added):"
-_MOST_NEAR_MISSES: Final = 3
+_MAX_NEAR_MISSES: Final = 3
 _HURRIED: Final = Notice("hurried", "Many answers are asked for at once, so this one was chosen by its words alone.")
 _BY_WORDS: Final = Notice(
     "chosen_by_words", "The embedding model did not answer, so this answer was chosen by its words alone."
@@ -48,7 +48,7 @@ def extract_answer(
     found: Sequence[Candidate] = candidates(by_number(task.passages), finder)
     hurried = False
     if encoder is not None and found:
-        best = most_promising(found)
+        best = promising(found)
         texts = [embedded_text(candidate) for candidate in best]
         hurried = is_crowded and not encoder.holds(texts)
         if not hurried:
@@ -74,7 +74,7 @@ def _refusing(passages: Sequence[Passage], skipped: str) -> str:
         nearest.setdefault(_title(passage), passage.number)
     if not nearest:
         return f"{REFUSAL} Nothing in them comes close to this question."
-    named = ", ".join(f"“{title}” [{number}]" for title, number in list(nearest.items())[:_MOST_NEAR_MISSES])
+    named = ", ".join(f"“{title}” [{number}]" for title, number in list(nearest.items())[:_MAX_NEAR_MISSES])
     return f"{REFUSAL} The closest that they have: {named}."
 
 

@@ -24,7 +24,7 @@ from retrieval.text.units import split_units
 #: Share of a sentence's words, by weight, that is enough alone, and that is too little whatever it is like. Sentences
 #: that cite another passage reach 0.57 at their 95th percentile, reworded ones begin at 0.55.
 ENOUGH_SHARE: Final = 0.6
-LEAST_SHARE: Final = 0.3
+MIN_SHARE: Final = 0.3
 #: Cosine to the nearest sentence that is enough in between: of other passages 0.75 at the 99th percentile, of reworded
 #: sentences 0.78 at the 25th.
 ENOUGH_COSINE: Final = 0.8
@@ -32,8 +32,8 @@ ENOUGH_COSINE: Final = 0.8
 #: passage, 23 % of the other numbers stayed unmarked.
 NEAR_BEST: Final = 0.4
 #: A sentence of fewer words of its own states too little to be judged by them.
-_FEWEST_WORDS: Final = 3
-_MOST_ENCODED: Final = 24
+_MIN_WORDS: Final = 3
+_MAX_ENCODED: Final = 24
 
 _EXPLANATIONS: Final = {
     "uncited": "It cites no passage, and none says so.",
@@ -108,8 +108,8 @@ class Checker:
         """
         sentences = [sentence for source in cited for sentence in source.sentences]
         shares = [self.weight(own & sentence.stems) for sentence in sentences]
-        least = NEAR_BEST * max(shares, default=0.0)
-        near = [sentence.numbers for sentence, share in zip(sentences, shares, strict=True) if share >= least]
+        minimum = NEAR_BEST * max(shares, default=0.0)
+        near = [sentence.numbers for sentence, share in zip(sentences, shares, strict=True) if share >= minimum]
         return frozenset[str]().union(*near, *(source.numbers_above for source in cited))
 
     def support(self, claim: Claim) -> Support:
@@ -122,7 +122,7 @@ class Checker:
         numbers = numbers_of(claim.text) - numbers_of(self.question) if cited else frozenset[str]()
         names = names_of(claim.text, self.stem) - {self.stem(it) for it in words_of(self.question)}
         return Support(
-            self.weight(told & held) / self.weight(told) if len(told) >= _FEWEST_WORDS else None,
+            self.weight(told & held) / self.weight(told) if len(told) >= _MIN_WORDS else None,
             numbers.difference(self._numbers_near(own, cited)),
             names.difference(*(source.names for source in cited)),
         )
@@ -150,7 +150,7 @@ def unsupported(
 def _is_doubtful(support: Support) -> bool:
     """Return whether likeness decides."""
     is_whole = not support.missing_numbers and not support.missing_names
-    return is_whole and support.share is not None and LEAST_SHARE <= support.share < ENOUGH_SHARE
+    return is_whole and support.share is not None and MIN_SHARE <= support.share < ENOUGH_SHARE
 
 
 def _reason(claim: Claim, support: Support, *, is_near: bool) -> str:
@@ -167,7 +167,7 @@ def _reason(claim: Claim, support: Support, *, is_near: bool) -> str:
 
 def _near(checker: Checker, doubtful: Sequence[Claim], encode: EncodeTexts) -> frozenset[Claim]:
     """Return the claims that are close to the sentence that shares most with them."""
-    asked = doubtful[: _MOST_ENCODED // 2]
+    asked = doubtful[: _MAX_ENCODED // 2]
     if not asked:
         return frozenset()
     vectors = encode([*(claim.text for claim in asked), *(_nearest(checker, claim) for claim in asked)])

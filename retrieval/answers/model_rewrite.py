@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 #: All that a rewriting may take.
 _SECONDS = 2.5
 _TURNS: Final = 3
-_LONGEST_ANSWER: Final = 600
-_LONGEST: Final = 300
+_MAX_ANSWER_LENGTH: Final = 600
+_MAX_LENGTH: Final = 300
 _SYSTEM: Final = (
     "You make the last question of a conversation understandable on its own, for a search engine. Replace pronouns and "
     "fill in what it leaves out with the names and the topic of the conversation. Keep its language, change nothing "
@@ -59,13 +59,13 @@ def rewritten_by_model(principal: Principal, rewriting: Rewriting, history: Sequ
     release_connection()
     try:
         text = async_to_sync(written)(
-            provider, _messages(rewriting.asked, turns), seconds=_SECONDS, longest=2 * _LONGEST
+            provider, _messages(rewriting.asked, turns), seconds=_SECONDS, max_length=2 * _MAX_LENGTH
         )
     except (CoreCubeError, TimeoutError) as error:
         logger.info("rewrite.left_to_rules model=%s error=%s", provider.name, type(error).__name__)
         return None
     line = without_markers(text).strip().strip('"').strip()
-    if not line or "\n" in line or len(line) > _LONGEST:
+    if not line or "\n" in line or len(line) > _MAX_LENGTH:
         return None
     return replace(rewriting, searched=line, carried=())
 
@@ -79,4 +79,4 @@ def _messages(question: str, turns: Sequence[Turn]) -> list[Message]:
 
 def _fenced(answer: str, fence: str) -> str:
     """Return an earlier answer as data: it repeats documents, and they may hold instructions."""
-    return f"<<<{fence}\n{neutral(without_markers(answer[:_LONGEST_ANSWER]))}\n{fence}>>>"
+    return f"<<<{fence}\n{neutral(without_markers(answer[:_MAX_ANSWER_LENGTH]))}\n{fence}>>>"

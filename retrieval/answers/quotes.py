@@ -12,8 +12,8 @@ from retrieval.text.units import Unit, UnitKind
 
 _ITEMS: Final = frozenset({UnitKind.STEP, UnitKind.BULLET})
 #: A list that is longer is not quoted whole.
-_MOST_ITEMS: Final = 8
-_MOST_LIST_CHARACTERS: Final = 900
+_MAX_ITEMS: Final = 8
+_MAX_LIST_CHARACTERS: Final = 900
 _TICKS: Final = re.compile("`+")
 _FENCE_SIGNS: Final = 3
 
@@ -77,7 +77,7 @@ def _list_around(units: Sequence[Unit], index: int) -> tuple[int, int]:
         start -= 1
     while end < len(units) and units[end].kind in _ITEMS:
         end += 1
-    is_short = end - start <= _MOST_ITEMS and sum(len(unit.text) for unit in units[start:end]) <= _MOST_LIST_CHARACTERS
+    is_short = end - start <= _MAX_ITEMS and sum(len(unit.text) for unit in units[start:end]) <= _MAX_LIST_CHARACTERS
     return (start, end) if is_short else (index, index + 1)
 
 
@@ -116,6 +116,6 @@ def _table(rows: Sequence[Unit]) -> str:
 
 def _fenced(code: str) -> str:
     """Return code between fences that are longer than any run of backticks in it."""
-    longest = max(map(len, _TICKS.findall(code)), default=0)
-    fence = "`" * max(_FENCE_SIGNS, longest + 1)
+    max_length = max(map(len, _TICKS.findall(code)), default=0)
+    fence = "`" * max(_FENCE_SIGNS, max_length + 1)
     return f"{fence}\n{code}\n{fence}"

@@ -21,8 +21,8 @@ _SYNTAX: Final = re.compile(r'"[^"]+"|(?<!\S)-[^\W\d]|\bOR\b')
 _ENOUGH_WORDS: Final = 6
 #: Words of its own up to which a question counts as elliptical.
 _FEW_WORDS: Final = 1
-_MOST_CARRIED: Final = 10
-_MOST_OF_TITLE: Final = 6
+_MAX_CARRIED: Final = 10
+_MAX_OF_TITLE: Final = 6
 #: One of so many words of a title must stand in the question for it to be about the same.
 _SHARED: Final = 3
 _SAME_BEGINNING: Final = 5
@@ -195,11 +195,11 @@ def _carried(question: str, known: _Before) -> tuple[str, ...]:
     """Return the words to add: those of what was asked, then those of a title that is about the same."""
     own, asked = _own(question), (*known.last, *known.topic)
     replaces = _replaces(question)
-    carried = list(_new((it.text for it in (_kept(asked, own) if replaces else asked)), own))[:_MOST_CARRIED]
+    carried = list(_new((it.text for it in (_kept(asked, own) if replaces else asked)), own))[:_MAX_CARRIED]
     if not replaces and known.titles:
         title = [it.text for it in _own(known.titles[0]) if not it.text.isdecimal()]
         if _SHARED * len(_stems(title) & _stems(it.text for it in asked)) >= len(title):
-            carried += list(_new(title, [*own, *_words(" ".join(carried))]))[:_MOST_OF_TITLE]
+            carried += list(_new(title, [*own, *_words(" ".join(carried))]))[:_MAX_OF_TITLE]
     return tuple(carried)
 
 

@@ -22,10 +22,10 @@ _UNFINISHED: Final = 0.9
 #: Cosines of a question with sentences that say nothing about it, and with those that answer it.
 _COSINE_FLOOR: Final = 0.5
 _COSINE_CEILING: Final = 0.85
-_MOST_ENCODED: Final = 12
-_MOST_QUOTED: Final = 4
+_MAX_ENCODED: Final = 12
+_MAX_QUOTED: Final = 4
 _NEAR_BEST: Final = 0.8
-_SHORTEST_WORDS: Final = 3
+_MIN_WORDS: Final = 3
 _ENOUGH_COVERAGE: Final = 0.5
 _ENOUGH_SCORE: Final = 0.44
 
@@ -90,9 +90,9 @@ def _coverage(
     return (finder.weight(own) + nearby) / total if total else 0.0
 
 
-def most_promising(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def promising(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """Return the candidates whose words say most, at most 12, best first."""
-    return tuple(sorted(found, key=lambda it: -it.score)[:_MOST_ENCODED])
+    return tuple(sorted(found, key=lambda it: -it.score)[:_MAX_ENCODED])
 
 
 def with_similarity(found: Sequence[Candidate], cosines: Vector) -> tuple[Candidate, ...]:
@@ -112,7 +112,7 @@ def choose(found: Sequence[Candidate]) -> tuple[Candidate, ...]:
     ranked = sorted((it for it in found if _is_quotable(it)), key=lambda it: -it.score)
     chosen: list[Candidate] = []
     for candidate in ranked:
-        if candidate.score < _NEAR_BEST * ranked[0].score or len(chosen) == _MOST_QUOTED:
+        if candidate.score < _NEAR_BEST * ranked[0].score or len(chosen) == _MAX_QUOTED:
             break
         if all(candidate.unit.text != other.unit.text for other in chosen):
             chosen.append(candidate)
@@ -144,4 +144,4 @@ def _is_quotable(candidate: Candidate) -> bool:
     if unit.kind is not UnitKind.SENTENCE:
         return True
     is_cut_off = candidate.index == 0 and unit.text[:1].islower()
-    return not is_cut_off and not unit.text.endswith("?") and len(unit.text.split()) >= _SHORTEST_WORDS
+    return not is_cut_off and not unit.text.endswith("?") and len(unit.text.split()) >= _MIN_WORDS

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 _BACKLOG_LIMIT: Final = 2
 #: So many answers without a first word keep the endings of others waiting, for so long at the most.
 _MANY: Final = 3
-_LONGEST_WAIT_SECONDS: Final = 5.0
+_MAX_WAIT_SECONDS: Final = 5.0
 _LOOK_AGAIN_SECONDS: Final = 0.005
 #: Between two endings. Whoever has an answer may ask the next question at once: endings let go together come back as
 #: a crowd of beginnings.
@@ -64,7 +64,7 @@ class EndingThreads(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Run the call when a thread is free and few others begin, in the order asked for; after 5 s all the same."""
-        latest = monotonic() + _LONGEST_WAIT_SECONDS
+        latest = monotonic() + _MAX_WAIT_SECONDS
 
         def call() -> _T:
             while not self._may_go() and monotonic() < latest:

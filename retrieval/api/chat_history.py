@@ -13,7 +13,7 @@ from retrieval.llm.types import Turn
 from retrieval.search.service import SearchRequest
 
 #: More is not read of a conversation, from its end.
-_MOST_TURNS: Final = 20
+_MAX_TURNS: Final = 20
 
 
 def history_of(messages: Sequence[MessageIn]) -> tuple[Turn, ...]:
@@ -28,7 +28,7 @@ def history_of(messages: Sequence[MessageIn]) -> tuple[Turn, ...]:
             asked.append((text, []))
         elif message.role == "assistant" and asked and text:
             asked[-1][1].append(text)
-    return tuple(Turn(question, "\n\n".join(answers)) for question, answers in asked[:-1] if question)[-_MOST_TURNS:]
+    return tuple(Turn(question, "\n\n".join(answers)) for question, answers in asked[:-1] if question)[-_MAX_TURNS:]
 
 
 def standing_alone(request: SearchRequest, history: Sequence[Turn], principal: Principal) -> SearchRequest:

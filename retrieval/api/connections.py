@@ -16,7 +16,7 @@ from retrieval.models import Sync, SyncProblem
 
 router = Router(tags=["connections"])
 
-_MOST_PROBLEMS: Final = 100
+_MAX_PROBLEMS: Final = 100
 
 
 @router.get("/connections", response={200: ConnectionsOut, **schemas.REFUSALS}, summary="List connections")
@@ -51,7 +51,7 @@ def latest_sync(request: HttpRequest, slug: str) -> schemas.SyncStateOut:
         connection=connection.slug,
         sync=_sync(sync) if sync else None,
         problem_count=problems.count(),
-        problems=[schemas.ProblemOut.of(problem) for problem in problems[:_MOST_PROBLEMS]],
+        problems=[schemas.ProblemOut.of(problem) for problem in problems[:_MAX_PROBLEMS]],
     )
 
 

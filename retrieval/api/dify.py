@@ -36,10 +36,10 @@ _BAD_HEADER: Final = 1001
 _BAD_KEY: Final = 1002
 _NO_KNOWLEDGE: Final = 2001
 #: Hits that are read where conditions leave only some of them.
-_MOST_HITS: Final = 100
+_MAX_HITS: Final = 100
 #: Highest value of the blend plus half of the late interaction.
-_MOST_MAXSIM: Final = 1.5
-_MOST_RUBRIC: Final = 100.0
+_MAX_MAXSIM: Final = 1.5
+_MAX_RUBRIC: Final = 100.0
 _ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
 
 
@@ -67,7 +67,7 @@ def retrieve(request: HttpRequest, body: RetrievalIn) -> RetrievalOut:
         SearchRequest(
             text=body.query,
             preset=usable_preset(principal),
-            top_k=_MOST_HITS if conditions else wanted.top_k,
+            top_k=_MAX_HITS if conditions else wanted.top_k,
             narrowing=ScopeRequest() if body.knowledge_id == _EVERYTHING else ScopeRequest((body.knowledge_id,)),
             surface=SearchRecord.Surface.API,
         ),
@@ -111,9 +111,9 @@ def _share(hit: Hit) -> float:
     if hit.score_type is ScoreType.LOGIT:
         score = 1 / (1 + math.exp(-max(-60.0, min(60.0, score))))
     elif hit.score_type is ScoreType.MAXSIM:
-        score /= _MOST_MAXSIM
+        score /= _MAX_MAXSIM
     elif hit.score_type in {ScoreType.RUBRIC, ScoreType.MAPPED}:
-        score /= _MOST_RUBRIC
+        score /= _MAX_RUBRIC
     return max(0.0, min(1.0, score))
 
 

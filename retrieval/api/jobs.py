@@ -20,7 +20,7 @@ from retrieval.models import Sync, SyncItem
 
 router = Router(tags=["jobs"])
 
-_MOST_ERRORS: Final = 100
+_MAX_ERRORS: Final = 100
 
 
 @router.get("/jobs", response={200: JobsOut, **schemas.REFUSALS}, summary="List jobs")
@@ -36,7 +36,7 @@ def list_jobs(request: HttpRequest, connection: str = "", limit: Annotated[int, 
 def read_job(request: HttpRequest, job_id: UUID) -> JobDetailOut:
     """Return where a sync stands and what it could not take in. For admins."""
     sync = _managed_sync(request, job_id)
-    failed = sync.items.filter(state=SyncItem.State.FAILED)[:_MOST_ERRORS]
+    failed = sync.items.filter(state=SyncItem.State.FAILED)[:_MAX_ERRORS]
     errors = [schemas.ProblemOut.of(item) for item in failed]
     return JobDetailOut(**_job(sync).model_dump(), errors=errors)
 

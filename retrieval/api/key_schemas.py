@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils import timezone
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from corecube.models.access import MOST_REQUESTS_PER_MINUTE
+from corecube.models.access import MAX_REQUESTS_PER_MINUTE
 from retrieval.api.request_body import RequestBody
 
 Level = Literal["public", "internal", "confidential", "restricted"]
@@ -39,7 +39,7 @@ class KeyIn(RequestBody):
     push_connections: list[_Slug] = Field(
         default=[], max_length=200, description="Connections that it may push documents to, by slug; for admins."
     )
-    requests_per_minute: int | None = Field(default=None, ge=1, le=MOST_REQUESTS_PER_MINUTE)
+    requests_per_minute: int | None = Field(default=None, ge=1, le=MAX_REQUESTS_PER_MINUTE)
 
 
 class KeyOut(BaseModel):

@@ -38,7 +38,7 @@ router = Router(tags=["language models"])
 
 _REFUSALS: Final = {**REFUSALS, 409: ErrorOut}
 _RENAMED: Final = {"enabled": "is_enabled", "default": "is_default"}
-_MOST_DAYS: Final = 3660
+_MAX_DAYS: Final = 3660
 _DAYS: Final = 30
 
 
@@ -141,8 +141,8 @@ def read_usage(
     _admin(request)
     last = last or timezone.now().date()
     first = first or last - timedelta(days=min(_DAYS, last.toordinal() - 1))
-    if not 0 <= (last - first).days <= _MOST_DAYS or last == date.max:
-        raise InvalidRequestError(f"The days must be in order, and {_MOST_DAYS} at most.")
+    if not 0 <= (last - first).days <= _MAX_DAYS or last == date.max:
+        raise InvalidRequestError(f"The days must be in order, and {_MAX_DAYS} at most.")
     found = usage.used_between(first, last)
     lines = [UsageLine.of(line_name(line, by), line.sums) for line in usage.by_group(found, by)]
     return UsageOut(first=first, last=last, total=UsageLine.of("", usage.total(found)), by=by, lines=lines)

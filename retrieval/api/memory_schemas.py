@@ -11,7 +11,7 @@ from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import Source
 from retrieval.engine.types import MemoryType
 
-MOST_BUDGET_TOKENS = 32_000
+MAX_BUDGET_TOKENS = 32_000
 
 
 def _in_utc(moment: datetime) -> datetime:
@@ -63,7 +63,7 @@ class RecallToolIn(RequestBody):
 
     query: str = Field(min_length=1, description="A question or keywords.")
     budget_tokens: int = Field(
-        default=2000, ge=100, le=MOST_BUDGET_TOKENS, description="Tokens that all items have together, at the most."
+        default=2000, ge=100, le=MAX_BUDGET_TOKENS, description="Tokens that all items have together, at the most."
     )
     project: str = Field(
         default="", max_length=100, description="Of the memory, items of this project and those of none; empty: all."

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from retrieval.api.request_body import RequestBody
 
-_MOST_FACTS: Final = 50
-_MOST_FACT_NAME_CHARACTERS: Final = 60
-_FactName = Annotated[str, StringConstraints(min_length=1, max_length=_MOST_FACT_NAME_CHARACTERS)]
+_MAX_FACTS: Final = 50
+_MAX_FACT_NAME_CHARACTERS: Final = 60
+_FactName = Annotated[str, StringConstraints(min_length=1, max_length=_MAX_FACT_NAME_CHARACTERS)]
 _Fact = Annotated[str, StringConstraints(max_length=1000)]
 ExternalId = Annotated[
     str, Field(min_length=1, max_length=500, description="What the program calls the document; unique and stable.")
@@ -35,7 +35,7 @@ class PushIn(RequestBody):
     uri: str = Field(default="", max_length=2000, description="Where a person can open it: http or https.")
     modified_at: datetime | None = Field(default=None, description="When it last changed; UTC where no zone is given.")
     wait: bool = Field(default=True, description="False leaves also a small one to the next sync: faster for many.")
-    metadata: dict[_FactName, _Fact] = Field(default={}, max_length=_MOST_FACTS)
+    metadata: dict[_FactName, _Fact] = Field(default={}, max_length=_MAX_FACTS)
 
     @field_validator("uri")
     @classmethod

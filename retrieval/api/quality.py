@@ -9,7 +9,7 @@ from retrieval.api import shape
 from retrieval.api.managed import managed_connection
 from retrieval.api.quality_schemas import QualityIn, QualityOut
 from retrieval.api.schemas import REFUSALS
-from retrieval.operations.quality_preview import live_least, preview
+from retrieval.operations.quality_preview import live_minimum, preview
 
 router = Router(tags=["connections"])
 
@@ -20,11 +20,11 @@ def low_quality(request: HttpRequest, slug: str, asked: Query[QualityIn]) -> Qua
     principal = principal_of(request)
     connection = managed_connection(principal, slug)
     is_readable = scope_for(principal).allows(connection.pk)
-    least = live_least() if asked.least is None else asked.least
-    found = preview(connection, least=least, limit=asked.limit if is_readable else 0)
+    minimum = live_minimum() if asked.minimum is None else asked.minimum
+    found = preview(connection, minimum=minimum, limit=asked.limit if is_readable else 0)
     return QualityOut(
         connection=found.slug,
-        least=found.least,
+        minimum=found.minimum,
         dropped=found.dropped,
         chunks=found.chunks,
         lowest=[shape.low_chunk(chunk, request.build_absolute_uri) for chunk in found.lowest] if is_readable else None,

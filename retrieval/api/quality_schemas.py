@@ -8,7 +8,7 @@ class QualityIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    least: float | None = Field(default=None, ge=0, le=1, description="Threshold; without it, the one in use.")
+    minimum: float | None = Field(default=None, ge=0, le=1, description="Threshold; without it, the one in use.")
     limit: int = Field(default=50, ge=0, le=200, description="Chunks listed.")
 
 
@@ -27,7 +27,7 @@ class QualityOut(BaseModel):
     """What the quality filter would drop of a connection."""
 
     connection: str
-    least: float
+    minimum: float
     dropped: int
     chunks: int
     lowest: list[LowChunkOut] | None = Field(description="The lowest first; none for an admin who may not read them.")

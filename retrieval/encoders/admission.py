@@ -15,7 +15,7 @@ from retrieval.engine.slots import Slots
 #: Calls that all ingests of a process together have at work, at most.
 INGEST_SLOTS: Final = 16
 #: Calls that an ingest may have at work however little memory is left: with fewer it would stand still.
-FEWEST_CALLS: Final = 2
+MIN_CALLS: Final = 2
 #: Share of the memory in use up to which nothing is held back, and from which on only the fewest calls go.
 _EASY: Final = 0.6
 _FULL: Final = 0.9
@@ -70,7 +70,7 @@ def calls_under(pressure: float, *, configured: int) -> int:
     Between them it falls in a straight line to none, rounded down, and never below 2.
     """
     share = (_FULL - pressure) / (_FULL - _EASY)
-    return max(FEWEST_CALLS, min(configured, int(configured * min(share, 1.0) + 1e-9), INGEST_SLOTS))
+    return max(MIN_CALLS, min(configured, int(configured * min(share, 1.0) + 1e-9), INGEST_SLOTS))
 
 
 def effective_calls(configured: int) -> int:

@@ -14,7 +14,7 @@ import httpx2
 from corecube.errors import CoreCubeError
 
 _CONNECT_SECONDS: Final = 2.0
-_MOST_ANSWER_BYTES: Final = 4 * 2**20
+_MAX_ANSWER_BYTES: Final = 4 * 2**20
 #: How much longer than its time a request may take to be given up.
 _GRACE_SECONDS: Final = 0.25
 _OK: Final = 200
@@ -63,10 +63,10 @@ class BoundedClient:
     that sends a byte now and then would hold a search for as long as it likes.
     """
 
-    def __init__(self, headers: Mapping[str, str], *, most_answer_bytes: int = _MOST_ANSWER_BYTES) -> None:
+    def __init__(self, headers: Mapping[str, str], *, max_answer_bytes: int = _MAX_ANSWER_BYTES) -> None:
         # A compressed answer could unpack to any size.
         fixed = {"accept": "application/json", "accept-encoding": "identity", "content-type": "application/json"}
-        self._most_answer_bytes = most_answer_bytes
+        self._max_answer_bytes = max_answer_bytes
         self._client = httpx2.AsyncClient(headers={**headers, **fixed}, follow_redirects=False)
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="bounded-http", daemon=True)
@@ -115,8 +115,8 @@ class BoundedClient:
             async with aclosing(response.aiter_raw()) as parts:
                 async for part in parts:
                     content += part
-                    if len(content) > self._most_answer_bytes:
-                        raise AnswerTooLargeError(f"answered with more than {self._most_answer_bytes} bytes")
+                    if len(content) > self._max_answer_bytes:
+                        raise AnswerTooLargeError(f"answered with more than {self._max_answer_bytes} bytes")
             return bytes(content)
 
 

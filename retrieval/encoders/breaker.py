@@ -75,7 +75,7 @@ class CircuitBreaker:
         clock: Callable[[], float] = monotonic,
         refusal: Callable[[], Exception] = RerankBreakerOpenError,
     ) -> None:
-        self._most = failures
+        self._limit = failures
         self._open_seconds = open_seconds
         self._wanted = successes
         self._clock = clock
@@ -152,7 +152,7 @@ class CircuitBreaker:
         with self._lock:
             self._failures += 1
             is_open = self._tries_from is not None
-            if (is_open and is_trial) or (not is_open and self._failures >= self._most):
+            if (is_open and is_trial) or (not is_open and self._failures >= self._limit):
                 self._tries_from = self._clock() + self._open_seconds
                 self._is_trying = False
                 self._successes = 0

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 NOISE: Final = "cosine_noise"
 
 #: A model that gives all texts nearly the same vector leaves no scale.
-_MOST_NOISE: Final = 0.95
+_MAX_NOISE: Final = 0.95
 _TRY_SECONDS: Final = 60.0
 #: A question and a passage of each of several subjects; those of different subjects have
 #: nothing to do with each other, and no word in common.
@@ -104,7 +104,7 @@ def measured_scale(encoder: Encoder) -> CosineScale:
     passages = encoder.encode_documents([passage for _, passage in _SUBJECTS])
     cosines = queries @ passages.T
     unrelated = cosines[~np.eye(len(_SUBJECTS), dtype=bool)]
-    return CosineScale(min(max(0.0, float(unrelated.mean())), _MOST_NOISE), is_measured=True)
+    return CosineScale(min(max(0.0, float(unrelated.mean())), _MAX_NOISE), is_measured=True)
 
 
 @dataclass

@@ -121,11 +121,11 @@ class EmbedService:
         numbers that are not all 0.
         """
         rows = _rows(answer, count=count)
-        longest = max(map(len, rows))
-        if any(len(row) != longest for row in rows):
+        max_length = max(map(len, rows))
+        if any(len(row) != max_length for row in rows):
             raise garbage("its vectors differ in length")
-        if longest != self.dim and not (self.shorten == "here" and longest > self.dim):
-            raise EncoderError(f"The embedding service gives vectors of {longest} numbers, not of {self.dim}.")
+        if max_length != self.dim and not (self.shorten == "here" and max_length > self.dim):
+            raise EncoderError(f"The embedding service gives vectors of {max_length} numbers, not of {self.dim}.")
         kept = np.stack(rows)[:, : self.dim]
         if not np.isfinite(kept).all() or not kept.any(axis=1).all():
             raise garbage("a vector is no direction")

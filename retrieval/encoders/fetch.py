@@ -29,7 +29,7 @@ _ABANDONED_AFTER_SECONDS: Final = 6 * 3600
 #: Padded tokens in one run of a full-precision model, where texts do not change each other.
 _FP32_BATCH_TOKENS: Final = 2048
 #: int8 moves a short text by up to 0.007; a processor whose int8 sums overflow moves it much further.
-_LEAST_COSINE: Final = 0.98
+_MIN_COSINE: Final = 0.98
 _PROBES: Final = (
     "How do I roll back a release?",
     "The pump must be serviced every 500 hours of operation.",
@@ -136,7 +136,7 @@ def _require_agreement(quantised: Path, full: Path) -> None:
     """Raise EncoderError unless the quantised model's vectors point, on this processor, where the full model's do."""
     vectors = [load_encoder(directory).encode_documents(_PROBES) for directory in (quantised, full)]
     cosine = float(np.sum(vectors[0] * vectors[1], axis=1).min())
-    if cosine < _LEAST_COSINE:
+    if cosine < _MIN_COSINE:
         raise EncoderError(f"The quantised model does not agree with its original here (cosine {cosine:.3f}).")
 
 

@@ -18,7 +18,7 @@ MANIFEST_FILE: Final = "manifest.json"
 ENCODER_FILE: Final = "encoder_model.onnx"
 DECODER_FILE: Final = "decoder_model.onnx"
 #: Words of one sparse vector that pgvector's HNSW index takes.
-MOST_TERMS: Final = 1000
+MAX_TERMS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Manifest(ModelManifest):
     normalise: bool
     #: Fewest components that a vector may be cut to, for a model trained so that its first ones carry most (Kusupati
     #: et al., Matryoshka Representation Learning, 2022); 0 for a model whose vectors must stay whole.
-    smallest_dim: int = 0
+    min_dim: int = 0
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
@@ -78,8 +78,8 @@ class Manifest(ModelManifest):
             raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}, not {self.pooling!r}")
         if self.dim <= 0:
             raise ValueError("dim must be a size")
-        if not 0 <= self.smallest_dim <= self.dim:
-            raise ValueError("smallest_dim must lie between 0 and dim")
+        if not 0 <= self.min_dim <= self.dim:
+            raise ValueError("min_dim must lie between 0 and dim")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +104,14 @@ class Seq2SeqManifest(ModelManifest):
     #: The token that starts what is written, and the one that ends it.
     start_token: int
     end_token: int
-    most_new_tokens: int = 32
+    max_new_tokens: int = 32
     #: How many of the likeliest tokens one is drawn from.
     sampled_from: int = 10
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
-        if min(self.start_token, self.end_token) < 0 or min(self.most_new_tokens, self.sampled_from) < 1:
-            raise ValueError("tokens must be numbers of tokens, most_new_tokens and sampled_from sizes")
+        if min(self.start_token, self.end_token) < 0 or min(self.max_new_tokens, self.sampled_from) < 1:
+            raise ValueError("tokens must be numbers of tokens, max_new_tokens and sampled_from sizes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,13 +124,13 @@ class SparseManifest(ModelManifest):
     #: Words of the vocabulary: the numbers that the model gives for each token, or for the text.
     vocabulary: int
     #: Words that a chunk and a query keep, the heaviest; an HNSW index takes no more than 1,000.
-    most_terms: int = 256
+    max_terms: int = 256
     query_terms: int = 64
 
     def __post_init__(self) -> None:
         ModelManifest.__post_init__(self)
-        if not (1 <= self.query_terms <= MOST_TERMS and 1 <= self.most_terms <= MOST_TERMS and self.vocabulary > 0):
-            raise ValueError(f"vocabulary must be a size, most_terms and query_terms lie between 1 and {MOST_TERMS}")
+        if not (1 <= self.query_terms <= MAX_TERMS and 1 <= self.max_terms <= MAX_TERMS and self.vocabulary > 0):
+            raise ValueError(f"vocabulary must be a size, max_terms and query_terms lie between 1 and {MAX_TERMS}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ class TableModel:
     languages: str = "English"
 
     @property
-    def smallest_dim(self) -> int:
+    def min_dim(self) -> int:
         """The fewest components that stand for the whole, 0 where none do."""
         return min(self.lengths, default=0)
 
@@ -82,7 +82,7 @@ class TableModel:
             "int8": self.dim,
             "binary": self.dim // _BITS_OF_A_BYTE,
         }
-        return walked | ({"prefix": _BYTES_OF_A_NUMBER * self.smallest_dim} if self.lengths else {})
+        return walked | ({"prefix": _BYTES_OF_A_NUMBER * self.min_dim} if self.lengths else {})
 
 
 def require_fetchable(name: str, directory: Path) -> None:
@@ -231,5 +231,5 @@ def adopted_manifest(directory: Path) -> Manifest:
         query_prefix=model.query_prefix,
         document_prefix=model.document_prefix,
         normalise=True,
-        smallest_dim=model.smallest_dim,
+        min_dim=model.min_dim,
     )

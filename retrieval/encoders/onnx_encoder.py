@@ -158,9 +158,9 @@ class OnnxEncoder:
         return shortened(unit_length(vectors) if self.manifest.normalise else vectors, self.dim)
 
     @property
-    def smallest_dim(self) -> int:
+    def min_dim(self) -> int:
         """The fewest components that stand for the whole vector, 0 where none do."""
-        return self.manifest.smallest_dim
+        return self.manifest.min_dim
 
     def token_states(self, text: str) -> tuple[Floats, Ints]:
         """Return what the model gives for a query's text, shape (1, tokens, dim), and the mask of its tokens."""
@@ -207,10 +207,10 @@ def _check_dim(manifest: Manifest, dim: int) -> None:
     """Raise ConfigError unless the model's vectors may be cut to `dim` components; 0 stands for all of them."""
     if dim in {0, manifest.dim}:
         return
-    if not manifest.smallest_dim:
+    if not manifest.min_dim:
         raise ConfigError(f"The vectors of the model {manifest.name!r} must not be cut; it has {manifest.dim} numbers.")
-    if not manifest.smallest_dim <= dim <= manifest.dim:
+    if not manifest.min_dim <= dim <= manifest.dim:
         raise ConfigError(
-            f"The vectors of the model {manifest.name!r} may be cut to {manifest.smallest_dim} to {manifest.dim}"
+            f"The vectors of the model {manifest.name!r} may be cut to {manifest.min_dim} to {manifest.dim}"
             f" numbers, not to {dim}."
         )

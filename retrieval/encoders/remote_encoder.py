@@ -20,11 +20,11 @@ from retrieval.errors import EncoderError, EncoderUnavailableError
 
 logger = logging.getLogger(__name__)
 
-_MOST_ANSWER_BYTES: Final = 64 * 2**20
+_MAX_ANSWER_BYTES: Final = 64 * 2**20
 _FIRST_DELAY_SECONDS: Final = 0.5
-_LONGEST_DELAY_SECONDS: Final = 30.0
+_MAX_DELAY_SECONDS: Final = 30.0
 #: A service that asks for more than that is not waited for.
-_LONGEST_WAIT_SECONDS: Final = 120.0
+_MAX_WAIT_SECONDS: Final = 120.0
 _REFUSED: Final = frozenset({401, 403})
 
 
@@ -51,7 +51,7 @@ class RemoteEncoder:
         self._requests = RateLimit(service.requests_per_minute)
         self._tokens = RateLimit(service.tokens_per_minute)
         headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
-        self._client = BoundedClient(headers, most_answer_bytes=_MOST_ANSWER_BYTES)
+        self._client = BoundedClient(headers, max_answer_bytes=_MAX_ANSWER_BYTES)
 
     @property
     def name(self) -> str:
@@ -107,7 +107,7 @@ class RemoteEncoder:
         """
         cut, tokens = self._cut(texts)
         vectors = np.zeros((len(texts), self.dim), np.float32)
-        for start, end in requests(tokens, most_texts=self.service.batch_texts, most_tokens=self.service.batch_tokens):
+        for start, end in requests(tokens, max_texts=self.service.batch_texts, max_tokens=self.service.batch_tokens):
             vectors[start:end] = self._ask_again(cut[start:end], tokens=sum(tokens[start:end]))
         return vectors
 
@@ -148,7 +148,7 @@ class RemoteEncoder:
                 return self._ask(texts, is_query=False, timeout_seconds=self.service.timeout_seconds)
             except EncoderUnavailableError as error:
                 wait = delay_seconds(attempt, asked=_asked(error))
-                if attempt == self.service.attempts or wait > _LONGEST_WAIT_SECONDS:
+                if attempt == self.service.attempts or wait > _MAX_WAIT_SECONDS:
                     raise
                 logger.info("embed.again kind=%s attempt=%d seconds=%.1f", self.service.kind, attempt, wait)
                 self._sleep(wait)
@@ -164,12 +164,12 @@ class RemoteEncoder:
         return self.service.vectors(_parsed(content), count=len(texts))
 
 
-def requests(tokens: Sequence[int], *, most_texts: int, most_tokens: int) -> list[tuple[int, int]]:
+def requests(tokens: Sequence[int], *, max_texts: int, max_tokens: int) -> list[tuple[int, int]]:
     """Return (first, after last) of each request for texts of so many tokens, in order; a long text goes alone."""
     found: list[tuple[int, int]] = []
     start = held = 0
     for place, count in enumerate(tokens):
-        if place > start and (place - start == most_texts or held + count > most_tokens):
+        if place > start and (place - start == max_texts or held + count > max_tokens):
             found.append((start, place))
             start, held = place, 0
         held += count
@@ -181,7 +181,7 @@ def delay_seconds(attempt: int, *, asked: float | None) -> float:
 
     Where it asked for nothing, a random time below 0.5 s doubled with each attempt, at most 30 s ("full jitter").
     """
-    bound = min(_LONGEST_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** (attempt - 1))
+    bound = min(_MAX_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 2 ** (attempt - 1))
     jitter = random.uniform(0, bound)  # noqa: S311 -- spreads retries, guards nothing
     return jitter if asked is None else asked + min(jitter, _FIRST_DELAY_SECONDS)
 

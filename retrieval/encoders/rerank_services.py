@@ -8,8 +8,8 @@ from typing import Any, Final
 from retrieval.errors import RerankError
 
 #: Scores of models that compare vectors can fall below 0; a model's raw outputs leave this range.
-_LEAST_SCORE: Final = -1.0
-_GREATEST_SCORE: Final = 1.0
+_MIN_SCORE: Final = -1.0
+_MAX_SCORE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class ServiceKind:
         if not isinstance(score, int | float) or isinstance(score, bool):
             raise _garbage("a score is no number")
         # No comparison holds for NaN.
-        if not _LEAST_SCORE <= score <= _GREATEST_SCORE:
+        if not _MIN_SCORE <= score <= _MAX_SCORE:
             raise _garbage("a score lies outside -1 to 1")
         return index, float(score)
 

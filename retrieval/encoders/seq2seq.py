@@ -71,7 +71,7 @@ class Seq2Seq:
         random = np.random.default_rng(_seed(text))
         written: Ints = np.full((count, 1), self.manifest.start_token, np.int64)
         ended = np.zeros(count, dtype=bool)
-        while written.shape[1] <= self.manifest.most_new_tokens and not ended.all():
+        while written.shape[1] <= self.manifest.max_new_tokens and not ended.all():
             logits = self._next_logits(written, states, mask)
             drawn = [int(logits[0].argmax()), *(self._drawn(row, random) for row in logits[1:])]
             tokens = np.where(ended, self.manifest.end_token, drawn)

@@ -32,8 +32,8 @@ def splade_weights(logits: NDArray[np.float32], mask: NDArray[np.int64]) -> NDAr
     return weights
 
 
-def heaviest(weights: NDArray[np.float32], most: int) -> SparseVector:
+def heaviest(weights: NDArray[np.float32], limit: int) -> SparseVector:
     """Return the heaviest words, at most so many, the lower place among equals; those without weight are left out."""
-    order = np.lexsort((np.arange(len(weights)), -weights))[:most]
+    order = np.lexsort((np.arange(len(weights)), -weights))[:limit]
     places = np.sort(order[weights[order] > 0])
     return SparseVector(len(weights), tuple(places.tolist()), tuple(weights[places].tolist()))

@@ -42,7 +42,7 @@ class SparseEncoder:
     @property
     def weights(self) -> str:
         """Tells the weights, and what is kept of a vector, apart from others under the same name."""
-        return f"{self.manifest.source_sha256} {self.manifest.quantisation}, {self.manifest.most_terms} words"
+        return f"{self.manifest.source_sha256} {self.manifest.quantisation}, {self.manifest.max_terms} words"
 
     @property
     def dim(self) -> int:
@@ -56,7 +56,7 @@ class SparseEncoder:
     def encode_documents(self, texts: Sequence[str]) -> list[SparseVector]:
         """Return the texts' vectors, in order, each text cut at the model's limit; raise EncoderError."""
         runs = side_by_side(self._run, self._tokenizer.encode(texts), threads=self.threads)
-        return [heaviest(weights, self.manifest.most_terms) for weights in runs]
+        return [heaviest(weights, self.manifest.max_terms) for weights in runs]
 
     def _run(self, token_ids: Sequence[int]) -> NDArray[np.float32]:
         """Return the weight of every word for one text."""

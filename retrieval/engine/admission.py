@@ -22,7 +22,7 @@ from retrieval.engine.slots import Slots
 _REMEMBERED: Final = 32
 _TELLING: Final = 8
 #: A refused query is never told to wait for longer.
-_LONGEST_RETRY_SECONDS: Final = 30
+_MAX_RETRY_SECONDS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Load:
     #: Searches that were broken off and for which no recovery was begun.
     recovery_skipped: int
     #: The longest that a query waited before it was begun.
-    longest_wait_seconds: float
+    max_wait_seconds: float
 
 
 class Admission:
@@ -176,7 +176,7 @@ class Admission:
                 admitted=self._admitted,
                 refused=dict(self._refused),
                 recovery_skipped=self._skipped,
-                longest_wait_seconds=self._longest_wait,
+                max_wait_seconds=self._longest_wait,
             )
 
     def _take(self, purpose: Purpose, budget_seconds: float, held: list[Slots]) -> float:
@@ -254,7 +254,7 @@ class Admission:
         """Return the error of a query that is turned away, counted."""
         with self._lock:
             self._refused[reason] += 1
-        seconds = max(1, min(_LONGEST_RETRY_SECONDS, math.ceil(self._expected_wait())))
+        seconds = max(1, min(_MAX_RETRY_SECONDS, math.ceil(self._expected_wait())))
         return OverloadedError(reason=reason.value, retry_after_seconds=seconds)
 
     def _count_wanted(self, change: int) -> None:

@@ -133,7 +133,7 @@ class Ladder:
             (self.rung(config.hard_reject), Rung.HARD_REJECT),
             (self.rung(config.triage), Rung.TRIAGE),
         )
-        return next((rung for least, rung in rungs if active >= least), Rung.CALM)
+        return next((rung for minimum, rung in rungs if active >= minimum), Rung.CALM)
 
     def refusal(self, active: int, *, budget_seconds: float, purpose: Purpose = Purpose.PRIMARY) -> Refusal | None:
         """Return why a query is turned away, None where it is admitted.

@@ -73,7 +73,7 @@ class FulltextConfig(Tunables):
         help="Relaxing takes the rarest terms while their summed document frequency stays under this; bounds the time.",
         costs=True,
     )
-    most_matches: int = tunable(
+    max_matches: int = tunable(
         10_000,
         low=1,
         high=1_000_000,
@@ -137,7 +137,7 @@ class BlendConfig(Tunables):
     dense: float = tunable(0.6, low=0.0, high=1.0, unit="", help="Weight of vector similarity.")
     fulltext: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Weight of full-text relevance.")
     freshness: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of freshness.")
-    least_cosine_span: float = tunable(
+    min_cosine_span: float = tunable(
         0.1,
         low=0.0,
         high=1.0,
@@ -164,7 +164,7 @@ class BlendConfig(Tunables):
 class QualityConfig(Tunables):
     """What counts as boilerplate."""
 
-    least: float = tunable(
+    minimum: float = tunable(
         0.3, low=0.0, high=1.0, unit="", help="Chunks whose quality is below this are dropped; 0 keeps all."
     )
 
@@ -190,7 +190,7 @@ class FloorConfig(Tunables):
     relevance: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Least score from a reranking service.")
     maxsim: float = tunable(-1.0, low=-1.0, high=1.5, unit="", help="Least blended score with late interaction.")
 
-    def least(self, score_type: ScoreType) -> float:
+    def minimum(self, score_type: ScoreType) -> float:
         """Return the floor of a score type; -inf at its lowest bound, and for a type that no ranking ends with."""
         facts = next((it for it in self.declared() if it.name == score_type), None)
         floor: float = getattr(self, facts.name) if facts else -math.inf
@@ -210,7 +210,7 @@ class TieConfig(Tunables):
 class DedupeConfig(Tunables):
     """What counts as the same text."""
 
-    least_similarity: float = tunable(
+    min_similarity: float = tunable(
         0.9, low=0.5, high=1.0, unit="", help="Texts that share this much of their words in order are duplicates."
     )
 
@@ -307,6 +307,6 @@ class PresetConfig(Tunables):
         """Scores this close are a tie."""
         return 0.0
 
-    def least_score(self, score_type: ScoreType) -> float:  # noqa: ARG002 -- presets differ
+    def min_score(self, score_type: ScoreType) -> float:  # noqa: ARG002 -- presets differ
         """Return the floor of a score type; -inf for none."""
         return -math.inf

@@ -13,7 +13,7 @@ from typing import Final
 from retrieval.engine.state import Query
 
 #: Shares of the limit that a cut may give up to end at a word.
-_CUT_AT_MOST: Final = 5
+_MAX_CUT: Final = 5
 _JOINERS: Final = frozenset("\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}")
 _SKIN_TONES: Final = range(0x1F3FB, 0x1F400)
 #: Quotes as phones and word processors write them.
@@ -82,7 +82,7 @@ def cut(text: str, characters: int) -> str:
     if not text[end].isspace():
         *before, _ = _BLANK.split(beginning)
         shorter = "".join(before)
-        if len(shorter) >= characters - characters // _CUT_AT_MOST:
+        if len(shorter) >= characters - characters // _MAX_CUT:
             beginning = shorter
     return beginning.rstrip()
 

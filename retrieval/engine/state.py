@@ -59,12 +59,12 @@ class RequestFilter:
     #: Only chunks that hold this kind of content (`retrieval.text.hints`). Empty for all.
     hint: str = ""
     #: Only chunks of at least this quality, 0 to 1.
-    least_quality: float = 0.0
+    min_quality: float = 0.0
 
     def __bool__(self) -> bool:
         """Return whether it leaves anything out."""
         by_document = self.since or self.until or self.project or self.memory_types or self.documents
-        by_content = self.source_types or self.hint or self.least_quality
+        by_content = self.source_types or self.hint or self.min_quality
         return self.kept is not None or bool(by_document or by_content)
 
 

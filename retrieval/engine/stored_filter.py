@@ -16,7 +16,7 @@ from retrieval.engine.types import MemoryType
 
 #: Characters of a filter in an address, and conditions in it.
 _MAX_CHARACTERS: Final = 4000
-_MOST_CONDITIONS: Final = 50
+_MAX_CONDITIONS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def filter_json(asked: AskedFilter, *, keep_words: bool = True) -> dict[str, Any
         "documents": sorted(str(it) for it in kept.documents),
         "source_types": sorted(kept.source_types),
         "hint": kept.hint,
-        "least_quality": kept.least_quality,
+        "min_quality": kept.min_quality,
     }
     return {name: value for name, value in found.items() if value}
 
@@ -67,7 +67,7 @@ def filter_of(stored: Mapping[str, Any]) -> AskedFilter:
             documents=frozenset(UUID(_text(it)) for it in stored.get("documents", ())),
             source_types=frozenset(_text(it) for it in stored.get("source_types", ())),
             hint=_text(stored.get("hint", "")),
-            least_quality=_share(stored.get("least_quality", 0.0)),
+            min_quality=_share(stored.get("min_quality", 0.0)),
         )
         return AskedFilter(kept, _conditions(stored.get("conditions")))
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -101,7 +101,7 @@ def _value_json(value: Value) -> str | float | list[str] | None:
 def _conditions(stored: Mapping[str, Any] | None) -> Conditions | None:
     if stored is None:
         return None
-    each = tuple(_condition(*it) for it in stored["each"][:_MOST_CONDITIONS])
+    each = tuple(_condition(*it) for it in stored["each"][:_MAX_CONDITIONS])
     return Conditions(each, all_of=bool(stored["all_of"]))
 
 

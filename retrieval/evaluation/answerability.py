@@ -33,7 +33,7 @@ class Survey:
 
     preset: str
     #: Answerable questions, and questions without an answer, that are taken at most.
-    most_questions: int
+    max_questions: int
     #: Called after every document and every search.
     progress: Callable[[], None]
 
@@ -105,7 +105,7 @@ class _Asker:
             yield _measured(Condition.OTHER_DOMAIN, f"{dataset.name} {number}", outcome)
 
     def _sampled(self, questions: Sequence[Question]) -> list[Question]:
-        return Random(_SEED).sample(questions, min(len(questions), self.how.most_questions))  # noqa: S311 -- no secret
+        return Random(_SEED).sample(questions, min(len(questions), self.how.max_questions))  # noqa: S311 -- no secret
 
     def _topic(self, question: Question) -> str:
         return self.corpus.titles.get(question.about) or question.about or question.text

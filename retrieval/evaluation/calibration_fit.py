@@ -18,7 +18,7 @@ from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, sh
 from retrieval.search.service import SearchRequest, search
 
 #: Questions of each kind without which nothing is fitted.
-LEAST_OF_EACH: Final = 30
+MIN_OF_EACH: Final = 30
 _FOLDS: Final = 5
 #: How strongly the weights are drawn to the shipped ones: as much as about four times as many questions would, since a
 #: question tells at most a quarter about a weight.
@@ -72,13 +72,13 @@ def calibrated(observed: Sequence[Observed], *, asked: int) -> Fit:
 
     Raises InvalidRequestError with fewer than 30 of either kind.
     """
-    score_type = Counter(it.score_type for it in observed).most_common(1)[0][0] if observed else ""
+    score_type = Counter(it.score_type for it in observed).max_common(1)[0][0] if observed else ""
     kept = [it for it in observed if it.score_type == score_type]
     answerable = np.array([it.sample.answerable for it in kept], dtype=bool)
     held, others = int(answerable.sum()), int((~answerable).sum())
-    if min(held, others) < LEAST_OF_EACH:
+    if min(held, others) < MIN_OF_EACH:
         raise InvalidRequestError(
-            f"{LEAST_OF_EACH} questions of each kind are needed, that find anything and are scored alike;"
+            f"{MIN_OF_EACH} questions of each kind are needed, that find anything and are scored alike;"
             f" there are {held} answerable and {others} not answerable ones."
         )
     confidences = _cross_validated(kept)

@@ -19,7 +19,7 @@ _Row = TypeVar("_Row")
 CSV_HEADER: Final = ("query", "answerable", "document", "passage", "grade", "title")
 #: Characters and lines of one import.
 MAX_CHARACTERS: Final = 2_000_000
-MOST_LINES: Final = 5000
+MAX_LINES: Final = 5000
 _QRELS_COLUMNS: Final = 4
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -161,8 +161,8 @@ def _qrels_lines(text: str, question_set: QuestionSet) -> Iterator[Line]:
 
 def _limited(rows: Iterable[_Row]) -> Iterator[_Row]:
     for count, row in enumerate(rows, start=1):
-        if count > MOST_LINES:
-            raise InvalidRequestError(f"An import has at most {MOST_LINES:,} lines.")
+        if count > MAX_LINES:
+            raise InvalidRequestError(f"An import has at most {MAX_LINES:,} lines.")
         yield row
 
 

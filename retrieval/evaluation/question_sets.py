@@ -10,18 +10,18 @@ from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.sanitise import storable
 from retrieval.models import Case, QuestionSet, SearchRecord
-from retrieval.records.judgments import LONGEST_QUERY
+from retrieval.records.judgments import MAX_QUERY_LENGTH
 
 #: Cases that one set holds.
-MOST_CASES: Final = 5000
-_LONGEST_NAME: Final = 120
-_LONGEST_SLUG: Final = 50
+MAX_CASES: Final = 5000
+_MAX_NAME_LENGTH: Final = 120
+_MAX_SLUG_LENGTH: Final = 50
 
 
 def set_named(name: str, *, actor: User) -> QuestionSet:
     """Return the set with a name, made where there is none; raise InvalidRequestError for a name that is none."""
-    name = " ".join(storable(name).split())[:_LONGEST_NAME]
-    slug = slugify(name)[:_LONGEST_SLUG].strip("-_")
+    name = " ".join(storable(name).split())[:_MAX_NAME_LENGTH]
+    slug = slugify(name)[:_MAX_SLUG_LENGTH].strip("-_")
     if not slug:
         raise InvalidRequestError("The name of a question set needs a letter or a digit.")
     with transaction.atomic():
@@ -50,8 +50,8 @@ def save_case(
         QuestionSet.objects.select_for_update().get(pk=question_set.pk)
         if found := question_set.cases.filter(query=query).first():
             return found, False
-        if question_set.cases.count() >= MOST_CASES:
-            raise InvalidRequestError(f"A question set holds at most {MOST_CASES:,} cases.")
+        if question_set.cases.count() >= MAX_CASES:
+            raise InvalidRequestError(f"A question set holds at most {MAX_CASES:,} cases.")
         case = Case.objects.create(
             question_set=question_set, query=query, is_answerable=is_answerable, record=record, created_by=actor
         )
@@ -83,4 +83,4 @@ def delete_set(question_set: QuestionSet, *, actor: User) -> None:
 
 def cut(query: str) -> str:
     """Return a question as a case keeps it: without blanks around it, and no longer than retrieval reads."""
-    return storable(query).strip()[:LONGEST_QUERY].strip()
+    return storable(query).strip()[:MAX_QUERY_LENGTH].strip()

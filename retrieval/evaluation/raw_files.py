@@ -25,8 +25,8 @@ from retrieval.models import Chunk, Sync
 
 _SEED: Final = 11
 #: A heading with fewer words is a label; one with more is a sentence.
-_FEWEST_WORDS, _MOST_WORDS = 2, 12
-_MOST_OF_ONE_DOCUMENT: Final = 5
+_MIN_WORDS, _MAX_WORDS = 2, 12
+_MAX_OF_ONE_DOCUMENT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def ingested_folder(folder: Path, progress: Callable[[Sync], None]) -> Connectio
     return connection
 
 
-def known_items(connections: Sequence[Connection], *, name: str, most: int) -> KnownItems:
+def known_items(connections: Sequence[Connection], *, name: str, limit: int) -> KnownItems:
     """Return at most so many questions, the same ones in every run; raise InvalidRequestError without headings.
 
     Of one document there are a few at most, so that a long one does not ask all of them.
@@ -67,7 +67,7 @@ def known_items(connections: Sequence[Connection], *, name: str, most: int) -> K
     rows = Chunk.objects.filter(document__connection__in=connections).values_list("document_id", "heading_path")
     for document, path in rows.iterator():
         for heading in path:
-            if _FEWEST_WORDS <= len(heading.split()) <= _MOST_WORDS:
+            if _MIN_WORDS <= len(heading.split()) <= _MAX_WORDS:
                 places.setdefault(heading.strip(), set()).add(names[document])
     by_document: dict[str, list[str]] = {}
     for heading, documents in sorted(places.items()):
@@ -77,9 +77,9 @@ def known_items(connections: Sequence[Connection], *, name: str, most: int) -> K
     found = [
         (heading, document)
         for document, headings in sorted(by_document.items())
-        for heading in draw.sample(headings, min(len(headings), _MOST_OF_ONE_DOCUMENT))
+        for heading in draw.sample(headings, min(len(headings), _MAX_OF_ONE_DOCUMENT))
     ]
-    chosen = sorted(draw.sample(found, min(len(found), most)))
+    chosen = sorted(draw.sample(found, min(len(found), limit)))
     if not chosen:
         raise InvalidRequestError("No file of these folders has a heading of its own to ask for.")
     queries = tuple(JudgedQuery(str(number), heading) for number, (heading, _) in enumerate(chosen))

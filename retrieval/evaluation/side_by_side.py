@@ -18,9 +18,9 @@ from retrieval.presets.catalog import PRESETS
 #: Hits a question, as a reader gets them.
 _DEPTH: Final = 10
 _MIXED: Final = "raw files"
-_MOST_KNOWN_ITEMS: Final = 200
+_MAX_KNOWN_ITEMS: Final = 200
 #: So that one large collection does not decide how long the table takes; the mean of 1,000 is within 0.02 of all.
-_MOST_QUESTIONS: Final = 1000
+_MAX_QUESTIONS: Final = 1000
 _SEED: Final = 7
 _MEASURES: Final = ("nDCG@10", "R@5")
 _COLUMNS: Final = (
@@ -63,15 +63,15 @@ def collections(
 
 def _drawn(dataset: Dataset) -> Dataset:
     """Return the collection with at most so many of its questions, the same ones in every run."""
-    if len(dataset.queries) <= _MOST_QUESTIONS:
+    if len(dataset.queries) <= _MAX_QUESTIONS:
         return dataset
-    queries = tuple(Random(_SEED).sample(dataset.queries, _MOST_QUESTIONS))  # noqa: S311 -- a sample, no secret
+    queries = tuple(Random(_SEED).sample(dataset.queries, _MAX_QUESTIONS))  # noqa: S311 -- a sample, no secret
     return replace(dataset, queries=queries, qrels={query.id: dataset.qrels[query.id] for query in queries})
 
 
 def _raw_files(folders: Sequence[Path], progress: Callable[[Sync], None]) -> Collection:
     connections = tuple(ingested_folder(folder, progress) for folder in folders)
-    return Collection(known_items(connections, name=_MIXED, most=_MOST_KNOWN_ITEMS), connections)
+    return Collection(known_items(connections, name=_MIXED, limit=_MAX_KNOWN_ITEMS), connections)
 
 
 def side_by_side(found: Sequence[Collection], *, is_judged: bool) -> Iterator[Evaluation]:

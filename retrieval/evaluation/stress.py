@@ -104,11 +104,11 @@ _MISTAKES: Final[Sequence[Callable[[str, int, str], str]]] = (_replaced, _left_o
 
 def _nearest(vectors: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the places of each vector's nearest others, the nearest first, shape (n, at most 20)."""
-    most = min(_FALSE_LINKS, len(vectors) - 1)
+    limit = min(_FALSE_LINKS, len(vectors) - 1)
     found = []
     for first in range(0, len(vectors), _ROWS_AT_ONCE):
         likeness = vectors[first : first + _ROWS_AT_ONCE] @ vectors.T
         rows = np.arange(len(likeness))
         likeness[rows, rows + first] = -np.inf
-        found.append(np.argsort(-likeness, axis=1, kind="stable")[:, :most])
+        found.append(np.argsort(-likeness, axis=1, kind="stable")[:, :limit])
     return np.concatenate(found)

@@ -13,7 +13,7 @@ from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of, sentence_around
 
 #: Documents with one name, or speaking of it, from which on it says nothing of any of them.
-MOST_SHARING: Final = 8
+MAX_SHARING: Final = 8
 #: What a shared name counts beside one that is a document's own.
 _SHARED: Final = 0.5
 LINK: Final = "link"
@@ -79,7 +79,7 @@ def _links_of(seed: SeedText, held: set[str], bearers: Mapping[str, Sequence[Kno
     own = seed.chunk.document_id
     for place in occurrences(seed.text, held):
         names = bearers[place.key]
-        if len(names) > MOST_SHARING or any(name.document_id == own for name in names):
+        if len(names) > MAX_SHARING or any(name.document_id == own for name in names):
             continue
         sentence = sentence_around(seed.text, place.start, place.end)
         said = seed.text[place.start : place.end]
@@ -103,7 +103,7 @@ def shared_name_links(seeds: Sequence[SeedText], holders: Sequence[Holder]) -> l
     for seed in seeds:
         for key in seed.mentions.keys[: seed.mentions.phrases]:
             sharing = chunks.get(key, {})
-            if not 1 < len(sharing) <= MOST_SHARING:
+            if not 1 < len(sharing) <= MAX_SHARING:
                 continue
             weight = _SHARED / log2(len(sharing) + 1)
             for document, chunk in sharing.items():

@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.graph.spans import MOST_WORDS, Word, is_identifier, number_of, phrases, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, number_of, phrases, words_of
 
 #: Keys of one chunk. What a list of hundreds of names says of each of them is little.
-MOST_KEYS: Final = 160
+MAX_KEYS: Final = 160
 #: Phrases among them whose other places are looked for.
-_MOST_PHRASES: Final = 48
-_LEAST_LETTERS: Final = 2
+_MAX_PHRASES: Final = 48
+_MIN_LETTERS: Final = 2
 _SENTENCE_SIGNS: Final = frozenset(".!?:;\n\N{IDEOGRAPHIC FULL STOP}")
 #: Words of an identifier that is taken as a whole: a/path/of/five/parts.
 _IDENTIFIER_WORDS: Final = 6
@@ -48,9 +48,9 @@ def mentions_of(text: str) -> Mentions:
             whole[_key(words, first, last)] = None
         parts.update(dict.fromkeys(_parts(text, words, first, last)))
     whole.update(dict.fromkeys(_key(words, *place) for place in _identifiers(text, words)))
-    kept = [key for key in whole if _is_looked_for(key)][:_MOST_PHRASES]
+    kept = [key for key in whole if _is_looked_for(key)][:_MAX_PHRASES]
     more = [key for key in (*whole, *parts) if _is_looked_for(key)]
-    return Mentions(tuple(dict.fromkeys(map(number_of, (*kept, *more))))[:MOST_KEYS], len(kept))
+    return Mentions(tuple(dict.fromkeys(map(number_of, (*kept, *more))))[:MAX_KEYS], len(kept))
 
 
 def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> list[Occurrence]:
@@ -61,14 +61,14 @@ def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> 
     if not keys:
         return []
     words = words_of(text)
-    longest = max(key.count(" ") + 1 for key in keys)
+    max_length = max(key.count(" ") + 1 for key in keys)
     beginnings = {key.partition(" ")[0] for key in keys}
     found: list[tuple[int, int]] = []
     for first, word in enumerate(words):
         if word.form not in beginnings:
             continue
         if any_case or word.is_capitalised or is_identifier(_around(text, word)):
-            lasts = range(first, min(len(words), first + longest))
+            lasts = range(first, min(len(words), first + max_length))
             found += [(first, last) for last in lasts if _key(words, first, last) in keys]
     taken = _apart(found)
     return [Occurrence(_key(words, one, other), words[one].start, words[other].end) for one, other in sorted(taken)]
@@ -99,7 +99,7 @@ def _parts(text: str, words: Sequence[Word], first: int, last: int) -> Iterator[
     follower = last + 1
     if follower < len(words) and text[words[last].end : words[follower].start] == " ":
         run = next((place for place in range(last, first, -1) if not words[place - 1].is_capitalised), first)
-        yield from (_key(words, start, follower) for start in {first, run} if follower - start < MOST_WORDS)
+        yield from (_key(words, start, follower) for start in {first, run} if follower - start < MAX_WORDS)
 
 
 def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
@@ -126,8 +126,8 @@ def _is_joined(between: str) -> bool:
 def _around(text: str, word: Word) -> str:
     """Return a word with the signs that join it to its neighbours, and the neighbours."""
     start, end = word.start, word.end
-    longest = min(len(text), end + _LOOK_AHEAD_CHARACTERS)
-    while end < longest and not text[end].isspace() and text[end] not in ",;()\"'":
+    max_length = min(len(text), end + _LOOK_AHEAD_CHARACTERS)
+    while end < max_length and not text[end].isspace() and text[end] not in ",;()\"'":
         end += 1
     return text[start:end].rstrip(".:")
 
@@ -137,4 +137,4 @@ def _key(words: Sequence[Word], first: int, last: int) -> str:
 
 
 def _is_looked_for(key: str) -> bool:
-    return len(key) > _LEAST_LETTERS and not key.isdigit()
+    return len(key) > _MIN_LETTERS and not key.isdigit()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from retrieval.graph.spans import MOST_WORDS, Word, is_identifier, phrases, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, is_identifier, phrases, words_of
 
 _BRACKETED: Final = re.compile(r"(?<!\s)\s*+[(\[][^()\[\]]*+[)\]]\s*+$")
 _NAME_WORDS: Final = 8
@@ -16,7 +16,7 @@ _LITTLE_WORD: Final = 3
 #: Characters of a name: longer ones are sentences.
 MAX_CHARACTERS: Final = 120
 #: Names of one document. A page with more headings than this is a list.
-_MOST_NAMES: Final = 40
+_MAX_NAMES: Final = 40
 
 
 class NameKind(StrEnum):
@@ -81,7 +81,7 @@ def names_of(
         if _can_name(text, words) and (key not in found or found[key].quality < QUALITY[kind]):
             found[key] = Name(key, " ".join(text.split()), kind)
     ordered = sorted(found.values(), key=lambda name: (-name.quality, name.key))
-    return tuple(ordered[:_MOST_NAMES])
+    return tuple(ordered[:_MAX_NAMES])
 
 
 def looks_like_a_name(title: str) -> bool:
@@ -136,6 +136,6 @@ def _is_telling(heading: str) -> bool:
 def _can_name(text: str, words: Sequence[Word]) -> bool:
     """Return whether a text can be looked for: not too long, and more than a letter or a number."""
     letters = sum(word.end - word.start for word in words)
-    if not words or len(words) > MOST_WORDS or len(text) > MAX_CHARACTERS:
+    if not words or len(words) > MAX_WORDS or len(text) > MAX_CHARACTERS:
         return False
     return (letters > 1 and any(not word.form.isdigit() for word in words)) or letters > 3  # noqa: PLR2004 -- "1984"

@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from retrieval.graph.mentions import Occurrence, occurrences
-from retrieval.graph.spans import MOST_WORDS, Word, key_of, words_of
+from retrieval.graph.spans import MAX_WORDS, Word, key_of, words_of
 
 #: A word of fewer letters is another word when one of them is wrong.
 _LETTERS_TO_REPAIR: Final = 4
@@ -51,7 +51,7 @@ def question_keys(question: str) -> list[str]:
     runs = (
         " ".join(word.form for word in words[first:last])
         for first in range(len(words))
-        for last in range(first + 1, min(len(words), first + MOST_WORDS) + 1)
+        for last in range(first + 1, min(len(words), first + MAX_WORDS) + 1)
     )
     return list(dict.fromkeys(runs))
 

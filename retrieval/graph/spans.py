@@ -25,7 +25,7 @@ _KEPT_TEXTS: Final = 64
 #: A sentence is read so far before and behind what stands in it.
 _AROUND_CHARACTERS: Final = 500
 #: Words of the longest name.
-MOST_WORDS: Final = 10
+MAX_WORDS: Final = 10
 
 
 class Word(NamedTuple):
@@ -90,7 +90,7 @@ def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
             place += 1
             continue
         last = place
-        for ahead in range(place + 1, min(len(words), place + MOST_WORDS)):
+        for ahead in range(place + 1, min(len(words), place + MAX_WORDS)):
             if not _touches(text, words[ahead - 1], words[ahead]):
                 break
             if words[ahead].is_capitalised:

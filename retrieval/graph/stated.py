@@ -11,11 +11,11 @@ from uuid import UUID
 
 from retrieval.engine.types import ChunkId
 from retrieval.graph.addresses import Place
-from retrieval.graph.links import MOST_SHARING, Edge
+from retrieval.graph.links import MAX_SHARING, Edge
 from retrieval.graph.spans import key_of, number_of, sentence_around
 
 #: Of a kind in one chunk: what a page of a hundred links says of each of them is little.
-_MOST_STATED: Final = 64
+_MAX_STATED: Final = 64
 
 
 class StatedKind(StrEnum):
@@ -76,7 +76,7 @@ def stated_links(meetings: Sequence[Meeting], texts: Mapping[ChunkId, str]) -> l
         stated, source, bearers = meeting.stated, meeting.source.document_id, targets[meeting.stated.key]
         pair = (source, meeting.target, stated.kind)
         weight = meeting.quality / sqrt(len(bearers))
-        if len(bearers) > MOST_SHARING or source in bearers or (pair in edges and edges[pair].weight >= weight):
+        if len(bearers) > MAX_SHARING or source in bearers or (pair in edges and edges[pair].weight >= weight):
             continue
         sentence = stated.sentence or _around(stated.name, texts.get(meeting.source, ""))
         edges[pair] = Edge(meeting.source, meeting.target, stated.kind.value, stated.name, weight, sentence)
@@ -88,7 +88,7 @@ def _first(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     kept: dict[int, Stated] = {}
     for it in stated:
         kept.setdefault(it.key, it)
-    return tuple(islice(kept.values(), _MOST_STATED))
+    return tuple(islice(kept.values(), _MAX_STATED))
 
 
 def _around(name: str, text: str) -> str:

@@ -11,7 +11,7 @@ from retrieval.models import MentionCount, TermFrequency
 
 _COUNT_COMMON: Final = statement("upkeep/count_common_mentions")
 #: Chunks of a connection from which on a key is counted as common: below it the sum over a scope rarely matters.
-_FEWEST_COMMON: Final = 200
+_MIN_COMMON: Final = 200
 #: Share of a connection's chunks, in per cent, that come or go until its keys are counted anew.
 _DUE_PERCENT: Final = 5
 
@@ -19,7 +19,7 @@ _DUE_PERCENT: Final = 5
 def count_common(connection_id: int) -> None:
     """Count anew in how many chunks of a connection those keys stand that stand in many."""
     with connection.cursor() as cursor:
-        cursor.execute(_COUNT_COMMON, {"connection": connection_id, "fewest": _FEWEST_COMMON})
+        cursor.execute(_COUNT_COMMON, {"connection": connection_id, "minimum": _MIN_COMMON})
     chunks, _ = _moved(connection_id)
     MentionCount.objects.update_or_create(connection_id=connection_id, defaults={"chunks": chunks, "changed": 0})
 

@@ -282,5 +282,5 @@ def _stored_indexes() -> set[int]:
 def _deleted_some(number: int) -> bool:
     """Delete a part of an index's vectors and return whether there was one."""
     with connection.cursor() as cursor:
-        cursor.execute(statement("upkeep/delete_vectors"), {"index": number, "most": _DROPPED_AT_ONCE})
+        cursor.execute(statement("upkeep/delete_vectors"), {"index": number, "limit": _DROPPED_AT_ONCE})
         return bool(cursor.rowcount)

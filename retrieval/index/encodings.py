@@ -61,7 +61,7 @@ def unencoded(kind: Encodings, *, connection_id: int, model_key: int, at_once: i
             "model": model_key,
             "document": document,
             "ordinal": ordinal,
-            "most": at_once,
+            "limit": at_once,
         }
         with connection.cursor() as cursor:
             cursor.execute(sql, parameters)

@@ -26,7 +26,7 @@ _CHUNKS: Final = "retrieval_chunk"
 #: What only a statement that walks an HNSW index takes.
 _WALK: Final = "%(candidates)s"
 #: Projects that a question is compared with.
-_MOST_PROJECTS: Final = 1000
+_MAX_PROJECTS: Final = 1000
 
 
 def filtered(
@@ -56,7 +56,7 @@ def holds_any(kept: RequestFilter, *, scope: AccessScope, timeout_seconds: float
 
 def known_projects(scope: AccessScope, *, timeout_seconds: float) -> list[str]:
     """Return the projects of the remembered items in scope, at most 1,000; raise SearchTimeoutError."""
-    rows = read(_PROJECTS, {"scope": scope.connection_ids, "most": _MOST_PROJECTS}, timeout_seconds=timeout_seconds)
+    rows = read(_PROJECTS, {"scope": scope.connection_ids, "limit": _MAX_PROJECTS}, timeout_seconds=timeout_seconds)
     return [row["project"] for row in rows]
 
 
@@ -87,14 +87,14 @@ def _by_document(kept: RequestFilter, *, is_walk: bool) -> Iterator[str]:
 
 def _by_chunk(kept: RequestFilter, sql: str) -> Iterator[str]:
     """Yield the conditions on what a chunk itself is."""
-    if not kept.hint and not kept.least_quality:
+    if not kept.hint and not kept.min_quality:
         return
     if chunk := _chunk_table(sql):
         yield _BY_CHUNK.replace("{chunk}", chunk)
     elif _WALK in sql:
         yield _WALKED_BY_CHUNK
     else:
-        yield from (_BY_QUALITY,) if kept.least_quality else ()
+        yield from (_BY_QUALITY,) if kept.min_quality else ()
         yield from (_BY_HINT,) if kept.hint else ()
 
 
@@ -107,5 +107,5 @@ def _parameters(kept: RequestFilter) -> dict[str, Any]:
         "kept_documents": sorted(kept.documents),
         "kept_source_types": sorted(kept.source_types),
         "kept_hint": kept.hint,
-        "kept_quality": kept.least_quality,
+        "kept_quality": kept.min_quality,
     }

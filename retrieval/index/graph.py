@@ -8,7 +8,7 @@ from uuid import UUID
 
 from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkId, Vector
-from retrieval.graph.links import MOST_SHARING, Holder, SeedText
+from retrieval.graph.links import MAX_SHARING, Holder, SeedText
 from retrieval.graph.mentions import Mentions
 from retrieval.graph.question import KnownName
 from retrieval.graph.spans import number_of
@@ -28,11 +28,11 @@ _BEARERS_ASKED: Final = 20
 _LEADING_SEED: Final = 4
 _LEADING_TARGET: Final = 24
 #: A phrase that stands in more chunks than this is taken to stand in more than eight documents.
-_HOLDERS: Final = 3 * MOST_SHARING
+_HOLDERS: Final = 3 * MAX_SHARING
 #: Chunks in scope from which on a phrase is not looked up: it is shared by too many.
 _COMMON: Final = 2000
 _SAMPLE: Final = 600
-_MOST_SAMPLED: Final = 100
+_MAX_SAMPLED: Final = 100
 #: Without this the planner looks through the table for a name that it takes to be common.
 _BY_INDEX: Final = {"enable_seqscan": "off"}
 
@@ -79,7 +79,7 @@ def names(
         "keys": [number_of(key) for key in keys],
         "documents": list(documents),
         "scope": scope.connection_ids,
-        "most": _BEARERS_ASKED,
+        "limit": _BEARERS_ASKED,
     }
     rows = read(_NAMES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
     asked = {(row["document_id"], row["name"]): _known(row) for row in rows if row["is_asked"]}
@@ -94,12 +94,12 @@ def names(
     )
 
 
-def hubs(keys: Sequence[str], *, most: int, scope: AccessScope, timeout_seconds: float | None = None) -> set[str]:
+def hubs(keys: Sequence[str], *, limit: int, scope: AccessScope, timeout_seconds: float | None = None) -> set[str]:
     """Return the keys that stand in more than `most` chunks in scope."""
     numbers = {number_of(key): key for key in keys}
-    parameters = {"keys": list(numbers), "most": most + 1, "scope": scope.connection_ids}
+    parameters = {"keys": list(numbers), "limit": limit + 1, "scope": scope.connection_ids}
     rows = read(_HUBS, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
-    return {numbers[row["key"]] for row in rows if row["chunks"] > most}
+    return {numbers[row["key"]] for row in rows if row["chunks"] > limit}
 
 
 def subgraph(
@@ -108,7 +108,7 @@ def subgraph(
     *,
     scope: AccessScope,
     with_shared_names: bool,
-    most: int,
+    limit: int,
     timeout_seconds: float | None = None,
 ) -> Subgraph:
     """Return what seeds are connected with, in one SELECT: the first chunks of each of the documents, and `chunks`."""
@@ -119,23 +119,23 @@ def subgraph(
         **_chunk_parameters(given),
         "leading": _LEADING_SEED,
         "with_shared": with_shared_names,
-        "bearers": MOST_SHARING + 1,
+        "bearers": MAX_SHARING + 1,
         "holders": _HOLDERS + 1,
         "common": _COMMON,
-        "most": most + 1,
+        "limit": limit + 1,
         "scope": scope.connection_ids,
     }
     rows = read(_EDGES, parameters, timeout_seconds=timeout_seconds, settings=_BY_INDEX)
     kinds: dict[str, list[Mapping[str, Any]]] = {"seed": [], "name": [], "holder": [], **{it: [] for it in StatedKind}}
-    for row in rows[:most]:
+    for row in rows[:limit]:
         kinds[row["kind"]].append(row)
     return Subgraph(
         tuple(map(_seed, kinds["seed"])),
         tuple(_known(row) for row in kinds["name"]),
         tuple(Holder(_chunk(row), frozenset(row["keys"])) for row in kinds["holder"]),
         tuple(_meeting(row) for kind in StatedKind for row in kinds[kind]),
-        size=min(len(rows), most),
-        is_cut=len(rows) > most,
+        size=min(len(rows), limit),
+        is_cut=len(rows) > limit,
     )
 
 
@@ -150,7 +150,7 @@ def likeness(  # noqa: PLR0913 -- keyword-only but for two, each a plain fact
     timeout_seconds: float | None = None,
 ) -> list[Likeness]:
     """Return how near the documents' first chunks, and `chunks`, are to the question and to what it asks."""
-    sampled = scope.connection_ids[:_MOST_SAMPLED]
+    sampled = scope.connection_ids[:_MAX_SAMPLED]
     parameters = {
         "documents": list(documents),
         **_chunk_parameters(chunks),

@@ -111,7 +111,7 @@ def graph_status(connection_id: int) -> GraphStatus:
 
 def _next(connection_id: int, after: UUID) -> list[UUID]:
     with connection.cursor() as cursor:
-        cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "most": _BATCH_DOCUMENTS})
+        cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "limit": _BATCH_DOCUMENTS})
         return [document for (document,) in cursor.fetchall()]
 
 

@@ -16,7 +16,7 @@ _HEADINGS: Final = statement("headings")
 #: The weight of a heading path's lexemes in a chunk's search vector.
 _WEIGHT: Final = "B"
 #: Chunks under matching headings that are looked at; of more than that, any.
-_MOST_CHUNKS: Final = 2_000
+_MAX_CHUNKS: Final = 2_000
 
 
 def headings_for(
@@ -35,7 +35,7 @@ def headings_for(
         "terms": weighed,
         "idfs": [term.idf for term in terms if term.idf > 0],
         "scope": scope.connection_ids,
-        "most": _MOST_CHUNKS,
+        "limit": _MAX_CHUNKS,
         "depth": depth,
     }
     sql, parameters = filtered(_HEADINGS, parameters, kept)

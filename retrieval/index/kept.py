@@ -11,9 +11,9 @@ from retrieval.index import statements
 from retrieval.index.reading import read
 
 #: Facts that can be asked about at once; PostgreSQL takes 100 arguments.
-_MOST_NAMES: Final = 20
+_MAX_NAMES: Final = 20
 #: Different combinations of facts that are looked at.
-_MOST: Final = 50_000
+_LIMIT: Final = 50_000
 
 
 def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_seconds: float) -> Kept:
@@ -23,11 +23,11 @@ def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_se
     SearchTimeoutError.
     """
     names = conditions.names
-    if len(names) > _MOST_NAMES:
-        raise InvalidRequestError(f"Filters can name at most {_MOST_NAMES} fields.")
-    parameters = {"scope": scope.connection_ids, "most": _MOST, **name_parameters(names)}
+    if len(names) > _MAX_NAMES:
+        raise InvalidRequestError(f"Filters can name at most {_MAX_NAMES} fields.")
+    parameters = {"scope": scope.connection_ids, "limit": _LIMIT, **name_parameters(names)}
     rows = read(statements.fact_values(names), parameters, timeout_seconds=timeout_seconds)
-    if len(rows) > _MOST:
+    if len(rows) > _LIMIT:
         listed = ", ".join(names)
         raise InvalidRequestError(f"Too many different values to filter by: {listed}. Narrow the scope.")
     found = (row["facts"] for row in rows)

@@ -36,18 +36,18 @@ class Reach(Protocol):
 
 
 def neighbours_of(
-    hits: Ranking, *, config: Reach, scope: AccessScope, least_quality: float, timeout_seconds: float
+    hits: Ranking, *, config: Reach, scope: AccessScope, min_quality: float, timeout_seconds: float
 ) -> tuple[Neighbour, ...]:
     """Return what stands around the hits: those of the first hit first, each relation in the document's order.
 
     A chunk may be there several times, for several hits and as several relations. It has facts, and neither a score nor
     signals. Boilerplate is left out. Raises SearchTimeoutError.
     """
-    parameters = neighbour_parameters(hits, config, scope, least_quality)
+    parameters = neighbour_parameters(hits, config, scope, min_quality)
     return tuple(map(_neighbour, read(NEIGHBOURS, parameters, timeout_seconds=timeout_seconds)))
 
 
-def neighbour_parameters(hits: Ranking, config: Reach, scope: AccessScope, least_quality: float) -> dict[str, Any]:
+def neighbour_parameters(hits: Ranking, config: Reach, scope: AccessScope, min_quality: float) -> dict[str, Any]:
     """Return the statement's parameters."""
     return {
         "documents": [hit.chunk_id.document_id for hit in hits],
@@ -55,7 +55,7 @@ def neighbour_parameters(hits: Ranking, config: Reach, scope: AccessScope, least
         "parents": bool(config.parents),
         "same_page": config.same_page,
         "cross_page": config.cross_page,
-        "least_quality": least_quality,
+        "min_quality": min_quality,
         "scope": scope.connection_ids,
     }
 

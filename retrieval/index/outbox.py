@@ -23,9 +23,9 @@ _MARK: Final = statement("upkeep/outbox_mark")
 _HORIZON: Final = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _NEWEST: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 #: Changes that are counted behind a follower at the most.
-MOST_COUNTED: Final = 10_000
+MAX_COUNTED: Final = 10_000
 #: Changes that are forgotten at once.
-_MOST_PRUNED: Final = 5_000
+_MAX_PRUNED: Final = 5_000
 #: What the rows of BM25 indexes begin with, one for each machine that has one.
 BM25: Final = "bm25-"
 #: The row that says up to which transaction changes are forgotten.
@@ -49,7 +49,7 @@ class Entry:
 class Lag:
     """What a follower has not got yet."""
 
-    #: At most `MOST_COUNTED` changes are looked at.
+    #: At most `MAX_COUNTED` changes are looked at.
     transactions: int
     #: Since the first of them was written; 0 when there is none.
     seconds: float
@@ -91,17 +91,17 @@ def history() -> str:
     return _value(_HISTORY)
 
 
-def entries(*, after: int, before: int, most: int) -> list[Entry]:
+def entries(*, after: int, before: int, limit: int) -> list[Entry]:
     """Return the next changes after a transaction and before another, about `most`: all those of each transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(_ENTRIES, {"after": after, "before": before, "most": most})
+        cursor.execute(_ENTRIES, {"after": after, "before": before, "limit": limit})
         return [Entry(document, number) for document, number in cursor.fetchall()]
 
 
 def lag(position: int) -> Lag:
     """Return what came after a transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(_WAITING, {"after": position, "most": MOST_COUNTED})
+        cursor.execute(_WAITING, {"after": position, "limit": MAX_COUNTED})
         transactions, seconds = cursor.fetchone()
     return Lag(int(transactions), max(0.0, float(seconds)))
 
@@ -113,9 +113,9 @@ def chunk_texts(documents: Sequence[UUID], *, languages: Mapping[int, str], defa
         return [_chunk_texts(row, languages.get(row[2]) or default) for row in cursor]
 
 
-def documents_after(after: UUID, *, most: int) -> list[UUID]:
+def documents_after(after: UUID, *, limit: int) -> list[UUID]:
     """Return the next documents by id."""
-    return list(Document.objects.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:most])
+    return list(Document.objects.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True)[:limit])
 
 
 def follows(name: str, position: int) -> None:
@@ -131,7 +131,7 @@ def pruned_up_to() -> int:
     return row.transaction_id if row else 0
 
 
-def prune(most: int = _MOST_PRUNED) -> int:
+def prune(limit: int = _MAX_PRUNED) -> int:
     """Forget changes that every follower has and no kept search is to be compared with; return how many.
 
     Where searches are kept for ever, one older than 90 days is compared no more: changes cannot be kept for ever.
@@ -140,7 +140,7 @@ def prune(most: int = _MOST_PRUNED) -> int:
         silent = ReadModel.objects.filter(name__startswith=BM25, at__lt=timezone.now() - _SILENT)
         silent.delete()
         until = min(_needed_from(), horizon()) - 1
-        cursor.execute(_PRUNE, {"until": until, "most": most})
+        cursor.execute(_PRUNE, {"until": until, "limit": limit})
         count, newest_gone = cursor.fetchone()
         if count:
             ReadModel.objects.update_or_create(

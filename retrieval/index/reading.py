@@ -15,7 +15,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.errors import SearchTimeoutError
 
 #: What a statement without a limit of its own may take at the least: one that waits for nobody ends sooner.
-_LEAST_SECONDS: Final = 0.5
+_MIN_SECONDS: Final = 0.5
 _LIMIT: Final = "SELECT set_config('statement_timeout', '{milliseconds}ms', true);\n"
 #: What a text that `read` sends begins with.
 _SET: Final = "/* for one read */ SELECT"
@@ -81,7 +81,7 @@ def bounded(deadline: Deadline) -> Iterator[None]:
     def execute(run: _Execute, sql: str, parameters: object, many: bool, context: dict[str, Any]) -> object:  # noqa: FBT001
         if many or connection.in_atomic_block or sql.startswith(_SET):
             return run(sql, parameters, many, context)
-        milliseconds = int(max(_LEAST_SECONDS, deadline.remaining_seconds) * 1000)
+        milliseconds = int(max(_MIN_SECONDS, deadline.remaining_seconds) * 1000)
         with translated():
             run(_LIMIT.format(milliseconds=milliseconds) + sql, parameters, many, context)
             return context["cursor"].nextset()

@@ -32,7 +32,7 @@ def fill_salience(connection_id: int) -> int:
 def _next(connection_id: int, after: UUID) -> list[UUID]:
     """Return the next documents that have a batch's chunks, at least one where there is one."""
     with connection.cursor() as cursor:
-        cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "most": _BATCH_DOCUMENTS})
+        cursor.execute(_WITHOUT, {"connection": connection_id, "after": after, "limit": _BATCH_DOCUMENTS})
         rows = cursor.fetchall()
     taken: list[UUID] = []
     chunks = 0
@@ -48,7 +48,7 @@ def _fill(connection_id: int, documents: list[UUID]) -> int:
     with transaction.atomic(), connection.cursor() as cursor:
         # Nobody replaces their chunks meanwhile.
         cursor.execute("SELECT FROM retrieval_document WHERE id = ANY(%s) ORDER BY id FOR SHARE", [documents])
-        cursor.execute(_FACTS, {"connection": connection_id, "documents": documents, "most": MAX_DISTINCTIVE})
+        cursor.execute(_FACTS, {"connection": connection_id, "documents": documents, "limit": MAX_DISTINCTIVE})
         rows = cursor.fetchall()
         values = [
             salience_of(SalienceFacts(place=place, chunks=chunks, terms=terms, title=title, headings=headings))

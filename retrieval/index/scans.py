@@ -13,7 +13,7 @@ from retrieval.models import EmbeddingIndex
 
 _Scan = EmbeddingIndex.Scan
 
-MOST_OVERSAMPLE: Final = 20.0
+MAX_OVERSAMPLE: Final = 20.0
 #: Chunks that a walk finds for each one wanted, unless told otherwise; measured in the decision on quantised scans.
 USUAL_OVERSAMPLE: Final[Mapping[str, float]] = MappingProxyType(
     {_Scan.HALFVEC: 1.0, _Scan.INT8: 4.0, _Scan.BINARY: 8.0, _Scan.PREFIX: 4.0}
@@ -44,7 +44,7 @@ class HasPrefixes(Protocol):
     """An encoder that says whether the first components of its vectors stand for the whole."""
 
     @property
-    def smallest_dim(self) -> int:
+    def min_dim(self) -> int:
         """The fewest components that do, 0 where none do."""
 
 
@@ -67,8 +67,8 @@ class ScanChoice:
         elif self.dim:
             raise ConfigError(f"Only the scan {_Scan.PREFIX.value} takes a number of components.")
         oversample = self.oversample or USUAL_OVERSAMPLE[self.scan]
-        if not 1 <= oversample <= MOST_OVERSAMPLE:
-            raise ConfigError(f"The oversampling must lie between 1 and {MOST_OVERSAMPLE:g}, not {oversample:g}.")
+        if not 1 <= oversample <= MAX_OVERSAMPLE:
+            raise ConfigError(f"The oversampling must lie between 1 and {MAX_OVERSAMPLE:g}, not {oversample:g}.")
         return ScanChoice(self.scan, self.dim, oversample)
 
 
@@ -99,7 +99,7 @@ def _levels(vector: str, dim: int) -> str:
 
 
 def _require_prefix(encoder: Encoder, dim: int) -> None:
-    smallest = encoder.smallest_dim if isinstance(encoder, HasPrefixes) else 0
+    smallest = encoder.min_dim if isinstance(encoder, HasPrefixes) else 0
     if not smallest:
         raise ConfigError(
             f"The first components of the vectors of {encoder.name!r} do not stand for the whole: it was"

@@ -20,9 +20,9 @@ _NAMED: Final = statement("named_documents")
 _LAST: Final = statement("upkeep/last_searches")
 #: How far back searches tell how a compartment fares, and how many of each are looked at.
 _PERIOD: Final = timedelta(minutes=10)
-_MOST_SEARCHES: Final = 100
+_MAX_SEARCHES: Final = 100
 #: Searches of a compartment from which on a share means something, and the share of them that makes it a failing one.
-FEWEST_SEARCHES: Final = 5
+MIN_SEARCHES: Final = 5
 FAILING_SHARE: Final = 0.5
 #: What a search says that ran out of time, or that found nothing although everything was tried.
 _TIMED_OUT: Final = ("deadline_exceeded_", "soft_cancelled_", "timed_out_")
@@ -42,19 +42,19 @@ class ScopeCounts:
 
 
 def scope_counts(
-    scope: AccessScope, kept: RequestFilter, *, most_documents: int, sparse_below: int, timeout_seconds: float
+    scope: AccessScope, kept: RequestFilter, *, max_documents: int, sparse_below: int, timeout_seconds: float
 ) -> ScopeCounts:
-    """Return how much a filter leaves of a scope, counted up to one more than `most_documents` documents.
+    """Return how much a filter leaves of a scope, counted up to one more than `max_documents` documents.
 
     Chunks are counted until one compartment must have `sparse_below`. Raises SearchTimeoutError.
     """
     # Kinds of content and quality belong to chunks: a document has some of each.
-    of_documents = replace(kept, hint="", least_quality=0.0)
-    parameters: dict[str, Any] = {"scope": scope.connection_ids, "most": most_documents + 1}
+    of_documents = replace(kept, hint="", min_quality=0.0)
+    parameters: dict[str, Any] = {"scope": scope.connection_ids, "limit": max_documents + 1}
     sql, parameters = filtered(_DOCUMENTS, parameters, of_documents, document="document.id")
     documents = len(read(sql, parameters, timeout_seconds=timeout_seconds))
     compartments = {it.connection.id: it.connection.compartment for it in scope.included}
-    parameters = {"scope": scope.connection_ids, "most": sparse_below * len(set(compartments.values())) + 1}
+    parameters = {"scope": scope.connection_ids, "limit": sparse_below * len(set(compartments.values())) + 1}
     sql, parameters = filtered(_CHUNKS, parameters, kept)
     chunks = Counter(dict.fromkeys(compartments.values(), 0))
     for row in read(sql, parameters, timeout_seconds=timeout_seconds):
@@ -79,7 +79,7 @@ def failing_compartments(scope: AccessScope, *, now: datetime, timeout_seconds: 
     for inclusion in scope.included:
         own.setdefault(inclusion.connection.compartment, set()).add(inclusion.connection.id)
     compartments = json.dumps([sorted(ids) for ids in own.values()])
-    parameters = {"compartments": compartments, "since": now - _PERIOD, "most": _MOST_SEARCHES}
+    parameters = {"compartments": compartments, "since": now - _PERIOD, "limit": _MAX_SEARCHES}
     failed: list[list[bool]] = [[] for _ in own]
     for row in read(_LAST, parameters, timeout_seconds=timeout_seconds):
         failed[row["place"] - 1].append(has_failed(_list(row["degraded"])))
@@ -93,7 +93,7 @@ def has_failed(degraded: Iterable[str]) -> bool:
 
 def is_failing(outcomes: Sequence[bool]) -> bool:
     """Return whether so many of a compartment's searches failed that it is to be asked for more."""
-    return len(outcomes) >= FEWEST_SEARCHES and sum(outcomes) >= FAILING_SHARE * len(outcomes)
+    return len(outcomes) >= MIN_SEARCHES and sum(outcomes) >= FAILING_SHARE * len(outcomes)
 
 
 def _list(stored: object) -> list[Any]:

@@ -16,7 +16,7 @@ from retrieval.index.store import ONLY_THE_HNSW_INDEX
 _EXACT: Final = statement("sparse_exact")
 _HNSW: Final = statement("sparse_hnsw")
 #: The longest search list that pgvector takes.
-_MOST_EF_SEARCH: Final = 1000
+_MAX_EF_SEARCH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ def sparse_exact(look: SparseLook) -> Ranking:
 
 def sparse_hnsw(look: SparseLook, *, ef_search: int) -> Ranking:
     """Return about the chunks in scope with the highest inner product above 0, by the HNSW index (iterative scan)."""
-    candidates = min(2 * look.depth, _MOST_EF_SEARCH)
+    candidates = min(2 * look.depth, _MAX_EF_SEARCH)
     settings = {
-        "hnsw.ef_search": str(min(max(ef_search, candidates), _MOST_EF_SEARCH)),
+        "hnsw.ef_search": str(min(max(ef_search, candidates), _MAX_EF_SEARCH)),
         "hnsw.iterative_scan": "relaxed_order",
         **ONLY_THE_HNSW_INDEX,
     }

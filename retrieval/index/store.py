@@ -21,7 +21,7 @@ from retrieval.index.vector_text import vector_text
 ONLY_THE_HNSW_INDEX: Final = {"enable_seqscan": "off", "enable_sort": "off"}
 
 #: The longest search list that pgvector takes.
-_MOST_EF_SEARCH: Final = 1000
+_MAX_EF_SEARCH: Final = 1000
 _PLAIN_FACTS: Final = tuple(ChunkFacts.__dataclass_fields__.keys() - {"heading_path", "quality_parts", "vector"})
 #: Bytes before the components of a vector in PostgreSQL's binary form.
 _VECTOR_HEADER: Final = 4
@@ -114,7 +114,7 @@ def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     candidates = round(depth * max(oversample, index.oversample))
     settings = {
-        "hnsw.ef_search": str(min(max(ef_search, candidates), _MOST_EF_SEARCH)),
+        "hnsw.ef_search": str(min(max(ef_search, candidates), _MAX_EF_SEARCH)),
         "hnsw.iterative_scan": "relaxed_order",
         **ONLY_THE_HNSW_INDEX,
     }
@@ -132,7 +132,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     scope: AccessScope,
     search: TextSearch,
     depth: int,
-    most: int,
+    limit: int,
     timeout_seconds: float,
     reach: Reach = Reach.BOTH,
     kept: RequestFilter = _EVERYTHING,
@@ -142,7 +142,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     Past `most` matches the rest is not looked at, and the ranking is one of an arbitrary part. `reach` changes the time
     that it takes, not what is found.
     """
-    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most}
+    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
     sql, parameters = filtered(statements.fulltext(len(terms), reach), parameters, kept)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
@@ -165,7 +165,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     scope: AccessScope,
     search: TextSearch,
     depth: int,
-    most: int,
+    limit: int,
     share: float,
     timeout_seconds: float,
     kept: RequestFilter = _EVERYTHING,
@@ -176,7 +176,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     the others: the documents with the lowest ids. Ids are hashes, so these are any documents, and always the same.
     """
     until = UUID(int=min(int(share * 2**128), 2**128 - 1))
-    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "most": most, "until": until}
+    parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit, "until": until}
     sql, parameters = filtered(statements.fulltext_capped(len(terms)), parameters, kept)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 

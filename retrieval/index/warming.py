@@ -31,7 +31,7 @@ _NAMES: Final = (
     "retrieval_chunkmentions",
 )
 #: More is left to the searches.
-_MOST_BYTES: Final = 3 * 2**30
+_MAX_BYTES: Final = 3 * 2**30
 _PIECE_BYTES: Final = 8 * 2**20
 _SEGMENT_BYTES: Final = 2**30
 #: Walks through the HNSW index: its upper layers, and where what is asked about lies.
@@ -54,9 +54,9 @@ def warm_relations(index: VectorIndex) -> Warmed:
     names = [f"retrieval_embedding_hnsw_{index.id}", *_NAMES]
     relations = read(_RELATIONS, {"names": names})
     if means["prewarms"]:
-        return Warmed("pg_prewarm", _prewarm(relations, most=min(means["buffers"] // 2, _MOST_BYTES)))
+        return Warmed("pg_prewarm", _prewarm(relations, limit=min(means["buffers"] // 2, _MAX_BYTES)))
     if means["reads"]:
-        return Warmed("read", _read_through(relations, most=_MOST_BYTES))
+        return Warmed("read", _read_through(relations, limit=_MAX_BYTES))
     return Warmed("walked", 0)
 
 
@@ -69,22 +69,22 @@ def walk(index: VectorIndex, *, scope: AccessScope) -> int:
     return len(vectors)
 
 
-def _prewarm(relations: Sequence[Mapping[str, Any]], *, most: int) -> int:
+def _prewarm(relations: Sequence[Mapping[str, Any]], *, limit: int) -> int:
     """Load whole relations into the server's buffers while they fit."""
     done = 0
     for relation in relations:
-        if done + relation["bytes"] <= most:
+        if done + relation["bytes"] <= limit:
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_prewarm(%s::regclass)", [relation["name"]])
             done += relation["bytes"]
     return done
 
 
-def _read_through(relations: Sequence[Mapping[str, Any]], *, most: int) -> int:
+def _read_through(relations: Sequence[Mapping[str, Any]], *, limit: int) -> int:
     """Let the server read relations' files, a piece at a time, so that the system keeps them."""
     done = 0
     for relation in relations:
-        for start in range(0, min(relation["bytes"], most - done), _PIECE_BYTES):
+        for start in range(0, min(relation["bytes"], limit - done), _PIECE_BYTES):
             done += _read_piece(relation["path"], start)
     return done
 

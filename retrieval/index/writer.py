@@ -37,7 +37,7 @@ _MARK_REPEATED: Final = statement("upkeep/mark_repeated")
 #: Rows that are inserted between two looks whether they are still wanted.
 _ROWS_AT_ONCE: Final = 200
 #: Documents that a text must stand in to be boilerplate. A paragraph that somebody copied into a few pages is content.
-FEWEST_REPEATING: Final = 5
+MIN_REPEATING: Final = 5
 #: What repetition takes from the quality: enough to fall below the usual threshold by itself. The same for every
 #: count, so that one more copy changes one row and not all of them.
 REPEATED_PENALTY: Final = 0.8
@@ -147,7 +147,7 @@ def mark_repeated(connection_id: int) -> int:
     What is no longer repeated gets its quality back. Other connections do not count: a score may depend only on
     what its reader can see. The read models are told, which filter by it.
     """
-    parameters = {"connection": connection_id, "fewest": FEWEST_REPEATING, "penalty": REPEATED_PENALTY}
+    parameters = {"connection": connection_id, "minimum": MIN_REPEATING, "penalty": REPEATED_PENALTY}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_MARK_REPEATED, parameters)
         changed = [document for (document,) in cursor.fetchall()]
@@ -290,8 +290,8 @@ def copy_vectors(*, source: int, target: int, documents: Sequence[UUID]) -> int:
         return int(cursor.rowcount)
 
 
-def lacking_documents(index: VectorIndex, *, after: UUID, most: int) -> list[tuple[UUID, int]]:
+def lacking_documents(index: VectorIndex, *, after: UUID, limit: int) -> list[tuple[UUID, int]]:
     """Return the next documents by id, at most `most`, that lack vectors in an index, with how many they lack."""
     with connection.cursor() as cursor:
-        cursor.execute(_LACKING_DOCUMENTS, {"index": index.id, "after": after, "most": most})
+        cursor.execute(_LACKING_DOCUMENTS, {"index": index.id, "after": after, "limit": limit})
         return [(document, count) for document, count in cursor.fetchall()]

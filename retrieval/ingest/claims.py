@@ -24,10 +24,10 @@ from retrieval.models import Sync, SyncItem
 #: Items that are claimed at once.
 CLAIMED_AT_ONCE: Final = 64
 #: Tries that an item gets: of a source that is down for a while, and of workers that die over it.
-MOST_ATTEMPTS: Final = 5
+MAX_ATTEMPTS: Final = 5
 _FIRST_WAIT_SECONDS: Final = 2.0
 _WAIT_FACTOR: Final = 4.0
-_LONGEST_WAIT_SECONDS: Final = 600.0
+_MAX_WAIT_SECONDS: Final = 600.0
 #: Why an item waits that a worker ended over, perhaps because of it.
 LOST: Final = "lost"
 _LOST_MESSAGE: Final = "The process that took it in ended every time."
@@ -56,7 +56,7 @@ def claimable() -> QuerySet[SyncItem]:
     return SyncItem.objects.filter(Q(next_try_at=None) | Q(next_try_at__lte=Now()), state=_STATE.QUEUED)
 
 
-def claim(sync: Sync, worker: UUID, *, most: int = CLAIMED_AT_ONCE) -> list[SyncItem]:
+def claim(sync: Sync, worker: UUID, *, limit: int = CLAIMED_AT_ONCE) -> list[SyncItem]:
     """Claim the next items of a sync and return them, in the source's order; nobody else gets the same ones.
 
     One that a worker ended over comes last and by itself, so that it takes no other with it.
@@ -64,7 +64,7 @@ def claim(sync: Sync, worker: UUID, *, most: int = CLAIMED_AT_ONCE) -> list[Sync
     now = timezone.now()
     with transaction.atomic():
         free = claimable().filter(sync=sync).select_for_update(skip_locked=True)
-        items = list(free.exclude(reason=LOST).order_by("pk")[:most])
+        items = list(free.exclude(reason=LOST).order_by("pk")[:limit])
         items = items or list(free.filter(reason=LOST).order_by("attempts", "pk")[:1])
         SyncItem.objects.filter(pk__in=[item.pk for item in items]).update(
             state=_STATE.RUNNING,
@@ -127,7 +127,7 @@ def finish_unchanged(items: Sequence[int], worker: UUID, *, sync: Sync) -> None:
 
 def put_back(item: SyncItem, worker: UUID, *, sync: Sync, reason: str, message: str) -> None:
     """Mark a claimed item as failed, or as waiting to be tried again when the reason may pass."""
-    if reason in TRANSIENT and item.attempts < MOST_ATTEMPTS:
+    if reason in TRANSIENT and item.attempts < MAX_ATTEMPTS:
         next_try_at = timezone.now() + timedelta(seconds=wait_seconds(item.attempts))
         held([item.pk], worker).update(
             state=_STATE.QUEUED, stage="", worker=None, reason=reason, message=message, next_try_at=next_try_at
@@ -152,7 +152,7 @@ def wait_seconds(attempts: int, draw: Callable[[], float] = random.random) -> fl
 
     `attempts` were made so far, at least one; `draw` gives a number from 0 to 1.
     """
-    wait = min(_FIRST_WAIT_SECONDS * _WAIT_FACTOR ** (attempts - 1), _LONGEST_WAIT_SECONDS)
+    wait = min(_FIRST_WAIT_SECONDS * _WAIT_FACTOR ** (attempts - 1), _MAX_WAIT_SECONDS)
     return wait * (0.5 + draw())
 
 
@@ -175,7 +175,7 @@ def return_lost(sync: Sync | None = None) -> None:
 def return_ended(items: QuerySet[SyncItem], message: str = _LOST_MESSAGE) -> None:
     """Give back running items whose worker ended over them; those that were tried often enough fail."""
     for sync_id in items.order_by().values_list("sync_id", flat=True).distinct():
-        deadly = items.filter(sync_id=sync_id, attempts__gte=MOST_ATTEMPTS)
+        deadly = items.filter(sync_id=sync_id, attempts__gte=MAX_ATTEMPTS)
         fail(deadly, sync_id=sync_id, reason=LOST, message=message)
     with transaction.atomic():
         locked(items).update(state=_STATE.QUEUED, stage="", worker=None, reason=LOST, message=message)

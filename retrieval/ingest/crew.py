@@ -28,7 +28,7 @@ from retrieval.models import Sync, SyncItem
 logger = logging.getLogger(__name__)
 
 #: Messages that a listing sends.
-_MOST_WAKES: Final = 8
+_MAX_WAKES: Final = 8
 
 Wake = Callable[[], None]
 
@@ -83,7 +83,7 @@ def _begin(sync: Sync, worker: UUID, wake: Wake) -> bool:
 def _list(sync: Sync, worker: UUID, wake: Wake) -> None:
     require_enabled(sync.connection)
     job = job_of(sync)
-    wakes = iter(range(_MOST_WAKES))
+    wakes = iter(range(_MAX_WAKES))
 
     def wake_another(_: Sync) -> None:
         # One more worker for each of the first pages; whoever finds nothing to do ends at once.

@@ -34,7 +34,7 @@ class TypeSummary:
     files: int
     chunks: int
     median_tokens: float
-    most_tokens: int
+    max_tokens: int
     seconds: float
 
 
@@ -81,6 +81,6 @@ def _summary(source_type: str, files: Sequence[PreviewedFile]) -> TypeSummary:
         files=len(files),
         chunks=len(tokens),
         median_tokens=median(tokens),
-        most_tokens=max(tokens),
+        max_tokens=max(tokens),
         seconds=sum(file.seconds for file in files),
     )

@@ -33,7 +33,7 @@ from retrieval.models.document import document_id
 from retrieval.text.document import RawDocument
 
 #: What is parsed in the request itself: small, and of a format that costs little.
-_MOST_BYTES_AT_ONCE: Final = 64 * 1024
+_MAX_BYTES_AT_ONCE: Final = 64 * 1024
 _AT_ONCE: Final = frozenset({MARKDOWN, HTML, TEXT, JSON, DELIMITED})
 #: How long a request waits for its document to be prepared; then the next sync does it.
 _SECONDS_AT_ONCE: Final = 10.0
@@ -200,7 +200,7 @@ def _queue(connection: Connection, actor: User | None) -> None:
 def _is_small(pushed: Pushed) -> bool:
     suffix = PurePosixPath(pushed.name.lower()).suffix
     is_simple = any(suffix in known.suffixes for known in _AT_ONCE)
-    return is_simple and len(pushed.content) <= _MOST_BYTES_AT_ONCE
+    return is_simple and len(pushed.content) <= _MAX_BYTES_AT_ONCE
 
 
 def _essence(media_type: str) -> str:

@@ -74,7 +74,7 @@ def _copy(row: EmbeddingIndex, report: Report) -> None:
     """Take what another index with the same vectors has, which takes no model; the rest is left to be embedded."""
     twin = twin_of(row)
     after = _FIRST
-    while twin and (lacking := lacking_documents(searched(row), after=after, most=_COPIED_DOCUMENTS)):
+    while twin and (lacking := lacking_documents(searched(row), after=after, limit=_COPIED_DOCUMENTS)):
         started = perf_counter()
         copied = copy_vectors(source=twin.pk, target=row.pk, documents=[document for document, _ in lacking])
         _record(row, copied, perf_counter() - started)
@@ -86,7 +86,7 @@ def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | Non
     """Fill in the next documents, by id, and return the last of them; None when there were none."""
     index = searched(row)
     started = perf_counter()
-    lacking = _batch(lacking_documents(index, after=after, most=_BATCH_DOCUMENTS))
+    lacking = _batch(lacking_documents(index, after=after, limit=_BATCH_DOCUMENTS))
     if not lacking:
         return None
     stored = stored_texts(lacking)

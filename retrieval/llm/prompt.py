@@ -135,10 +135,10 @@ def fitted(task: Task, window: Window | None, count: CountTokens) -> Fitted:
     if room < 0:
         raise PromptTooLongError
     ranked = by_number(task.passages)
-    passages = _most(count([_fenced(passage, fence) for passage in ranked]), room)
+    passages = _limit(count([_fenced(passage, fence) for passage in ranked]), room)
     kept_passages = tuple(it for it in task.passages if it in ranked[:passages])
     room -= sum(count([_fenced(passage, fence) for passage in kept_passages]))
-    turns = _most([2 * _MESSAGE_TOKENS + it for it in _turn_tokens(task.history[::-1], count)], room)
+    turns = _limit([2 * _MESSAGE_TOKENS + it for it in _turn_tokens(task.history[::-1], count)], room)
     kept = task.history[len(task.history) - turns :]
     return Fitted(
         replace(task, passages=kept_passages, history=kept),
@@ -147,7 +147,7 @@ def fitted(task: Task, window: Window | None, count: CountTokens) -> Fitted:
     )
 
 
-def _most(tokens: Sequence[int], room: int) -> int:
+def _limit(tokens: Sequence[int], room: int) -> int:
     """Return how many of the first texts fit."""
     for place, needed in enumerate(tokens):
         room -= needed

@@ -14,9 +14,9 @@ from retrieval.errors import AnswerGarbageError
 from retrieval.llm.service import ModelService
 
 _CONNECT_SECONDS: Final = 5.0
-_MOST_CONNECTIONS: Final = 200
+_MAX_CONNECTIONS: Final = 200
 _KEPT_CONNECTIONS: Final = 20
-_MOST_BYTES: Final = 32 * 2**20
+_MAX_BYTES: Final = 32 * 2**20
 _FIRST_FAULT: Final = 400
 #: What is sent; everything else, such as what the SDK tells about this machine, is left out.
 _HEADERS: Final = frozenset(
@@ -57,7 +57,7 @@ def http_client(service: ModelService) -> httpx2.AsyncClient:
         follow_redirects=False,
         headers={"accept-encoding": "identity"},
         timeout=timeouts(service),
-        limits=httpx2.Limits(max_connections=_MOST_CONNECTIONS, max_keepalive_connections=_KEPT_CONNECTIONS),
+        limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_KEPT_CONNECTIONS),
         event_hooks={"request": [sending], "response": [_received]},
     )
 
@@ -95,8 +95,8 @@ class _Bounded(httpx2.AsyncByteStream):
         size = 0
         async for part in self._inner:
             size += len(part)
-            if size > _MOST_BYTES:
-                raise AnswerGarbageError(f"The service answered with more than {_MOST_BYTES} bytes.")
+            if size > _MAX_BYTES:
+                raise AnswerGarbageError(f"The service answered with more than {_MAX_BYTES} bytes.")
             yield part
 
     async def aclose(self) -> None:

@@ -14,8 +14,8 @@ from retrieval.llm.service import ModelService
 from retrieval.llm.types import TokenUsage
 
 _ASKED: Final = ({"role": "user", "content": "Answer with the one word: ready"},)
-_MOST_MODELS: Final = 200
-_MOST_SAID: Final = 200
+_MAX_MODELS: Final = 200
+_MAX_SAID: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +82,13 @@ async def _asked(client: ModelClient) -> Trial:
     except AnswerError as error:
         return Trial(problem=str(error), error=error, seconds=perf_counter() - started)
     return Trial(
-        said=said.strip()[:_MOST_SAID], first_token_seconds=first, seconds=perf_counter() - started, usage=usage
+        said=said.strip()[:_MAX_SAID], first_token_seconds=first, seconds=perf_counter() - started, usage=usage
     )
 
 
 async def _listed(client: ModelClient) -> tuple[str, ...]:
     """Return the names of the models; not every service lists them, and that is no fault."""
     try:
-        return (await client.models())[:_MOST_MODELS]
+        return (await client.models())[:_MAX_MODELS]
     except AnswerError:
         return ()

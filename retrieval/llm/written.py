@@ -15,7 +15,7 @@ async def written(
     messages: Sequence[Message],
     *,
     seconds: float,
-    longest: int,
+    max_length: int,
     response_format: Mapping[str, Any] | None = None,
 ) -> str:
     """Return what the model writes, at most a little more than `longest` characters, and note what it used.
@@ -28,7 +28,7 @@ async def written(
         async with asyncio.timeout(seconds), aclosing(provider.client.stream(messages, response_format)) as pieces:
             async for piece in pieces:
                 text, usage = text + piece.text, piece.usage or usage
-                if len(text) > longest:
+                if len(text) > max_length:
                     break
     finally:
         if text:

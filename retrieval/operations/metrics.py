@@ -120,7 +120,7 @@ def load_metrics(load: Load) -> tuple[Metric, ...]:
         ),
         _counter("requests_refused_total", "Requests of programs refused before anything was done.", door.refused),
         _counter("recovery_skipped_total", "Searches broken off without a recovery.", load.recovery_skipped),
-        _gauge("search_longest_wait_seconds", "Longest wait for a slot and a turn.", load.longest_wait_seconds),
+        _gauge("search_longest_wait_seconds", "Longest wait for a slot and a turn.", load.max_wait_seconds),
     )
 
 

@@ -34,28 +34,28 @@ class QualityPreview:
     """How much of a connection the filter would drop."""
 
     slug: str
-    least: float
+    minimum: float
     dropped: int
     chunks: int
     #: The lowest first.
     lowest: tuple[LowChunk, ...]
 
 
-def live_least() -> float:
+def live_minimum() -> float:
     """Return the threshold that searches drop below now."""
-    return configuration_of(preset_named(DEFAULT_PRESET)).config.quality.least
+    return configuration_of(preset_named(DEFAULT_PRESET)).config.quality.minimum
 
 
-def preview(connection: Connection, *, least: float, limit: int) -> QualityPreview:
+def preview(connection: Connection, *, minimum: float, limit: int) -> QualityPreview:
     """Return what a threshold (0 to 1) would drop of a connection, with the `limit` lowest chunks.
 
     The chunks hold text: show them only to who may read the connection.
     """
-    low = Chunk.objects.filter(connection_id=connection.pk, quality__lt=least)
+    low = Chunk.objects.filter(connection_id=connection.pk, quality__lt=minimum)
     counted = TermFrequency.objects.filter(lexeme="", connection_id=connection.pk)
     return QualityPreview(
         slug=connection.slug,
-        least=least,
+        minimum=minimum,
         dropped=low.count(),
         # The empty lexeme counts chunks, so that millions of them need not be counted one by one.
         chunks=counted.aggregate(sum=Sum("chunks"))["sum"] or 0,

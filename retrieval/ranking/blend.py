@@ -77,7 +77,7 @@ def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
     is, so that two documents synced a minute apart stay a minute apart. The parts are kept as `contributions`.
     """
     signals = {
-        "dense": _normalised(hits, "cosine", least_span=config.least_cosine_span),
+        "dense": _normalised(hits, "cosine", min_span=config.min_cosine_span),
         "fulltext": _normalised(hits, "fulltext"),
     }
     blended = (
@@ -91,10 +91,10 @@ def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
     return tuple(sorted(blended, key=best_first))
 
 
-def _normalised(hits: Ranking, signal: str, *, least_span: float = 0.0) -> dict[int, float]:
+def _normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> dict[int, float]:
     """Return the min-max-normalised signal by place in `hits`, of the hits that have it."""
     places = [place for place, hit in enumerate(hits) if signal in hit.signals]
-    values = min_max([hits[place].signals[signal] for place in places], least_span=least_span)
+    values = min_max([hits[place].signals[signal] for place in places], min_span=min_span)
     return dict(zip(places, values, strict=True))
 
 

@@ -28,14 +28,14 @@ _NEGATIONS: Final = frozenset({
     "ne", "n", "pas", "jamais", "sans", "aucun", "aucune", "nunca", "sin", "ningún", "ninguna", "non", "mai", "senza",
 })  # fmt: skip
 #: Words up to this length are articles and the like; one in the place of another changes little.
-_MOST_SMALL_WORD: Final = 3
+_MAX_SMALL_WORD: Final = 3
 _DIGITS: Final = re.compile(r"\d+")
 #: Pairs whose words are compared in one search; a pool of nothing but near duplicates must not take its time.
-_MOST_COMPARED: Final = 200
+_MAX_COMPARED: Final = 200
 
 
 def drop_duplicates(
-    hits: Ranking, *, preference: Preference, least_similarity: float, top_k: int
+    hits: Ranking, *, preference: Preference, min_similarity: float, top_k: int
 ) -> tuple[Ranking, tuple[Drop, ...]]:
     """Keep one of several hits with the same or nearly the same text, in the best place of its group.
 
@@ -44,7 +44,7 @@ def drop_duplicates(
     that resembles a third. Nearly the same: see `resemblance`. As many hits are compared as `top_k` kept ones need,
     200 pairs at most; behind them near duplicates may stay. Order is otherwise unchanged.
     """
-    search = _Search(hits, _by_preference(hits, preference), least_similarity)
+    search = _Search(hits, _by_preference(hits, preference), min_similarity)
     window = top_k
     while True:
         groups = search.groups(window)
@@ -54,7 +54,7 @@ def drop_duplicates(
         window += top_k - shown
 
 
-def resemblance(one: "Words", other: "Words", least: float) -> float:
+def resemblance(one: "Words", other: "Words", minimum: float) -> float:
     """Return the Jaccard similarity of two texts' words, three in a row, when they say the same; else 0.
 
     They do when the similarity is at least `least` and they differ in no word that changes what is said: a number
@@ -64,10 +64,10 @@ def resemblance(one: "Words", other: "Words", least: float) -> float:
     if one.numbers != other.numbers:
         return 0.0
     similarity = jaccard(one.shingles, other.shingles)
-    if similarity < least:
+    if similarity < minimum:
         return 0.0
     extra = [set(one.counts - other.counts), set(other.counts - one.counts)]
-    is_replaced = all(any(len(word) > _MOST_SMALL_WORD for word in words) for words in extra)
+    is_replaced = all(any(len(word) > _MAX_SMALL_WORD for word in words) for words in extra)
     telling = _NEGATIONS | one.names | other.names
     return similarity if not is_replaced and telling.isdisjoint(extra[0] | extra[1]) else 0.0
 
@@ -122,7 +122,7 @@ class _Search:
     hits: Ranking
     #: Places, the most preferred first.
     order: Sequence[int]
-    least_similarity: float
+    min_similarity: float
     _words: list[Words] = field(init=False)
     _first_of: Mapping[int, int] = field(init=False)
     _close: Mapping[int, list[int]] = field(init=False)
@@ -154,8 +154,8 @@ class _Search:
 
     def _likeness(self, place: int, other: int) -> float:
         pair = (min(place, other), max(place, other))
-        if pair not in self._compared and len(self._compared) < _MOST_COMPARED:
-            self._compared[pair] = resemblance(self._words[pair[0]], self._words[pair[1]], self.least_similarity)
+        if pair not in self._compared and len(self._compared) < _MAX_COMPARED:
+            self._compared[pair] = resemblance(self._words[pair[0]], self._words[pair[1]], self.min_similarity)
         return self._compared.get(pair, 0.0)
 
     def _same_texts(self) -> dict[int, int]:
@@ -172,7 +172,7 @@ class _Search:
         def digits(place: int) -> int:
             return hash(tuple(_DIGITS.findall(self.hits[firsts[place]].chunk.text)))
 
-        for one, other in close_pairs(fingerprints, hamming_limit(self.least_similarity), digits):
+        for one, other in close_pairs(fingerprints, hamming_limit(self.min_similarity), digits):
             close.setdefault(firsts[other], []).append(firsts[one])
         return close
 

@@ -47,13 +47,13 @@ def best_first(hit: Hit) -> tuple[float, ChunkId]:
     return (-hit.score, hit.chunk_id)
 
 
-def min_max(values: Sequence[float], *, least_span: float = 0.0) -> list[float]:
+def min_max(values: Sequence[float], *, min_span: float = 0.0) -> list[float]:
     """Map values linearly so that the least is 0 and the greatest 1; all equal, all 0.
 
-    A range below `least_span` counts as that wide, so that a difference without meaning is not blown up.
+    A range below `min_span` counts as that wide, so that a difference without meaning is not blown up.
     """
     if not values:
         return []
     low = min(values)
-    span = max(max(values) - low, least_span)
+    span = max(max(values) - low, min_span)
     return [(value - low) / span if span > 0 else 0.0 for value in values]

@@ -16,7 +16,7 @@ from retrieval.text.minhash import similarity
 _ROWS: Final = 5
 
 
-def drop_near_duplicates(hits: Ranking, *, least_similarity: float) -> tuple[Ranking, tuple[Drop, ...]]:
+def drop_near_duplicates(hits: Ranking, *, min_similarity: float) -> tuple[Ranking, tuple[Drop, ...]]:
     """Keep the best of several hits that say the same, and say of each other one which it was dropped for.
 
     A hit is dropped only for a kept one that it resembles itself, the most alike of them. Order is otherwise unchanged.
@@ -30,9 +30,9 @@ def drop_near_duplicates(hits: Ranking, *, least_similarity: float) -> tuple[Ran
     for hit in hits:
         own = [band for band in _bands(hit.chunk.minhash) if band in shared]
         known = {other.chunk_id: other for band in own for other in bands.get(band, ())}
-        twin, likeness = _most_alike(hit, list(known.values()))
-        if twin is not None and likeness >= least_similarity:
-            drops.append(_drop(hit, twin, likeness, least_similarity))
+        twin, likeness = _closest(hit, list(known.values()))
+        if twin is not None and likeness >= min_similarity:
+            drops.append(_drop(hit, twin, likeness, min_similarity))
             continue
         kept.append(hit)
         for band in own:
@@ -61,7 +61,7 @@ def _bands(signature: bytes) -> Iterator[tuple[int, bytes]]:
         yield start, signature[start : start + _ROWS]
 
 
-def _most_alike(hit: Hit, others: list[Hit]) -> tuple[Hit | None, float]:
+def _closest(hit: Hit, others: list[Hit]) -> tuple[Hit | None, float]:
     """Return the most similar of some hits, the better placed among equals, and the similarity."""
     best: tuple[Hit | None, float] = (None, 0.0)
     for other in others:
@@ -71,11 +71,11 @@ def _most_alike(hit: Hit, others: list[Hit]) -> tuple[Hit | None, float]:
     return best
 
 
-def _drop(hit: Hit, twin: Hit, likeness: float, least: float) -> Drop:
+def _drop(hit: Hit, twin: Hit, likeness: float, minimum: float) -> Drop:
     return Drop(
         hit.chunk_id,
         DropReason.DUPLICATE,
         f"{likeness:.2f} like {twin.chunk_id}",
-        {"likeness": likeness, "least": least},
+        {"likeness": likeness, "minimum": minimum},
         instead=twin.chunk_id,
     )

@@ -64,12 +64,12 @@ def confidence(trust: TrustLevel, *, is_confirmed: bool) -> float:
     return (1 + share) / 2 if is_confirmed else share
 
 
-def similarity(hits: Ranking, legs: Weights, *, least_cosine_span: float) -> list[float | None]:
+def similarity(hits: Ranking, legs: Weights, *, min_cosine_span: float) -> list[float | None]:
     """Return each hit's relevance: its cosine and full-text score, min-max-normalised over the pool and weighed.
 
     A hit that has neither has none. See `with_sparse` for a third leg.
     """
-    cosines = _normalised(hits, "cosine", least_span=least_cosine_span)
+    cosines = _normalised(hits, "cosine", min_span=min_cosine_span)
     scores = _normalised(hits, "fulltext")
     return [
         None if cosine is None and score is None else legs.dense * (cosine or 0.0) + legs.fulltext * (score or 0.0)
@@ -115,17 +115,17 @@ def with_written(similarities: Sequence[float | None], held: Sequence[float], *,
     return [(1 - share) * (known or 0.0) + share * part for known, part in zip(similarities, held, strict=True)]
 
 
-def _normalised(hits: Ranking, signal: str, *, least_span: float = 0.0) -> list[float | None]:
-    return min_max_known([hit.signals.get(signal) for hit in hits], least_span=least_span)
+def _normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> list[float | None]:
+    return min_max_known([hit.signals.get(signal) for hit in hits], min_span=min_span)
 
 
-def min_max_known(values: list[float | None], *, least_span: float = 0.0) -> list[float | None]:
+def min_max_known(values: list[float | None], *, min_span: float = 0.0) -> list[float | None]:
     """Map the known values linearly, so that the least is 0 and the greatest 1; where all are equal, all are 0."""
-    mapped = iter(min_max([value for value in values if value is not None], least_span=least_span))
+    mapped = iter(min_max([value for value in values if value is not None], min_span=min_span))
     return [None if value is None else next(mapped) for value in values]
 
 
-def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, least_spans: Mapping[str, float]) -> Ranking:
+def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: Mapping[str, float]) -> Ranking:
     """Score each hit by the weighted sum of its signals, best first, those with a seat before all others.
 
     Each signal is min-max-normalised over the pool; a range below its least span counts as that wide, so that a
@@ -133,7 +133,7 @@ def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, least_spans:
     for all of them decides nothing and adds nothing. The parts are kept as `contributions` and sum to the score.
     """
     columns = {
-        name: min_max_known([hit.signals.get(name) for hit in hits], least_span=least_spans.get(name, 0.0))
+        name: min_max_known([hit.signals.get(name) for hit in hits], min_span=min_spans.get(name, 0.0))
         for name in SIGNALS
     }
     scored = (_scored(hit, weights, {name: columns[name][place] for name in SIGNALS}) for place, hit in enumerate(hits))

@@ -24,7 +24,7 @@ from retrieval.index.accesses import Access, write_accesses
 logger = logging.getLogger(__name__)
 
 #: Documents that are kept at the most while nothing can be written; beyond them the new ones are forgotten.
-_MOST: Final = 10_000
+_LIMIT: Final = 10_000
 
 
 @dataclass
@@ -42,7 +42,7 @@ class AccessBuffer:
                 known = self._noted.get(document)
                 if known is not None:
                     self._noted[document] = Access(max(known.at, at), known.times + 1)
-                elif len(self._noted) < _MOST:
+                elif len(self._noted) < _LIMIT:
                     self._noted[document] = Access(at, 1)
             return was_empty and bool(self._noted)
 

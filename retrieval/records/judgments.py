@@ -18,7 +18,7 @@ from retrieval.models import Chunk, Document, Judgment
 from retrieval.search.service import SearchOutcome
 
 #: What is kept of a query, in characters: no more is retrieved with, and an index holds no more.
-LONGEST_QUERY: Final = 500
+MAX_QUERY_LENGTH: Final = 500
 #: The grades, and what each says.
 GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
 #: The grade that a thumb on a cited passage stands for: it helped, or it did not belong there.
@@ -47,7 +47,7 @@ class Graded:
 def normalised_query(query: str) -> str:
     """Return a query as judgments keep it: NFC, without case, white space normalised, the first 500 characters."""
     folded = unicodedata.normalize("NFD", storable(query)).casefold()
-    return " ".join(unicodedata.normalize("NFC", folded).split())[:LONGEST_QUERY].strip()
+    return " ".join(unicodedata.normalize("NFC", folded).split())[:MAX_QUERY_LENGTH].strip()
 
 
 def passages_in(scope: AccessScope, document_ids: Iterable[UUID]) -> QuerySet[Chunk]:

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 _STORED: Final = "calibration.stored"
 _RESET: Final = "calibration.reset"
 #: As the field holds it; a file name can be longer.
-_LONGEST_SOURCE: Final = 200
+_MAX_SOURCE_LENGTH: Final = 200
 
 
 def encoder_identity(encoder: Encoder) -> str:
@@ -76,7 +76,7 @@ def store(
         encoder=encoder_identity(encoder),
         coefficients=model.to_json(),
         figures=dict(figures),
-        source=storable(source)[:_LONGEST_SOURCE],
+        source=storable(source)[:_MAX_SOURCE_LENGTH],
         created_by=actor,
     )
     try:

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 #: The preset that this tier is for.
 PRESET: Final = "helix"
 #: Searches of one person that wait or run, at most.
-_MOST_OPEN: Final = 20
+_MAX_OPEN: Final = 20
 #: A worker that says nothing for so long is lost; another one runs its search again.
 _LOST: Final = timedelta(minutes=5)
 #: How long a search is taken up again whose workers are lost; one that ends its worker would go on for ever, and cost.
@@ -55,8 +55,8 @@ def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearc
     preset_named(PRESET).defaults.with_overrides(request.overrides)
     expander(principal, scope_for(principal, request.narrowing))
     own = QueuedSearch.objects.filter(user=principal.user, status__in=_OPEN)
-    if own.count() >= _MOST_OPEN:
-        raise ConflictError(f"{_MOST_OPEN} of your searches wait already.")
+    if own.count() >= _MAX_OPEN:
+        raise ConflictError(f"{_MAX_OPEN} of your searches wait already.")
     asked = {
         "top_k": request.top_k,
         "include": list(request.narrowing.include),

@@ -13,7 +13,7 @@ from django.db import connection
 
 from corecube.database import release_connection
 from corecube.machine import cores
-from corecube.pool import connections_at_work, most_connections
+from corecube.pool import connections_at_work, max_connections
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import INGEST_SLOTS
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale, CosineScales
@@ -31,7 +31,7 @@ from retrieval.index import active
 from retrieval.index.bm25.folder import Folder
 from retrieval.index.bm25.reader import Reader
 from retrieval.index.reranking import configured_reranker
-from retrieval.presets.consolidated.evidence.rerank_calls import MOST_AT_ONCE
+from retrieval.presets.consolidated.evidence.rerank_calls import MAX_AT_ONCE
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.other_indexes import OtherIndexes
 from retrieval.presets.helix.route_examples import Routers, added_examples
@@ -47,7 +47,7 @@ cosine_scales: Final = CosineScales()
 #: How long a thread computes while others wait for their turn. A leg whose rows have come would wait Python's own 5 ms.
 _TURN_SECONDS: Final = 0.0005
 #: Searches at work at once, of those that hold a slot.
-_FEWEST_TURNS: Final = 4
+_MIN_TURNS: Final = 4
 _TURNS_PER_CORE: Final = 2
 
 _P = ParamSpec("_P")
@@ -140,7 +140,7 @@ def _leg_executor(threads: int) -> Executor:
 
 @cache
 def _rerank_executor(*, is_beside: bool) -> Executor:
-    return RerankThreads(MOST_AT_ONCE * _turns(), thread_name_prefix="rerank") if is_beside else InlineExecutor()
+    return RerankThreads(MAX_AT_ONCE * _turns(), thread_name_prefix="rerank") if is_beside else InlineExecutor()
 
 
 def model_calls() -> ModelCalls:
@@ -154,7 +154,7 @@ def _model_calls(*, is_beside: bool) -> ModelCalls:
 
 
 def _turns() -> int:
-    return max(_FEWEST_TURNS, _TURNS_PER_CORE * cores())
+    return max(_MIN_TURNS, _TURNS_PER_CORE * cores())
 
 
 @cache
@@ -175,7 +175,7 @@ def admission() -> Admission:
 @cache
 def _admission(connections: int, slots: int) -> Admission:
     sizes = PoolConfig(connections=connections, retrieval_slots=slots, ingest_slots=INGEST_SLOTS)
-    world = Surroundings(active=connections_at_work, fitting=most_connections, release_connection=release_connection)
+    world = Surroundings(active=connections_at_work, fitting=max_connections, release_connection=release_connection)
     return Admission(sizes, turns=_turns(), world=world)
 
 

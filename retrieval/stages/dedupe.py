@@ -16,7 +16,7 @@ class Dedupe:
 
     config: DedupeConfig
     #: Near duplicates are looked for among so many of the best at the least, where a later stage orders them anew.
-    least_window: int = 0
+    min_window: int = 0
 
     name: ClassVar[str] = "dedupe"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
@@ -38,7 +38,7 @@ class Dedupe:
         hits, drops = drop_duplicates(
             state.hits,
             preference=preference,
-            least_similarity=self.config.least_similarity,
-            top_k=max(state.top_k, self.least_window),
+            min_similarity=self.config.min_similarity,
+            top_k=max(state.top_k, self.min_window),
         )
         return replace(state, hits=hits, drops=(*state.drops, *drops))

@@ -22,15 +22,15 @@ class Floor:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits under their floor."""
-        kept = tuple(hit for hit in state.hits if hit.score >= self.config.least(hit.score_type))
+        kept = tuple(hit for hit in state.hits if hit.score >= self.config.minimum(hit.score_type))
         drops = tuple(
             Drop(
                 hit.chunk_id,
                 DropReason.BELOW_FLOOR,
-                f"{hit.score_type} {hit.score:.3f}, floor {self.config.least(hit.score_type):.3f}",
-                {"score": hit.score, "floor": self.config.least(hit.score_type)},
+                f"{hit.score_type} {hit.score:.3f}, floor {self.config.minimum(hit.score_type):.3f}",
+                {"score": hit.score, "floor": self.config.minimum(hit.score_type)},
             )
             for hit in state.hits
-            if hit.score < self.config.least(hit.score_type)
+            if hit.score < self.config.minimum(hit.score_type)
         )
         return replace(state, hits=kept, drops=(*state.drops, *drops))

@@ -21,7 +21,7 @@ class Fulltext:
 
     A conjunction of a natural-language question matches next to nothing and a disjunction next to
     everything, so the second is made of the rarest terms whose summed document frequency stays under a cap.
-    Neither scores more chunks than `most_matches`; what matches more is ranked in part.
+    Neither scores more chunks than `max_matches`; what matches more is ranked in part.
     """
 
     config: FulltextConfig
@@ -65,11 +65,11 @@ class Fulltext:
             return (), ()
         if not self._is_too_common(at_most, state):
             found = self._matching(match, at_most, state)
-            if found.scored <= self.config.most_matches:
+            if found.scored <= self.config.max_matches:
                 return found.ranking, ()
-        share = min(1.0, self.config.most_matches / at_most)
+        share = min(1.0, self.config.max_matches / at_most)
         text = (
-            f"More than {self.config.most_matches:,} chunks match: those that match in title or headings were ranked,"
+            f"More than {self.config.max_matches:,} chunks match: those that match in title or headings were ranked,"
             f" and those of {share:.1%} of the documents."
         )
         return self._capped(match, share, state), (Note("fulltext_capped", text),)
@@ -80,7 +80,7 @@ class Fulltext:
             return False
         is_exact = len(state.terms.terms) == 1
         factor = 1 if is_exact else _TOO_COMMON
-        return (is_exact or state.terms.has_operators) and at_most > factor * self.config.most_matches
+        return (is_exact or state.terms.has_operators) and at_most > factor * self.config.max_matches
 
     def _matching(self, match: str, at_most: int, state: SearchState) -> store.Matches:
         return store.fulltext(
@@ -89,7 +89,7 @@ class Fulltext:
             scope=state.scope,
             search=self._text_search(),
             depth=self.config.depth,
-            most=self.config.most_matches,
+            limit=self.config.max_matches,
             timeout_seconds=state.deadline.leg_seconds,
             kept=state.filter,
             reach=store.reach_of(chunks=state.terms.corpus_size, matches=at_most),
@@ -102,7 +102,7 @@ class Fulltext:
             scope=state.scope,
             search=self._text_search(),
             depth=self.config.depth,
-            most=self.config.most_matches,
+            limit=self.config.max_matches,
             share=share,
             timeout_seconds=state.deadline.leg_seconds,
             kept=state.filter,

@@ -28,22 +28,22 @@ class Quality:
         kept = tuple(
             hit.with_signals({**hit.signals, "quality": hit.chunk.quality})
             for hit in state.hits
-            if hit.chunk.quality >= self.config.least
+            if hit.chunk.quality >= self.config.minimum
         )
         drops = tuple(
             Drop(
                 hit.chunk_id,
                 DropReason.QUALITY,
-                _detail(hit, self.config.least),
-                {"quality": hit.chunk.quality, "least": self.config.least},
+                _detail(hit, self.config.minimum),
+                {"quality": hit.chunk.quality, "minimum": self.config.minimum},
             )
             for hit in state.hits
-            if hit.chunk.quality < self.config.least
+            if hit.chunk.quality < self.config.minimum
         )
         return replace(state, hits=kept, drops=(*state.drops, *drops))
 
 
-def _detail(hit: Hit, least: float) -> str:
+def _detail(hit: Hit, minimum: float) -> str:
     """Return the numbers, the heaviest part first: "quality 0.12, least 0.30: navigation, repeated"."""
     parts = sorted(hit.chunk.quality_parts, key=lambda part: -hit.chunk.quality_parts[part])
-    return f"quality {hit.chunk.quality:.2f}, least {least:.2f}" + (f": {', '.join(parts)}" if parts else "")
+    return f"quality {hit.chunk.quality:.2f}, least {minimum:.2f}" + (f": {', '.join(parts)}" if parts else "")

@@ -125,7 +125,7 @@ class ChunkLimits:
     """Sizes in tokens of the embedding model. `target <= most` and `overlap < target`."""
 
     target: int = 512
-    most: int = 1024
+    limit: int = 1024
     overlap: int = 50
     #: The most that a parent section has.
     section: int = 2048
@@ -133,7 +133,7 @@ class ChunkLimits:
     @property
     def max_characters(self) -> int:
         """The characters that a chunk has at most, which no text of words comes near."""
-        return self.most * (MAX_TOKEN_CHARACTERS + _BLANK_LINE_CHARACTERS) + _INDENTATION_CHARACTERS
+        return self.limit * (MAX_TOKEN_CHARACTERS + _BLANK_LINE_CHARACTERS) + _INDENTATION_CHARACTERS
 
 
 #: The sizes that a connection can choose from.
@@ -141,6 +141,6 @@ CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
     {
         "default": ChunkLimits(),
         # Larger chunks with more overlap: for models with a long window and texts that explain one thing at length.
-        "chunk_first": ChunkLimits(target=768, most=1536, overlap=128, section=3072),
+        "chunk_first": ChunkLimits(target=768, limit=1536, overlap=128, section=3072),
     }
 )

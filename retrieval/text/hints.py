@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-_FEWEST_ROWS: Final = 3
-_FEWEST_ITEMS: Final = 3
-_FEWEST_CODE_LINES: Final = 2
+_MIN_ROWS: Final = 3
+_MIN_ITEMS: Final = 3
+_MIN_CODE_LINES: Final = 2
 #: Share of a chunk's lines from which code is told without a fence.
 _CODE_SHARE: Final = 0.4
 
@@ -33,7 +33,7 @@ _PHONE: Final = re.compile(
 )
 _INTERNATIONAL: Final = re.compile(r"(?<!\w)\+\d{1,3}[ (-]\d[\d ()/.-]{5,}\d")
 _AMOUNT: Final = re.compile(r"(?:[$\u20ac\u00a3\u00a5]\s?\d|\d\s?(?:%|\u20ac|percent\b|million\b|billion\b))")
-_FEWEST_AMOUNTS: Final = 3
+_MIN_AMOUNTS: Final = 3
 
 
 def hints_of(text: str, *, heading_path: Sequence[str] = (), source_type: str = "") -> tuple[str, ...]:
@@ -53,7 +53,7 @@ def hints_of(text: str, *, heading_path: Sequence[str] = (), source_type: str = 
 
 
 def _has_table(text: str) -> bool:
-    return len(_TABLE_ROW.findall(text)) >= _FEWEST_ROWS
+    return len(_TABLE_ROW.findall(text)) >= _MIN_ROWS
 
 
 def _has_code(text: str) -> bool:
@@ -61,7 +61,7 @@ def _has_code(text: str) -> bool:
         return True
     lines = [line for line in text.splitlines() if line.strip()]
     code = sum(bool(_CODE_LINE.match(line)) for line in lines)
-    return code >= _FEWEST_CODE_LINES and code >= _CODE_SHARE * len(lines)
+    return code >= _MIN_CODE_LINES and code >= _CODE_SHARE * len(lines)
 
 
 def _has_contact(text: str) -> bool:
@@ -72,10 +72,10 @@ _RULES: Final[Mapping[str, Callable[[str], bool]]] = {
     "code": _has_code,
     "contact": _has_contact,
     "definition": lambda text: bool(_DEFINITION.search(text)),
-    "figures": lambda text: len(_AMOUNT.findall(text)) >= _FEWEST_AMOUNTS,
-    "list": lambda text: len(_BULLET.findall(text)) >= _FEWEST_ITEMS,
+    "figures": lambda text: len(_AMOUNT.findall(text)) >= _MIN_AMOUNTS,
+    "list": lambda text: len(_BULLET.findall(text)) >= _MIN_ITEMS,
     "question": lambda text: bool(_QUESTION.search(text)),
-    "steps": lambda text: len(_NUMBERED.findall(text)) >= _FEWEST_ITEMS,
+    "steps": lambda text: len(_NUMBERED.findall(text)) >= _MIN_ITEMS,
     "table": _has_table,
 }
 #: Everything that a chunk can be said to hold.

@@ -12,12 +12,12 @@ from typing import Final
 #: A text's first characters are enough to tell.
 _READ_CHARACTERS: Final = 4000
 #: Fewer votes, or a lead over the next language of less than this factor, decide nothing.
-_FEWEST_VOTES: Final = 2.0
-_LEAST_LEAD: Final = 1.2
+_MIN_VOTES: Final = 2.0
+_MIN_LEAD: Final = 1.2
 #: Single letters stand in formulas and lists too, so that many different words of more than one have to vote.
-_FEWEST_WORDS: Final = 3
+_MIN_WORDS: Final = 3
 #: Of prose, at least this share of the words votes for its language; of program text and tables, less.
-_LEAST_SHARE: Final = 0.08
+_MIN_SHARE: Final = 0.08
 _SCRIPT_SHARE: Final = 0.3
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
@@ -73,9 +73,9 @@ def _voted(words: list[str]) -> str:
             hits[language] += times
             words_for[language] += len(word) > 1
     ranked = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
-    (best, most), (_, next_most) = (*ranked[:2], ("", 0.0), ("", 0.0))[:2]
-    is_told = words_for[best] >= _FEWEST_WORDS and most >= _FEWEST_VOTES and most >= _LEAST_LEAD * next_most
-    return best if is_told and hits[best] >= _LEAST_SHARE * len(words) else ""
+    (best, limit), (_, runner_up) = (*ranked[:2], ("", 0.0), ("", 0.0))[:2]
+    is_told = words_for[best] >= _MIN_WORDS and limit >= _MIN_VOTES and limit >= _MIN_LEAD * runner_up
+    return best if is_told and hits[best] >= _MIN_SHARE * len(words) else ""
 
 
 def _voters() -> dict[str, tuple[str, ...]]:

@@ -105,8 +105,8 @@ class Scanner:
     def _in_fence(self, *, is_last: bool) -> Token | None:
         """Return the rest of a line of code, or the line that ends it."""
         if self._is_line_start:
-            sign, least = re.escape(self._fence[0]), len(self._fence)
-            end = re.compile(rf"{_QUOTED}{sign}{{{least},}}[ \t]*(?=\n|\Z)").match(self._text, self._place)
+            sign, minimum = re.escape(self._fence[0]), len(self._fence)
+            end = re.compile(rf"{_QUOTED}{sign}{{{minimum},}}[ \t]*(?=\n|\Z)").match(self._text, self._place)
             may_end = re.compile(rf"{_QUOTED}{sign}*[ \t]*\Z").match(self._text, self._place)
             if may_end and not is_last:
                 return None

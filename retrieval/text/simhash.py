@@ -20,7 +20,7 @@ BITS: Final = 64
 #: Words in a row that make one feature.
 _SHINGLE_WORDS: Final = 3
 #: A shorter text has too few features for a distance to mean anything.
-_FEWEST_WORDS: Final = 8
+_MIN_WORDS: Final = 8
 #: A number with its sign, a sign of measure or money, one character of a script without spaces, a word ("C++" too).
 _WORD: Final = re.compile(
     "(?<!\\w)[-+\u2212]?\\d+(?:[.,:]\\d+)*|[%\u2030\u00b0\u20ac$\u00a3\u00a5]"
@@ -55,7 +55,7 @@ def simhash(text: str) -> int:
     words = [word.casefold() for word in words_of(text)]
     if not words:
         return 0
-    if len(words) < _FEWEST_WORDS:
+    if len(words) < _MIN_WORDS:
         return _signed(_digest(" ".join(words)))
     bits = np.unpackbits(shingles(words).astype("<u8").view(np.uint8).reshape(-1, BITS // 8), axis=1)
     ones = bits.sum(axis=0, dtype=np.int64)
@@ -79,13 +79,13 @@ def jaccard(one: Shingles, other: Shingles) -> float:
     return shared / (len(one) + len(other) - shared)
 
 
-def hamming_limit(least_similarity: float) -> int:
+def hamming_limit(min_similarity: float) -> int:
     """Return the distance within which nearly all pairs lie whose Jaccard similarity is at least this.
 
     Each bit differs with probability acos(c) / pi, where c = 2 J / (1 + J) is the cosine of two sets of one size
     (Charikar 2002, section 3); the limit is that mean of 64 bits and 2.5 standard deviations.
     """
-    share = math.acos(min(1.0, 2 * least_similarity / (1 + least_similarity))) / math.pi
+    share = math.acos(min(1.0, 2 * min_similarity / (1 + min_similarity))) / math.pi
     return math.floor(BITS * share + _DEVIATIONS * math.sqrt(BITS * share * (1 - share)))
 
 

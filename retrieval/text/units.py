@@ -21,7 +21,7 @@ _ABBREVIATION: Final = re.compile(
 #: A passage that answers one question is found again by the next, and is read by several parts of a search.
 _KEPT_TEXTS: Final = 1_000
 _SHORT_LINE: Final = 40
-_LONGEST_HEADING: Final = 120
+_MAX_HEADING_LENGTH: Final = 120
 #: No abbreviation is longer, with what stands before it.
 _LOOK_BACK_CHARACTERS: Final = 16
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
@@ -75,7 +75,7 @@ def split_units(text: str) -> tuple[Unit, ...]:
 
 def _could_be_heading(block: str) -> bool:
     """Return whether a block is one short line that neither ends as a sentence nor looks like anything else."""
-    short = "\n" not in block and len(block) <= _LONGEST_HEADING and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
+    short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
     return short and not (_CELL_BAR in block or _item_kind(block) or _is_code([block]))
 
 

@@ -5,7 +5,7 @@ import { Draft } from "./chat-draft.js";
 import { eventsOf } from "./chat-events.js";
 
 const NEAR_THE_END = 120;
-const MOST_ROWS = 8;
+const MAX_ROWS = 8;
 const FRAGMENT = { "HX-Request": "true" };
 const BROKEN = "The connection broke off.";
 
@@ -45,7 +45,7 @@ const grow = () => {
     return;
   }
   question.rows = 1;
-  while (question.scrollHeight > question.clientHeight && question.rows < MOST_ROWS) {
+  while (question.scrollHeight > question.clientHeight && question.rows < MAX_ROWS) {
     question.rows += 1;
   }
 };

@@ -9,13 +9,13 @@ pytestmark = pytest.mark.browser
 _HERE = "document.activeElement.outerHTML.slice(0, 100)"
 
 
-def tab_until(browser, wanted, most=80):
+def tab_until(browser, wanted, limit=80):
     """Press Tab until the wanted element has the focus."""
-    for _ in range(most):
+    for _ in range(limit):
         browser.press("Tab")
         if wanted.evaluate("element => element === document.activeElement"):
             return
-    pytest.fail(f"{most} times Tab did not lead there, but to {browser.page.evaluate(_HERE)}")
+    pytest.fail(f"{limit} times Tab did not lead there, but to {browser.page.evaluate(_HERE)}")
 
 
 def test_the_first_tab_offers_to_skip_the_rail(alice):

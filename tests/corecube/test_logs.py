@@ -11,7 +11,7 @@ def test_a_new_process_appends_to_the_log(tmp_path):
 
 
 def test_a_log_that_has_grown_is_moved_aside(tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "_MOST_BYTES", 3)
+    monkeypatch.setattr(logs, "_MAX_BYTES", 3)
     path = tmp_path / "web.log"
     path.write_bytes(b"long\n")
     open_log(path).close()

@@ -17,7 +17,7 @@ __all__ = ["reader"]
 
 KEPT = 10
 #: Five of ten places for a document, eight for a source type.
-MOST_OF_DOCUMENT, MOST_OF_TYPE = 5, 8
+MAX_OF_DOCUMENT, MAX_OF_TYPE = 5, 8
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def in_final_order(hits):
     waiting = sorted(hits, key=lambda it: (-compared(it), it["explain"]["signals"]["merit_rank"]))
     placed, documents, types = [], Counter(), Counter()
     while waiting:
-        own = [it for it in waiting if documents[it["document_id"]] < MOST_OF_DOCUMENT]
-        fair = [it for it in own if types[canonical(it["source_type"])] < MOST_OF_TYPE]
+        own = [it for it in waiting if documents[it["document_id"]] < MAX_OF_DOCUMENT]
+        fair = [it for it in own if types[canonical(it["source_type"])] < MAX_OF_TYPE]
         chosen = (fair or own or waiting)[0]
         waiting.remove(chosen)
         placed.append(chosen)

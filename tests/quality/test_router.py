@@ -31,7 +31,7 @@ def skipped(real_encoder):
 
     def skip(text):
         likeness = router.likeness(real_encoder.encode_query(text))
-        return likeness.skip(least=CONFIG.skip_from, margin=CONFIG.skip_margin)
+        return likeness.skip(minimum=CONFIG.skip_from, margin=CONFIG.skip_margin)
 
     return skip
 

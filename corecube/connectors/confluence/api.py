@@ -89,15 +89,15 @@ class ConfluenceApi:
             raise
         return True
 
-    def search(self, cql: str, *, most: int | None = None) -> Iterator[Content]:
+    def search(self, cql: str, *, limit: int | None = None) -> Iterator[Content]:
         """Yield what a CQL query finds, page by page; `most` bounds the first page and ends there."""
-        asked = {"cql": cql, "expand": _EXPAND, "limit": most or _PAGE}
+        asked = {"cql": cql, "expand": _EXPAND, "limit": limit or _PAGE}
         path, seen = f"/rest/api/content/search?{urlencode(asked)}", set()
         while path and path not in seen:
             seen.add(path)
             page = self._json(path, ContentPage)
             yield from page.results
-            path = "" if most else page.links.next
+            path = "" if limit else page.links.next
 
     def is_restricted(self, content_id: str) -> bool:
         """Return whether only some may read a content; also where the site does not say."""

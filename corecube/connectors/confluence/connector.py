@@ -71,10 +71,10 @@ class ConfluenceConnector:
             raise FieldError("spaces", f"This is no space key: {wrong[0]!r}.")
         host = urlsplit(base).hostname or ""
         is_cloud = config.edition == "cloud" or (config.edition == "auto" and host.endswith(_CLOUD_HOSTS))
-        most = setup.limit(config.max_bytes)
+        limit = setup.limit(config.max_bytes)
         signed = credentials(config.user, setup.secret("token"))
-        api = ConfluenceApi.open(base, is_cloud=is_cloud, credentials=signed, max_bytes=most)
-        return cls(config, api, most, config.globs())
+        api = ConfluenceApi.open(base, is_cloud=is_cloud, credentials=signed, max_bytes=limit)
+        return cls(config, api, limit, config.globs())
 
     def preflight(self) -> Iterator[Capability]:
         """Yield reach, authenticate, list and read."""
@@ -92,7 +92,7 @@ class ConfluenceConnector:
                 return
             step = "list"
             self._require_spaces(api)
-            first = [page for key in self.config.spaces for page in api.search(self._texts(key), most=1)]
+            first = [page for key in self.config.spaces for page in api.search(self._texts(key), limit=1)]
             yield Capability.passed("list", "Every space can be listed.")
             step = "read"
             for page in first[:1]:

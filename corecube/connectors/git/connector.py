@@ -71,13 +71,13 @@ class GitConnector:
         config = setup.read(GitConfig)
         if config.branch and not _names_branch(config.branch):
             raise FieldError("branch", f"This is no name of a branch: {config.branch!r}.")
-        most = setup.limit(config.max_bytes)
+        limit = setup.limit(config.max_bytes)
         meter = Meter(config.max_repository_bytes)
         client, path = _client(config, setup, meter)
-        remote = Remote(client, path, config.branch, meter, config.timeout_seconds, most)
+        remote = Remote(client, path, config.branch, meter, config.timeout_seconds, limit)
         mirror = Mirror(setup.state / ("history" if config.history else "newest"), remote, config.history)
         dates = Dates(setup.state / "dates.json") if config.history else None
-        return cls(mirror, dates, config.globs(), most, _link(config))
+        return cls(mirror, dates, config.globs(), limit, _link(config))
 
     def preflight(self) -> Iterator[Capability]:
         """Yield reach and authenticate, which git asks in one, and list."""

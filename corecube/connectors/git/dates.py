@@ -13,7 +13,7 @@ from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
 #: Commits that are looked through for files whose date is not known yet.
-_MOST_COMMITS: Final = 50_000
+_MAX_COMMITS: Final = 50_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Dates:
 
 def _changes(repo: Repo, commit: ObjectID) -> Iterator[tuple[bytes, int]]:
     """Yield path and time, in seconds, of every change, the newest commit first."""
-    for entry in repo.get_walker(include=[commit], max_entries=_MOST_COMMITS):
+    for entry in repo.get_walker(include=[commit], max_entries=_MAX_COMMITS):
         for change in entry.changes():
             if isinstance(change, TreeChange) and change.new and change.new.path:
                 yield change.new.path, _within_time(entry.commit.commit_time)

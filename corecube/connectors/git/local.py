@@ -16,7 +16,7 @@ from corecube.errors import ConfigError
 #: The one hidden folder that belongs to a repository.
 CONTROL: Final = frozenset({".git"})
 #: A store that borrows from others in a circle would be followed for ever.
-_MOST_STORES: Final = 100
+_MAX_STORES: Final = 100
 
 
 class GuardedLocalClient(LocalGitClient):
@@ -50,7 +50,7 @@ def _parts(repo: Repo) -> Iterator[str | os.PathLike[str]]:
     """Yield the folders that a repository is read from."""
     yield from (repo.controldir(), repo.commondir())
     waiting: list[BaseObjectStore] = [repo.object_store]
-    for _ in range(_MOST_STORES):
+    for _ in range(_MAX_STORES):
         if not waiting:
             return
         store = waiting.pop()

@@ -31,7 +31,7 @@ from corecube.private import make_private
 
 _HEADS: Final = b"refs/heads/"
 #: Every fetch leaves one file of objects; with more than these a new copy costs less than it saves.
-_MOST_PACKS: Final = 25
+_MAX_PACKS: Final = 25
 #: What damaged or hostile data makes dulwich raise.
 _DAMAGED: Final = (
     ApplyDeltaError,
@@ -86,7 +86,7 @@ class Remote:
             found = self._asked(lambda: self._fetch(commit, repo, pack, depth))
             if pack.tell():
                 pack.seek(0)
-                repo.object_store.add_thin_pack(pack.read, None, max_input_size=self.meter.most_bytes)
+                repo.object_store.add_thin_pack(pack.read, None, max_input_size=self.meter.max_bytes)
             repo.update_shallow(found.new_shallow, found.new_unshallow)
 
     def _fetch(self, commit: ObjectID, repo: Repo, pack: IO[bytes], depth: int | None) -> FetchPackResult:
@@ -175,7 +175,7 @@ class Mirror:
 
     def _is_crowded(self) -> bool:
         packs = self.folder / "objects" / "pack"
-        return packs.exists() and sum(1 for _ in packs.glob("*.pack")) > _MOST_PACKS
+        return packs.exists() and sum(1 for _ in packs.glob("*.pack")) > _MAX_PACKS
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -31,7 +31,7 @@ _OK: Final = 200
 class Meter:
     """Counts what a fetch takes; one for all its requests."""
 
-    most_bytes: int
+    max_bytes: int
     deadline: Deadline = field(default_factory=Deadline)
     taken: int = 0
 
@@ -43,8 +43,8 @@ class Meter:
     def count(self, block: bytes) -> bytes:
         """Return a block as it is; raise ItemError "too_large" or "timeout" when it is one too many."""
         self.taken += len(block)
-        if self.taken > self.most_bytes:
-            raise too_large(self.taken, self.most_bytes)
+        if self.taken > self.max_bytes:
+            raise too_large(self.taken, self.max_bytes)
         if self.deadline.remaining() <= 0:
             raise ItemError("timeout", "The repository took longer to fetch than it may.")
         return block

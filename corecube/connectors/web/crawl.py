@@ -11,7 +11,7 @@ from corecube.connectors.types import ItemError, ItemProblem
 from corecube.connectors.web.links import Frontiers, normalised, path_of
 from corecube.connectors.web.page import HTML_TYPES, facts_of
 from corecube.connectors.web.robots import Robots
-from corecube.connectors.web.sitemap import MOST_BYTES, read_sitemap
+from corecube.connectors.web.sitemap import MAX_BYTES, read_sitemap
 from corecube.connectors.web.store import CrawlStore, Page, digest_of
 from corecube.errors import ConfigError, UnavailableError
 
@@ -21,11 +21,11 @@ _SERVER_ERROR: Final = 500
 _GONE: Final = frozenset({404, 410})
 _REFUSED: Final = frozenset({401, 402, 403, 407, 451})
 #: Sitemaps that are read of one site.
-_MOST_SITEMAPS: Final = 200
+_MAX_SITEMAPS: Final = 200
 #: What speaks of the site rather than of the page.
 _DOWN: Final = frozenset({"unreachable", "timeout", "unavailable"})
 #: Of those in a row, how many make a site that is down.
-_MOST_FAILURES: Final = 15
+_MAX_FAILURES: Final = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +206,7 @@ class Crawl:
         if reason in _DOWN:
             self._has_failed = True
             self._failures += 1
-        if self._failures >= _MOST_FAILURES:
+        if self._failures >= _MAX_FAILURES:
             raise UnavailableError(f"The site no longer answers. {message}")
         if known:
             self.store.touch(known)
@@ -223,7 +223,7 @@ class Crawl:
         if self.plan.use_sitemaps:
             waiting.extend(_readable(it for url in self.plan.start for it in self.robots.sitemaps(url)))
         read: set[str] = set()
-        while waiting and len(read) < _MOST_SITEMAPS:
+        while waiting and len(read) < _MAX_SITEMAPS:
             url = waiting.popleft()
             if url in read or not self._may_ask_sitemap(url):
                 continue
@@ -242,7 +242,7 @@ class Crawl:
         return url in self.plan.sitemaps or self.frontiers.holds_host(url)
 
     def _sitemap(self, url: str) -> bytes:
-        answer = self.client.get(url, Ask(max_bytes=MOST_BYTES))
+        answer = self.client.get(url, Ask(max_bytes=MAX_BYTES))
         if answer.status != _OK:
             reason = "gone" if answer.status in _GONE else "unavailable"
             raise ItemError(reason, f"The server answers with status {answer.status}.")

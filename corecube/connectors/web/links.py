@@ -20,11 +20,11 @@ _SESSION_IN_PATH: Final = re.compile(r";(jsessionid|phpsessid)=[^/;?]*", re.IGNO
 #: Left as they are in a path: everything that needs no percent sign there.
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
 _MAX_CHARACTERS: Final = 2000
-_MOST_SEGMENTS: Final = 24
+_MAX_SEGMENTS: Final = 24
 #: A folder that stands in one path more often than this comes from a link that goes round.
-_MOST_REPEATS: Final = 2
+_MAX_REPEATS: Final = 2
 #: Queries of one path, and pages of one calendar, beyond which nothing new is expected.
-_MOST_QUERIES: Final = 200
+_MAX_QUERIES: Final = 200
 #: What no parser of documents reads; asked for only to be thrown away.
 _NO_DOCUMENT: Final = frozenset(
     f".{suffix}"
@@ -82,13 +82,13 @@ class Frontiers:
         parts = urlsplit(url)
         segments = [it for it in parts.path.split("/") if it]
         repeats = Counter(segments)
-        if len(segments) > _MOST_SEGMENTS or max(repeats.values(), default=0) > _MOST_REPEATS:
+        if len(segments) > _MAX_SEGMENTS or max(repeats.values(), default=0) > _MAX_REPEATS:
             return False
         if PurePosixPath(parts.path.lower()).suffix in _NO_DOCUMENT:
             return False
         if parts.query:
             self._queries[parts.path] += 1
-        return self._queries[parts.path] <= _MOST_QUERIES
+        return self._queries[parts.path] <= _MAX_QUERIES
 
 
 def prefix_of(url: str) -> str:

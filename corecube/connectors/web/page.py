@@ -13,7 +13,7 @@ from corecube.connectors.web.links import normalised
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 #: Bytes of a page in which links are looked for.
 _SEARCHED: Final = 5 * 2**20
-_MOST_LINKS: Final = 5000
+_MAX_LINKS: Final = 5000
 #: Names under which a page's instructions speak to us.
 _ADDRESSED: Final = ("robots", "corecube")
 _HEADER: Final = "x-robots-tag"
@@ -63,7 +63,7 @@ def _links(page: Any, base: str) -> Iterator[str]:  # noqa: ANN401
         if link and link not in seen:
             seen.add(link)
             yield link
-        if len(seen) >= _MOST_LINKS:
+        if len(seen) >= _MAX_LINKS:
             return
 
 

@@ -11,8 +11,8 @@ from corecube.connectors.types import ItemError
 from corecube.connectors.urls import origin
 
 #: A robots.txt counts up to here.
-_MOST_BYTES: Final = 500 * 1024
-_LONGEST_DELAY_SECONDS: Final = 60.0
+_MAX_BYTES: Final = 500 * 1024
+_MAX_DELAY_SECONDS: Final = 60.0
 _OK: Final = 200
 _SERVER_ERROR: Final = 500
 _TOO_MANY: Final = 429
@@ -33,7 +33,7 @@ class Robots:
 
     def delay_seconds(self, url: str) -> float:
         """Return the seconds that a host wants between two visits, at most a minute."""
-        return min(self._of(url).crawl_delay(USER_AGENT) or 0.0, _LONGEST_DELAY_SECONDS)
+        return min(self._of(url).crawl_delay(USER_AGENT) or 0.0, _MAX_DELAY_SECONDS)
 
     def sitemaps(self, url: str) -> list[str]:
         """Return the addresses of the sitemaps that a host names, as they are written."""
@@ -56,4 +56,4 @@ class Robots:
         if answer is None or answer.status >= _SERVER_ERROR or answer.status == _TOO_MANY:
             self.unreadable.append(place)
             return "User-agent: *\nDisallow: /\n"
-        return answer.body[:_MOST_BYTES].decode("utf-8", "replace") if answer.status == _OK else ""
+        return answer.body[:_MAX_BYTES].decode("utf-8", "replace") if answer.status == _OK else ""

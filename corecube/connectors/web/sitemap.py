@@ -12,8 +12,8 @@ from corecube.connectors.types import ItemError
 from corecube.connectors.web.links import normalised
 
 #: What one sitemap may hold by the protocol.
-MOST_BYTES: Final = 50 * 2**20
-_MOST_ENTRIES: Final = 50_000
+MAX_BYTES: Final = 50 * 2**20
+_MAX_ENTRIES: Final = 50_000
 _GZIP: Final = b"\x1f\x8b"
 
 
@@ -32,7 +32,7 @@ def read_sitemap(content: bytes, base: str) -> Sitemap:
     It may be XML, with or without namespace, or text with an address a line. Entries beyond 50 000 are not read.
     """
     if content.startswith(_GZIP):
-        content = gunzip(content, MOST_BYTES)
+        content = gunzip(content, MAX_BYTES)
     if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         lines = content.decode("utf-8", "replace").splitlines()
         return Sitemap(_addresses(lines, base))
@@ -52,7 +52,7 @@ def _read_xml(content: bytes, base: str) -> Sitemap:
                 target = sitemaps if _name(element) == "sitemap" else pages
                 target += [str(it.text or "") for it in element if _name(it) == "loc"][:1]
                 element.clear()
-            if len(pages) + len(sitemaps) >= _MOST_ENTRIES:
+            if len(pages) + len(sitemaps) >= _MAX_ENTRIES:
                 break
     except etree.LxmlError as error:
         raise ItemError("corrupt", "The sitemap is no well-formed XML.") from error
@@ -71,7 +71,7 @@ def _name(element: etree._Element) -> str:
 
 def _addresses(texts: Sequence[str], base: str) -> list[str]:
     found: dict[str, None] = {}
-    for text in texts[:_MOST_ENTRIES]:
+    for text in texts[:_MAX_ENTRIES]:
         try:
             found[normalised(text, base)] = None
         except (ItemError, ValueError):

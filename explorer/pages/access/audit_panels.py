@@ -13,8 +13,8 @@ CSV_HEAD: Final = ("at", "actor", "action", "subject", "details")
 #: A spreadsheet would take a cell that begins with one of these for a formula.
 _FORMULA_MARKS: Final = ("=", "+", "-", "@", "\t", "\r")
 #: Digits of an event's id; more cannot be one.
-_MOST_DIGITS: Final = 18
-_LONGEST_FILTER: Final = 200
+_MAX_DIGITS: Final = 18
+_MAX_FILTER_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class AuditFilter:
             actor=_plain(query.get("actor", "")),
             subject=_plain(query.get("subject", "")),
             since=_day(query.get("since", "")),
-            before=int(before) if before.isdecimal() and len(before) <= _MOST_DIGITS else None,
+            before=int(before) if before.isdecimal() and len(before) <= _MAX_DIGITS else None,
         )
 
     @property
@@ -119,7 +119,7 @@ def _value(value: object) -> str:
 
 def _plain(text: str) -> str:
     # PostgreSQL takes no NUL.
-    return text.replace("\0", "").strip()[:_LONGEST_FILTER]
+    return text.replace("\0", "").strip()[:_MAX_FILTER_LENGTH]
 
 
 def _day(text: str) -> datetime | None:

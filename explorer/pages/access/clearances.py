@@ -29,7 +29,7 @@ from explorer.pages.access.clearance_panels import (
 from explorer.viewer import admins_only, viewer_of, wants_fragment
 
 #: Digits of an id; more cannot be one.
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 
 
 @require_GET
@@ -127,7 +127,7 @@ def _holder(kind: str, given: str) -> Holder:
 
 def _number(text: str) -> int:
     """Return an id that was sent as text; 0, which no row has, for what is none."""
-    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else 0
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
 
 
 def _level(name: str) -> Sensitivity | None:

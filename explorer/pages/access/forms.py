@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from corecube.keys import KeyTerms, seen_compartments
 from corecube.models import Compartment, Connection, User
-from corecube.models.access import MOST_REQUESTS_PER_MINUTE
+from corecube.models.access import MAX_REQUESTS_PER_MINUTE
 from corecube.models.levels import SENSITIVITY_CHOICES
 from explorer.components.edit_form import EditForm
 from retrieval.presets.catalog import PRESETS
@@ -125,7 +125,7 @@ class KeyForm(forms.Form):
         label="Requests a minute",
         required=False,
         min_value=1,
-        max_value=MOST_REQUESTS_PER_MINUTE,
+        max_value=MAX_REQUESTS_PER_MINUTE,
         help_text="Empty for any number.",
         widget=forms.NumberInput(attrs=_INPUT),
     )

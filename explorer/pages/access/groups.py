@@ -25,7 +25,7 @@ from explorer.pages.access.reach import reach_words
 from explorer.viewer import admins_only, viewer_of
 
 #: Members that a group's page lists, and names that it suggests.
-_MOST_MEMBERS = 500
+_MAX_MEMBERS = 500
 
 
 @require_GET
@@ -108,7 +108,7 @@ def delete(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
 def _group_context(found: Group) -> dict[str, object]:
     compartments = list(Compartment.objects.prefetch_related("connections"))
     members = User.objects.filter(groups=found).order_by("username")
-    shown = list(members.prefetch_related("groups")[:_MOST_MEMBERS])
+    shown = list(members.prefetch_related("groups")[:_MAX_MEMBERS])
     reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
     now = timezone.now()
     count = members.count()
@@ -119,7 +119,7 @@ def _group_context(found: Group) -> dict[str, object]:
         "members": [user_row(it, reach, now) for it in shown],
         "count": count,
         "unlisted": count - len(shown),
-        "others": others.values_list("username", flat=True)[:_MOST_MEMBERS],
+        "others": others.values_list("username", flat=True)[:_MAX_MEMBERS],
         "columns": columns(compartments),
         "grants": row(Holder.of(found), compartments, held(Grant.objects.filter(group=found))),
         "origin": "holder",

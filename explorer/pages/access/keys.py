@@ -22,8 +22,8 @@ from explorer.pages.access.key_panels import KeyRow, Known, key_row
 from explorer.viewer import admins_only, signed_in, viewer_of
 
 #: Keys in force that a page lists, and keys that are over.
-_MOST_KEYS: Final = 500
-_MOST_ENDED: Final = 100
+_MAX_KEYS: Final = 500
+_MAX_ENDED: Final = 100
 
 
 @require_GET
@@ -85,7 +85,7 @@ def revoke(request: HtmxHttpRequest, key_id: UUID) -> HttpResponse:
 
 def key_rows(found: QuerySet[ApiKey], now: datetime) -> list[KeyRow]:
     """Return keys as rows for an admin, who knows every compartment."""
-    return [key_row(key, now, None) for key in _read(found)[:_MOST_KEYS]]
+    return [key_row(key, now, None) for key in _read(found)[:_MAX_KEYS]]
 
 
 def _lists(found: QuerySet[ApiKey], known: Known | None) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def _lists(found: QuerySet[ApiKey], known: Known | None) -> dict[str, Any]:
     keys = _read(found)
     ended = keys.filter(is_over).order_by(F("revoked_at").desc(nulls_last=True), "-expires_at")
     return {
-        "rows": [key_row(key, now, known) for key in keys.exclude(is_over)[:_MOST_KEYS]],
-        "ended": [key_row(key, now, known) for key in ended[:_MOST_ENDED]],
+        "rows": [key_row(key, now, known) for key in keys.exclude(is_over)[:_MAX_KEYS]],
+        "ended": [key_row(key, now, known) for key in ended[:_MAX_ENDED]],
     }
 
 

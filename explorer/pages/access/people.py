@@ -31,7 +31,7 @@ from explorer.pages.access.reach import reach_words
 from explorer.viewer import admins_only, viewer_of
 
 #: Users that the list shows at once.
-MOST_USERS: Final = 200
+MAX_USERS: Final = 200
 
 
 @require_GET
@@ -41,7 +41,7 @@ def users(request: HtmxHttpRequest) -> HttpResponse:
     find = request.GET.get("find", "").replace("\0", "").strip()
     wanted = Q(username__icontains=find) | Q(first_name__icontains=find) | Q(last_name__icontains=find)
     found = User.objects.filter(wanted).order_by("-is_active", "username")
-    shown = list(found.prefetch_related("groups")[:MOST_USERS])
+    shown = list(found.prefetch_related("groups")[:MAX_USERS])
     reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
     now = timezone.now()
     count = found.count()

@@ -16,8 +16,8 @@ def _side(counts: Mapping[str, int], verb: str) -> str:
     """Return "bob gains sight of 2 connections." or "3 people lose sight of up to 4 connections."."""
     if not counts:
         return ""
-    most = max(counts.values())
+    limit = max(counts.values())
     if len(counts) == 1:
-        return f"{next(iter(counts))} {verb}s sight of {wording.counted(most, 'connection')}."
-    bound = "" if set(counts.values()) == {most} else "up to "
-    return f"{len(counts):,} people {verb} sight of {bound}{wording.counted(most, 'connection')}."
+        return f"{next(iter(counts))} {verb}s sight of {wording.counted(limit, 'connection')}."
+    bound = "" if set(counts.values()) == {limit} else "up to "
+    return f"{len(counts):,} people {verb} sight of {bound}{wording.counted(limit, 'connection')}."

@@ -20,7 +20,7 @@ from retrieval.models import Chunk
 PER_PAGE: Final = 60
 #: Chunks before and after the one that is cited.
 _AROUND: Final = 1
-_MOST_DIGITS: Final = 4
+_MAX_DIGITS: Final = 4
 _WEEK: Final = timedelta(days=7)
 _MONTH: Final = timedelta(days=30)
 
@@ -82,7 +82,7 @@ class PassagePanel:
 def shelf_of(viewer: User, find: str, *, page: str = "", now: datetime | None = None) -> dict[str, Any]:
     """Return the viewer's conversations for the list, the last used first; `more` counts those after this page."""
     found = conversations_of(viewer, find)
-    number = int(page) if page.isdecimal() and len(page) <= _MOST_DIGITS else 1
+    number = int(page) if page.isdecimal() and len(page) <= _MAX_DIGITS else 1
     start = (max(number, 1) - 1) * PER_PAGE
     items = [ShelfItem(it.pk, it.title, it.updated_at) for it in found[start : start + PER_PAGE]]
     more = max(found.count() - start - PER_PAGE, 0) if len(items) == PER_PAGE else 0

@@ -29,7 +29,7 @@ from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
 
 _SOURCE_FIELDS: Final = ("config_", "secret_", "drop_")
-_MOST_DIGITS: Final = 18
+_MAX_DIGITS: Final = 18
 _NO_CHANGE: Final = SightChange(Sight((), ()), Sight((), ()))
 
 
@@ -215,4 +215,4 @@ def _sight_context(change: SightChange, compartment: int, sensitivity: int) -> d
 def _number(request: HtmxHttpRequest, name: str) -> int:
     """Return a whole number of the query, -1 for what is none that the database could hold."""
     given = request.GET.get(name, "")
-    return int(given) if given.isdecimal() and given.isascii() and len(given) <= _MOST_DIGITS else -1
+    return int(given) if given.isdecimal() and given.isascii() and len(given) <= _MAX_DIGITS else -1

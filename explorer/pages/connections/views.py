@@ -26,15 +26,15 @@ from retrieval.ingest.jobs import job_states
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Sync, SyncItem
-from retrieval.operations.quality_preview import live_least, preview
+from retrieval.operations.quality_preview import live_minimum, preview
 
 #: Syncs that a connection's page lists, and problems on one page of theirs.
 _LAST_SYNCS: Final = 10
 _PROBLEMS: Final = 50
 #: Items that a dry run could not read, of those that the connection's page names.
-_MOST_REFUSED: Final = 20
+_MAX_REFUSED: Final = 20
 #: Chunks that a look at the quality filter lists.
-_MOST_LOW_CHUNKS: Final = 50
+_MAX_LOW_CHUNKS: Final = 50
 
 
 @require_GET
@@ -87,13 +87,13 @@ def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Show what the quality filter would drop of one connection; its text only to who may read it."""
     connection = get_object_or_404(Connection, slug=slug)
-    form = QualityForm(request.GET if "least" in request.GET else {"least": f"{live_least():g}"})
+    form = QualityForm(request.GET if "minimum" in request.GET else {"minimum": f"{live_minimum():g}"})
     context: dict[str, object] = {"section": "connections", "connection": connection, "form": form}
-    context["live"] = live_least()
+    context["live"] = live_minimum()
     if form.is_valid():
         is_readable = scope_for(Principal(viewer_of(request))).allows(connection.pk)
-        limit = _MOST_LOW_CHUNKS if is_readable else 0
-        found = preview(connection, least=form.cleaned_data["least"], limit=limit)
+        limit = _MAX_LOW_CHUNKS if is_readable else 0
+        found = preview(connection, minimum=form.cleaned_data["minimum"], limit=limit)
         context |= {"preview": found, "is_readable": is_readable}
     template = (
         "explorer/connections/_connection_quality.html"
@@ -177,7 +177,7 @@ def _dry_run(last: list[Sync], rows: list[SyncRow]) -> dict[str, object] | None:
     if not last or last[0].kind != Sync.Kind.DRY_RUN or last[0].status != Sync.Status.DONE:
         return None
     failed = last[0].items.filter(state=SyncItem.State.FAILED)
-    return {"row": rows[0], "names": dry_run_names(last[0]), "failed": failed[:_MOST_REFUSED]}
+    return {"row": rows[0], "names": dry_run_names(last[0]), "failed": failed[:_MAX_REFUSED]}
 
 
 def _retries(connection: Connection, external_ids: list[str]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from retrieval.models import Document
 PER_PAGE: Final = 50
 MAX_LISTED: Final = 10_000
 #: Digits of a page's number; more cannot be one.
-_MOST_DIGITS: Final = 4
+_MAX_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class DocumentPage:
 def page_number(asked: str, total: int) -> int:
     """Return the page that an address asks for, from 1, as far as there are pages."""
     last = max(1, -(-min(total, MAX_LISTED) // PER_PAGE))
-    number = int(asked) if asked.isdecimal() and len(asked) <= _MOST_DIGITS else 1
+    number = int(asked) if asked.isdecimal() and len(asked) <= _MAX_DIGITS else 1
     return max(1, min(number, last))
 
 

@@ -21,7 +21,7 @@ from retrieval.models import Case, QuestionSet
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 
 #: Cases that the page measures while its reader waits.
-MOST_MEASURED: Final = 100
+MAX_MEASURED: Final = 100
 _EXPORTS: Final = {"csv": (csv_of, "text/csv"), "qrels": (qrels_of, "text/plain")}
 
 
@@ -65,7 +65,7 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
         "question_set": found,
         "cases": case_rows(found, scope),
         "presets": list(PRESETS),
-        "most_measured": MOST_MEASURED,
+        "most_measured": MAX_MEASURED,
     }
 
 
@@ -76,8 +76,8 @@ def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Ask the set's first cases with a preset, and show what its ranking is worth to the viewer."""
     found = get_object_or_404(QuestionSet, slug=slug)
     preset = request.POST.get("preset", DEFAULT_PRESET)
-    cases = list(found.cases.all()[:MOST_MEASURED])
-    context: dict[str, Any] = {"case_count": found.cases.count(), "most_measured": MOST_MEASURED, "question_set": found}
+    cases = list(found.cases.all()[:MAX_MEASURED])
+    context: dict[str, Any] = {"case_count": found.cases.count(), "most_measured": MAX_MEASURED, "question_set": found}
     status = 200
     try:
         context["result"] = result_panel(measure_cases(cases, preset=preset, principal=Principal(viewer_of(request))))

@@ -14,9 +14,9 @@ DEFAULT_SECONDS: Final = 30
 MIN_SECONDS: Final = 1
 MAX_SECONDS: Final = 120
 #: Digits of a number of seconds; more cannot be one.
-_MOST_DIGITS: Final = 3
+_MAX_DIGITS: Final = 3
 #: Documents that one run can be limited to.
-_MOST_DOCUMENTS: Final = 50
+_MAX_DOCUMENTS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class EvidenceAsked:
             section=query.get("part", ""),
             subject=query.get("about", ""),
             compartments=tuple(dict.fromkeys(filter(None, query.getlist("in")))),
-            documents=tuple(dict.fromkeys(it for it in ids if it))[:_MOST_DOCUMENTS],
+            documents=tuple(dict.fromkeys(it for it in ids if it))[:_MAX_DOCUMENTS],
             seconds=_seconds(query.get("seconds", "")),
             run_as=query.get("as", ""),
             find=storable(query.get("find", "")).strip(),
@@ -59,6 +59,6 @@ class EvidenceAsked:
 
 
 def _seconds(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
         return DEFAULT_SECONDS
     return max(MIN_SECONDS, min(MAX_SECONDS, int(text)))

@@ -12,7 +12,7 @@ from retrieval.presets.consolidated.evidence.sections import NUMBERS, TYPE_LISTS
 from retrieval.text.hints import HINTS
 
 _INPUT: Final = {"class": "input"}
-_MOST_FLOOR: Final = 200
+_MAX_FLOOR: Final = 200
 #: A section that nothing is wrong with; one value of another is tried in it.
 _FITTING: Final[Mapping[str, Any]] = {"name": "probe", "title": "Probe", "template": "probe"}
 ROLES: Final = {
@@ -123,8 +123,8 @@ class SectionForm(forms.Form):
             floors = self._floors[name]
             for it in floors.keys() - set(required):
                 self.add_error(f"{name}.{it}", "Only a required type has one.")
-            most = self._numbers.get(bound)
-            if most is not None and sum(floors.values()) > most:
+            limit = self._numbers.get(bound)
+            if limit is not None and sum(floors.values()) > limit:
                 self.add_error(f"{name}.{next(iter(floors))}", f"Together they must not exceed {bound}.")
 
     def _try(self, name: str, value: Mapping[str, Any]) -> None:
@@ -222,7 +222,7 @@ def _type_fields(source_type: str) -> dict[str, forms.Field]:
 
 def _floor(label: str) -> forms.IntegerField:
     widget = forms.NumberInput(attrs=_INPUT)
-    return forms.IntegerField(required=False, min_value=1, max_value=_MOST_FLOOR, label=label, widget=widget)
+    return forms.IntegerField(required=False, min_value=1, max_value=_MAX_FLOOR, label=label, widget=widget)
 
 
 def _initial(section_set: SectionSet, section: Section | None) -> Iterator[tuple[str, Any]]:

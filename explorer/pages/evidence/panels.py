@@ -17,7 +17,7 @@ from retrieval.search.evidence_runs import PRESET, Evidence, SectionEvidence, li
 from retrieval.search.service import SearchOutcome
 
 #: Hits that stand below a section.
-MOST_HITS: Final = 5
+MAX_HITS: Final = 5
 _WORDS: Final[Mapping[Presence, str]] = {
     Presence.FOUND: "required",
     Presence.RECOVERED: "recovered",
@@ -168,7 +168,7 @@ def _detail(source_type: str, cell: Cell, section: Section) -> str:
 
 def _hits(outcome: SearchOutcome, stem_in: StemIn) -> Iterator[EvidenceHit]:
     read = (hit for hit in outcome.hits if hit.facts is not None)
-    for hit, _ in zip(read, range(MOST_HITS), strict=False):
+    for hit, _ in zip(read, range(MAX_HITS), strict=False):
         yield _hit(hit, outcome, stem_in)
 
 

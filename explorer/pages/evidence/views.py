@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 _SERVER_ERROR: Final = 500
 #: Documents that the search box offers at once.
-_MOST_CANDIDATES: Final = 10
+_MAX_CANDIDATES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +89,15 @@ def _around(principal: Principal, viewer: User, asked: EvidenceAsked, query: Que
     scope = scope_for(principal)
     visible = Compartment.objects.filter(connections__in=scope.connection_ids).distinct().order_by("name")
     found = Document.objects.in_scope(scope).named(asked.find) if asked.find else Document.objects.none()
-    candidates = list(_choices(found, query)[: _MOST_CANDIDATES + 1])
+    candidates = list(_choices(found, query)[: _MAX_CANDIDATES + 1])
     return {
         "principal": principal,
         "run_as": "" if principal.user == viewer else principal.user.username,
         "chosen_set": asked.section_set or DEFAULT_SECTION_SET,
         "compartments": [*visible, *_unknown(visible, asked.compartments)],
         "chosen": _chosen(scope, asked, query),
-        "candidates": candidates[:_MOST_CANDIDATES],
-        "has_more": len(candidates) > _MOST_CANDIDATES,
+        "candidates": candidates[:_MAX_CANDIDATES],
+        "has_more": len(candidates) > _MAX_CANDIDATES,
     }
 
 
@@ -108,7 +108,7 @@ def _unknown(visible: Iterable[Compartment], asked: Iterable[str]) -> Iterator[C
 
 
 def _choices(found: Any, query: QueryDict) -> list[DocumentChoice]:  # noqa: ANN401 -- a queryset of documents
-    rows = found.order_by("title", "pk").values_list("pk", "title", "connection__name")[: _MOST_CANDIDATES + 1]
+    rows = found.order_by("title", "pk").values_list("pk", "title", "connection__name")[: _MAX_CANDIDATES + 1]
     return [DocumentChoice(title, source, _switched(query, pk)) for pk, title, source in rows]
 
 

@@ -13,7 +13,7 @@ from corecube.models import Connection
 from corecube.scope import AccessScope
 
 #: Questions shown at once.
-_MOST: Final = 6
+_LIMIT: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def choose(examples: Sequence[Example], *, slugs: Collection[str], username: str
         if example.user == username or (example.connections and example.connections <= set(slugs))
     ]
     own_first = sorted(suitable, key=lambda example: example.user != username)
-    return tuple({example.text: example for example in reversed(own_first)}.values())[::-1][:_MOST]
+    return tuple({example.text: example for example in reversed(own_first)}.values())[::-1][:_LIMIT]
 
 
 def _sample_connections(scope: AccessScope) -> frozenset[str]:

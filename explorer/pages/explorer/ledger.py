@@ -206,7 +206,7 @@ def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
         yield _trust(hit, source)
     if copies := source.copies.get(hit.chunk_id):
         fact = f"preferred to {wording.counted(copies, 'chunk')} of the same or nearly the same text"
-        yield LedgerRow("dedupe", "Copies", "kept", (fact,), config_key="dedupe.least_similarity")
+        yield LedgerRow("dedupe", "Copies", "kept", (fact,), config_key="dedupe.min_similarity")
     if "quality" in hit.signals:
         yield _quality(hit, source)
     yield _access(hit, source)
@@ -258,8 +258,8 @@ def _quality(hit: Hit, source: LedgerSource) -> LedgerRow:
         "Quality",
         f"{hit.signals['quality']:.2f}",
         tuple(f"{name} -{share:.2f}" for name, share in parts) or ("no boilerplate found",),
-        formula=f"at least {source.config.quality.least:g}",
-        config_key="quality.least",
+        formula=f"at least {source.config.quality.minimum:g}",
+        config_key="quality.minimum",
     )
 
 

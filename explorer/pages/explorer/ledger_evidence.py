@@ -119,7 +119,7 @@ def _protection(hit: Hit, ask: SectionAsk) -> LedgerRow:
     rank, name = int(hit.signals[PROTECTED]), ask.type_of(hit)
     why = f"recovered, since {name} was missing" if is_recovered(hit) else f"the section needs more of {name}"
     facts = (f"rank {rank}, behind the {ask.section.keep} that are kept", why)
-    key = "sources.most_protected" if is_recovered(hit) else ""
+    key = "sources.max_protected" if is_recovered(hit) else ""
     return LedgerRow("protect", "Protection", "kept", facts, config_key=key)
 
 
@@ -134,7 +134,7 @@ def _precedence(hit: Hit, ask: SectionAsk) -> LedgerRow:
         f"{hit.signals[PRECEDENCE]:+.4f}",
         (place, f"compared as {on_unit_scale(hit) + hit.signals[PRECEDENCE]:.4f}"),
         formula="half where meaning and words scored" if hit.provider == Provider.SEMANTIC_BM25 else "",
-        config_key="precedence.most",
+        config_key="precedence.limit",
     )
 
 

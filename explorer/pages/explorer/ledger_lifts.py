@@ -8,7 +8,7 @@ from retrieval.engine.types import ChunkId, Hit, Lift
 
 _ELSEWHERE: Final = "a passage that is not shown"
 _MAX_CHARACTERS: Final = 200
-_MOST_LIFTS: Final = 4
+_MAX_LIFTS: Final = 4
 #: What is said of a lift; {source} is the hit that it comes from.
 _WORDS: Final[Mapping[str, str]] = {
     "named": "named in the question",
@@ -30,9 +30,9 @@ def lift_facts(hit: Hit, hits: Sequence[Hit]) -> tuple[str, ...]:
         return ("no link from what was found, and not named",)
     places = {shown.chunk_id: f"#{place}" for place, shown in enumerate(hits, start=1)}
     told = sorted(hit.lifts, key=lambda lift: -lift.amount)
-    rest = [lift.amount for lift in told[_MOST_LIFTS:]]
+    rest = [lift.amount for lift in told[_MAX_LIFTS:]]
     more = (f"and {len(rest)} more: {math.fsum(rest):+.3f}",) if rest else ()
-    return (*(_told(lift, places) for lift in told[:_MOST_LIFTS]), *more)
+    return (*(_told(lift, places) for lift in told[:_MAX_LIFTS]), *more)
 
 
 def _told(lift: Lift, places: Mapping[ChunkId, str]) -> str:

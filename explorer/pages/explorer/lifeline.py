@@ -192,7 +192,7 @@ def _way(way: Way) -> str:
     return f"{way.chunks:,} lost at {_lost_at(way.ended_at)}" if way.ended_at else f"{way.chunks:,} found by no leg"
 
 
-def candidates(rows: Iterator[Candidate], most: int) -> tuple[tuple[Candidate, ...], bool]:
+def candidates(rows: Iterator[Candidate], limit: int) -> tuple[tuple[Candidate, ...], bool]:
     """Return the first few candidates, each document once, and whether there are more."""
     found = tuple({row.document_id: row for row in rows}.values())
-    return found[:most], len(found) > most
+    return found[:limit], len(found) > limit

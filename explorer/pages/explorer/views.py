@@ -53,7 +53,7 @@ _SERVER_ERROR: Final = 500
 #: which people share and which asks anew.
 _TRACE: Final = "CoreCube-Trace"
 #: Digits of a hit's place; more cannot be one.
-_MOST_DIGITS: Final = 4
+_MAX_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Asked:
             without=left_out(query),
             filter=query.get("filter", ""),
             tab=tab if tab in _TABS else _TABS[0],
-            hit=int(hit) if hit.isdecimal() and len(hit) <= _MOST_DIGITS else 1,
+            hit=int(hit) if hit.isdecimal() and len(hit) <= _MAX_DIGITS else 1,
             stage=query.get("stage", ""),
             view=query.get("view", ""),
             find=query.get("find", ""),

@@ -14,13 +14,13 @@ from retrieval.records.lifeline.service import Reader, follow
 from retrieval.search.service import SearchOutcome
 
 #: Documents that the search box offers at once.
-_MOST_CANDIDATES: Final = 20
+_MAX_CANDIDATES: Final = 20
 
 
 def where_panel(outcome: SearchOutcome, reader: Reader, *, find: str, pin: str) -> WherePanel:
     """Return the tab: the pinned document's way through the search, and the documents that the search box found."""
     find = storable(find).strip()
-    found, has_more = candidates(_candidates(find, reader), _MOST_CANDIDATES) if find else ((), False)
+    found, has_more = candidates(_candidates(find, reader), _MAX_CANDIDATES) if find else ((), False)
     return WherePanel(
         find=find,
         candidates=found,
@@ -64,7 +64,7 @@ def _indexed(find: str, reader: Reader) -> Iterator[Candidate]:
     """Yield the documents that are called so, among those that the reader may read."""
     readable = Document.objects.filter(connection_id__in=sorted(reader.readable)).named(find)
     rows = readable.order_by("title", "pk").values_list("pk", "title", "connection__name")
-    return (Candidate(*row) for row in rows[: _MOST_CANDIDATES + 1])
+    return (Candidate(*row) for row in rows[: _MAX_CANDIDATES + 1])
 
 
 def _failed(find: str, reader: Reader) -> Iterator[Candidate]:
@@ -72,4 +72,4 @@ def _failed(find: str, reader: Reader) -> Iterator[Candidate]:
     known = SyncItem.objects.filter(state=SyncItem.State.FAILED, sync__connection_id__in=sorted(reader.known))
     rows = known.filter(external_id__icontains=find).order_by("external_id", "pk")
     named = rows.values_list("document_id", "external_id", "sync__connection__name", "reason")
-    return (Candidate(*row) for row in named[: _MOST_CANDIDATES + 1])
+    return (Candidate(*row) for row in named[: _MAX_CANDIDATES + 1])

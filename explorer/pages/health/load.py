@@ -135,6 +135,6 @@ def _figures(load: Load, ingest: IngestLoad) -> Iterator[Figure]:
     yield Figure("admitted", "Begun", f"{load.admitted:,}")
     yield Figure("refused", "Turned away", f"{sum(load.refused.values()):,}")
     yield Figure("skipped", "Recovery skipped", f"{load.recovery_skipped:,}")
-    yield Figure("longest", "Longest wait", f"{load.longest_wait_seconds:.1f} s")
+    yield Figure("longest", "Longest wait", f"{load.max_wait_seconds:.1f} s")
     yield Figure("ingest", "Embedding calls", f"{ingest.allowed} of {ingest.configured}")
     yield Figure("memory", "Memory in use", f"{ingest.memory.pressure:.0%}".replace("%", " %"))

@@ -25,8 +25,8 @@ from retrieval.operations.installation import installation
 from retrieval.records.traffic import traffic
 
 _LAST_SEARCHES: Final = 8
-_MOST_JOBS: Final = 10
-_MOST_KEYS: Final = 10
+_MAX_JOBS: Final = 10
+_MAX_KEYS: Final = 10
 
 
 @require_GET
@@ -79,11 +79,11 @@ def _store(now: datetime) -> dict[str, Any]:
     ending = ApiKey.objects.filter(revoked_at__isnull=True, expires_at__lt=now + KEY_ENDS_SOON)
     recently = ending.filter(expires_at__gt=now - KEY_ENDS_SOON).select_related("user").order_by("expires_at")
     parts = health_rows(installation(), now)
-    return {"store": store_figures(rows), "problems": problems(rows, recently[:_MOST_KEYS], parts, now)}
+    return {"store": store_figures(rows), "problems": problems(rows, recently[:_MAX_KEYS], parts, now)}
 
 
 def _jobs(now: datetime) -> dict[str, Any]:
-    syncs = Sync.objects.filter(status__in=Sync.OPEN).select_related("connection").order_by("queued_at")[:_MOST_JOBS]
+    syncs = Sync.objects.filter(status__in=Sync.OPEN).select_related("connection").order_by("queued_at")[:_MAX_JOBS]
     rows: list[SyncRow] = [sync_row(job, now, known=0) for job in job_states(syncs, now)]
     return {"jobs": rows, "is_open": bool(rows)}
 

@@ -90,7 +90,7 @@ def _database(found: Installation) -> HealthRow:
     words = (
         f"PostgreSQL {facts.server} with pgvector {facts.pgvector}",
         size(facts.bytes),
-        f"{facts.connections} of {facts.most_connections} connections",
+        f"{facts.connections} of {facts.max_connections} connections",
         f"{pool['pool_size']} of {pool['pool_max']} in this process" if pool else "",
     )
     return _part("database", "Database", found.parts["database"], f"{', '.join(filter(None, words))}.")

@@ -18,9 +18,9 @@ from retrieval.models.search import FLAGS
 
 #: Searches on one page, and as many as are counted: beyond that the number only says that there are more.
 PAGE_SIZE: Final = 50
-MOST_COUNTED: Final = 1000
+MAX_COUNTED: Final = 1000
 #: Searches that are read for a text on one page, at most.
-MOST_READ: Final = 20_000
+MAX_READ: Final = 20_000
 FLAG_LABELS: Final[Mapping[str, str]] = {
     "refused": "Refused",
     "unsure": "Low confidence",
@@ -143,31 +143,31 @@ def log_matches(records: QuerySet[SearchRecord], wanted: LogFilter, now: datetim
     if not wanted.text:
         flags = {name: found.filter(wanted.flag(name)) for name in names}
         return LogMatches(found, {name: _counted(matching) for name, matching in {"all": found, **flags}.items()})
-    newest = _find(found, wanted.holds_text, MOST_COUNTED + 1)
-    more = len(newest.ids) > MOST_COUNTED or newest.end is not None
-    counted = records.filter(pk__in=newest.ids[:MOST_COUNTED])
+    newest = _find(found, wanted.holds_text, MAX_COUNTED + 1)
+    more = len(newest.ids) > MAX_COUNTED or newest.end is not None
+    counted = records.filter(pk__in=newest.ids[:MAX_COUNTED])
     flagged = counted.aggregate(**{name: Count("pk", filter=wanted.flag(name)) for name in names})
     counts = {
-        name: LogCount(number, more) for name, number in {"all": min(len(newest.ids), MOST_COUNTED), **flagged}.items()
+        name: LogCount(number, more) for name, number in {"all": min(len(newest.ids), MAX_COUNTED), **flagged}.items()
     }
     return LogMatches(found, counts, wanted.holds_text, newest) if more else LogMatches(counted, counts, newest=newest)
 
 
-def _find(records: QuerySet[SearchRecord], text: Q, most: int, *, newest_first: bool = True) -> _Found:
+def _find(records: QuerySet[SearchRecord], text: Q, limit: int, *, newest_first: bool = True) -> _Found:
     """Return the first records that hold the text; traces are large, and only those of a page are looked into."""
     records = records.order_by("-at", "-id") if newest_first else records.order_by("at", "id")
     if not text:
-        return _Found(list(records.values_list("pk", flat=True)[:most]))
-    edge = [Place(at, key) for at, key in records.values_list("at", "pk")[MOST_READ - 1 : MOST_READ + 1]]
+        return _Found(list(records.values_list("pk", flat=True)[:limit]))
+    edge = [Place(at, key) for at, key in records.values_list("at", "pk")[MAX_READ - 1 : MAX_READ + 1]]
     last, beyond = edge if len(edge) > 1 else (None, None)
     if beyond:
         records = records.filter(beyond.newer if newest_first else beyond.older)
-    return _Found(list(records.filter(text).values_list("pk", flat=True)[:most]), last)
+    return _Found(list(records.filter(text).values_list("pk", flat=True)[:limit]), last)
 
 
 def _counted(records: QuerySet[SearchRecord]) -> LogCount:
-    number = records.order_by()[: MOST_COUNTED + 1].count()
-    return LogCount(min(number, MOST_COUNTED), number > MOST_COUNTED)
+    number = records.order_by()[: MAX_COUNTED + 1].count()
+    return LogCount(min(number, MAX_COUNTED), number > MAX_COUNTED)
 
 
 def log_flags(wanted: LogFilter, counts: Mapping[str, LogCount]) -> Iterator[LogFlag]:
@@ -180,15 +180,15 @@ def log_flags(wanted: LogFilter, counts: Mapping[str, LogCount]) -> Iterator[Log
 
 def log_page(matches: LogMatches, *, before: Place | None, after: Place | None, now: datetime) -> LogPage:
     """Return a page of records: those older than `before`, or those newer than `after`, or else the newest."""
-    records, most = matches.records, PAGE_SIZE + 1
+    records, limit = matches.records, PAGE_SIZE + 1
     if before is None and after is not None:
-        found = _find(records.filter(after.newer), matches.text, most, newest_first=False)
+        found = _find(records.filter(after.newer), matches.text, limit, newest_first=False)
         return _page(found.ids[:PAGE_SIZE][::-1], newer=_rest(found), older=bool(found.ids), now=now)
     if before is None and matches.newest is not None:
         found = matches.newest
     else:
         older = records.filter(before.older) if before else records
-        found = _find(older, matches.text, most)
+        found = _find(older, matches.text, limit)
     is_later = before is not None and bool(found.ids)
     return _page(found.ids[:PAGE_SIZE], newer=is_later, older=_rest(found), now=now)
 
@@ -212,7 +212,7 @@ def _page(ids: Sequence[UUID], *, newer: Place | bool, older: Place | bool, now:
         rows=tuple(log_row(record, now) for record in records),
         older=_place(records[-1:], rest=older),
         newer=_place(records[:1], rest=newer),
-        read=MOST_READ if isinstance(newer, Place) or isinstance(older, Place) else 0,
+        read=MAX_READ if isinstance(newer, Place) or isinstance(older, Place) else 0,
     )
 
 

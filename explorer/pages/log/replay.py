@@ -26,7 +26,7 @@ from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.service import SearchRequest
 
 #: Changed documents that are counted; beyond that the number only says that there are more.
-_MOST_COUNTED: Final = 1000
+_MAX_COUNTED: Final = 1000
 #: Hits that the Explorer asks for.
 _EXPLORER_TOP_K: Final = SearchRequest(text="").top_k
 
@@ -189,6 +189,6 @@ def _documents(record: SearchRecord, scope: AccessScope) -> Iterator[Difference]
     later = OutboxEntry.objects.filter(transaction_id__gt=record.transaction_id, connection_id__in=scope.connection_ids)
     for label, deleted in (("Documents added or changed", False), ("Documents deleted", True)):
         entries: Any = later.filter(deleted=deleted).values("document_id").distinct()
-        number = entries[: _MOST_COUNTED + 1].count()
-        shown = f"more than {_MOST_COUNTED:,}" if number > _MOST_COUNTED else f"{number:,}"
+        number = entries[: _MAX_COUNTED + 1].count()
+        shown = f"more than {_MAX_COUNTED:,}" if number > _MAX_COUNTED else f"{number:,}"
         yield Difference(label, "", f"{shown} since, in your scope", number == 0)

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from django import forms
 
-from retrieval.index.scans import MOST_OVERSAMPLE, ScanChoice
+from retrieval.index.scans import MAX_OVERSAMPLE, ScanChoice
 from retrieval.models import EmbeddingIndex
 
 #: As in the settings: no index holds longer vectors.
-_MOST_DIMENSIONS: Final = 4000
+_MAX_DIMENSIONS: Final = 4000
 _MODES: Final = (
     ("", "As configured"),
     (EmbeddingIndex.Mode.CHUNK_FIRST, "Each chunk by itself"),
@@ -30,7 +30,7 @@ class NewIndexForm(forms.Form):
     dimensions = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=_MOST_DIMENSIONS,
+        max_value=_MAX_DIMENSIONS,
         help_text="Empty keeps them all; fewer only for a model that allows it.",
         widget=forms.NumberInput(attrs={"class": "input"}),
     )
@@ -48,7 +48,7 @@ class NewIndexForm(forms.Form):
     scan_dimensions = forms.IntegerField(
         required=False,
         min_value=1,
-        max_value=_MOST_DIMENSIONS,
+        max_value=_MAX_DIMENSIONS,
         label="First components",
         help_text="Only for a walk by these, and a model that allows it.",
         widget=forms.NumberInput(attrs={"class": "input"}),
@@ -56,7 +56,7 @@ class NewIndexForm(forms.Form):
     oversample = forms.FloatField(
         required=False,
         min_value=1,
-        max_value=MOST_OVERSAMPLE,
+        max_value=MAX_OVERSAMPLE,
         label="Candidates for each hit",
         help_text="Empty takes the usual number.",
         widget=forms.NumberInput(attrs={"class": "input"}),

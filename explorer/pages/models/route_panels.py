@@ -102,8 +102,8 @@ def tried_panel(question: str) -> TriedPanel:
     config = configuration_of(preset_named("helix")).config
     if not isinstance(config, HelixConfig):
         return TriedPanel("", bars)
-    if skip := found.skip(least=config.route.skip_from, margin=config.route.skip_margin):
+    if skip := found.skip(minimum=config.route.skip_from, margin=config.route.skip_margin):
         return TriedPanel(f"Nothing would be searched: it is like {skip}.", bars)
-    memory_type = found.memory_type(least=config.route.type_from)
+    memory_type = found.memory_type(minimum=config.route.type_from)
     rest = f"with the weights of {memory_type} items" if memory_type else "each hit with the weights of its own type"
     return TriedPanel(f"It would be searched, {rest}.", bars)

@@ -9,7 +9,7 @@ from retrieval.operations.usage import Line, Sums
 
 _HEADINGS: Final = {"model": "By model", "user": "By user", "key": "By API key", "month": "By month"}
 _NAMES: Final = {"model": "Model", "user": "User", "key": "API key", "month": "Month"}
-_MOST_ROWS: Final = 50
+_MAX_ROWS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def usage_figures(sums: Sums) -> list[Figure]:
 def usage_table(group: str, lines: Iterable[Line]) -> Table:
     """Return the table of one group."""
     rows = [_row(group, line) for line in lines]
-    return Table(group, _HEADINGS[group], _NAMES[group], tuple(rows[:_MOST_ROWS]), max(0, len(rows) - _MOST_ROWS))
+    return Table(group, _HEADINGS[group], _NAMES[group], tuple(rows[:_MAX_ROWS]), max(0, len(rows) - _MAX_ROWS))
 
 
 def _row(group: str, line: Line) -> Row:

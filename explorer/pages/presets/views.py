@@ -31,7 +31,7 @@ from retrieval.search.configuration import SHIPPED, configuration_of
 _LIVE = PresetVersion.Status.LIVE
 _DRAFT = PresetVersion.Status.DRAFT
 #: Digits of a version's number; more cannot be one.
-_MOST_DIGITS: Final = 10
+_MAX_DIGITS: Final = 10
 
 
 @require_GET
@@ -120,7 +120,7 @@ def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResp
             number=number,
             actor=viewer_of(request),
             # What is no number was not sent by the page, and no version has this one.
-            live=int(live) if live.isdecimal() and len(live) <= _MOST_DIGITS else -1,
+            live=int(live) if live.isdecimal() and len(live) <= _MAX_DIGITS else -1,
             fingerprint=request.POST.get("fingerprint", ""),
         )
         messages.success(request, f"Every search runs with {version_label(number)} now.")

@@ -11,7 +11,7 @@ from retrieval.models import Conversation, Message
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.search.service import checked_query
 
-_LONGEST_TITLE: Final = 80
+_MAX_TITLE_LENGTH: Final = 80
 #: What an answer is that nobody waits for any more.
 UNFINISHED: Final = (Message.State.WAITING, Message.State.WRITING)
 
@@ -109,5 +109,5 @@ def narrowing_of(conversation: Conversation, visible: frozenset[str]) -> ScopeRe
 def title_of(question: str) -> str:
     """Return a conversation's title: the beginning of its first question, in one line."""
     line = " ".join(question.split())
-    beginning = cut(line, _LONGEST_TITLE)
+    beginning = cut(line, _MAX_TITLE_LENGTH)
     return beginning if beginning == line else f"{beginning}…"

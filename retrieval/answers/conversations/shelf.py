@@ -18,7 +18,7 @@ from retrieval.models import Conversation, Message
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_TITLE: Final = 200
+_MAX_TITLE_LENGTH: Final = 200
 _BATCH: Final = 500
 
 
@@ -56,8 +56,8 @@ def answer_of(user: User, conversation_id: UUID, message_id: UUID) -> Message:
 def rename(conversation: Conversation, title: str) -> None:
     """Give a conversation another title; raise InvalidRequestError for an empty or overlong one."""
     wanted = " ".join(storable(title).split())
-    if not wanted or len(wanted) > _LONGEST_TITLE:
-        raise InvalidRequestError(f"A title has 1 to {_LONGEST_TITLE} characters.")
+    if not wanted or len(wanted) > _MAX_TITLE_LENGTH:
+        raise InvalidRequestError(f"A title has 1 to {_MAX_TITLE_LENGTH} characters.")
     # It does not become the last used by this.
     Conversation.objects.filter(pk=conversation.pk).update(title=wanted)
 

@@ -16,7 +16,7 @@ from retrieval.models import Memory
 
 #: What an agent remembers may come from anything that its user sees, so it is kept at the highest level.
 SENSITIVITY: Final = Sensitivity.RESTRICTED
-_LONGEST_NAME: Final = 120
+_MAX_NAME_LENGTH: Final = 120
 _DESCRIPTION: Final = "What agents remember for this user. Nobody else is granted it."
 
 
@@ -59,7 +59,7 @@ def _make_once(user: User) -> None:
     User.objects.select_for_update().get(pk=user.pk)
     if Memory.objects.filter(user=user).exists():
         return
-    name = f"Memory of {user.username}"[:_LONGEST_NAME]
+    name = f"Memory of {user.username}"[:_MAX_NAME_LENGTH]
     slug = _free_slug(user)
     compartment = Compartment.objects.create(slug=slug, name=name, description=_DESCRIPTION)
     audit.record("compartment.created", actor=user, subject=slug, name=name)

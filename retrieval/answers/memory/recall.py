@@ -102,7 +102,7 @@ def recall(question: Question, *, principal: Principal) -> Recalled:
             remembered,
             others.hits,
             budget_tokens=question.budget_tokens,
-            most=_most_passages(others.config),
+            limit=_max_passages(others.config),
             header=lambda number, hit: header(number, hit, scopes[hit.chunk_id]),
             count_tokens=runtime.resources().count_tokens,
         )
@@ -141,9 +141,9 @@ def _facts_of(hits: Ranking, memory: Connection) -> Mapping[UUID, Mapping[str, s
     return dict(Document.objects.filter(connection=memory, pk__in=ids).values_list("pk", "metadata"))
 
 
-def _most_passages(config: PresetConfig) -> int:
+def _max_passages(config: PresetConfig) -> int:
     """Return how many passages are recalled at the most: as many as the preset packs, where it has such a number."""
-    return (config if isinstance(config, HelixConfig) else HelixConfig()).pack.most_passages
+    return (config if isinstance(config, HelixConfig) else HelixConfig()).pack.max_passages
 
 
 def _item(passage: Passage, scope: AccessScope, facts: Mapping[UUID, Mapping[str, str]]) -> RecalledItem:

@@ -12,7 +12,7 @@ def pack_in_turns(
     rest: Ranking,
     *,
     budget_tokens: int,
-    most: int,
+    limit: int,
     header: Callable[[int, Hit], str],
     count_tokens: Callable[[str], int],
 ) -> tuple[Passage, ...]:
@@ -23,9 +23,9 @@ def pack_in_turns(
     """
     passages: tuple[Passage, ...] = ()
     for hits, share, count in (
-        (memory, budget_tokens // 2, (most + 1) // 2),
-        (rest, budget_tokens, most),
-        (memory, budget_tokens, most),
+        (memory, budget_tokens // 2, (limit + 1) // 2),
+        (rest, budget_tokens, limit),
+        (memory, budget_tokens, limit),
     ):
         taken = {passage.hit.chunk.content_hash for passage in passages}
         done = len(passages)

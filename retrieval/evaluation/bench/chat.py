@@ -27,8 +27,8 @@ from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.ingest.samples import Company, add_samples
 
 _NAME: Final = "bench-chat"
-_MOST: Final = 1_000_000
-_MOST_AT_ONCE: Final = 1_000
+_LIMIT: Final = 1_000_000
+_MAX_AT_ONCE: Final = 1_000
 #: Answers at the most that one reader alone asks for, to see what an answer takes on an idle server.
 _ALONE: Final = 40
 _POINTS: Final = 10
@@ -83,17 +83,17 @@ class ChatReport:
     @property
     def grown_bytes(self) -> int:
         """What memory grew by after the first fifth, in which models are loaded and caches filled."""
-        most = self.points[-1].answers
-        settled = next(point for point in self.points if point.answers * 5 >= most)
+        limit = self.points[-1].answers
+        settled = next(point for point in self.points if point.answers * 5 >= limit)
         return self.points[-1].rss_bytes - settled.rss_bytes
 
 
 def bench_chat(answers: int, *, streams: int, progress: Progress) -> ChatReport:
     """Ask for so many answers, `streams` at a time, and return the figures; raise InvalidRequestError out of range."""
-    if not 1 <= streams <= _MOST_AT_ONCE:
-        raise InvalidRequestError(f"Streams must be between 1 and {_MOST_AT_ONCE:,}.")
-    if not streams <= answers <= _MOST:
-        raise InvalidRequestError(f"Answers must be between the number of streams and {_MOST:,}.")
+    if not 1 <= streams <= _MAX_AT_ONCE:
+        raise InvalidRequestError(f"Streams must be between 1 and {_MAX_AT_ONCE:,}.")
+    if not streams <= answers <= _LIMIT:
+        raise InvalidRequestError(f"Answers must be between the number of streams and {_LIMIT:,}.")
     with scratch_database({"samples": True}, keep=False):
         secret = company_key(progress)
         with web_server() as server:

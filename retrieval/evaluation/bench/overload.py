@@ -17,7 +17,7 @@ from retrieval.evaluation.bench.scratch import scratch_database
 from retrieval.evaluation.bench.web_server import web_server
 from retrieval.evaluation.latency import Percentiles, percentiles
 
-_MOST: Final = 100
+_LIMIT: Final = 100
 #: Longer than a search may wait and take together.
 _PATIENCE_SECONDS: Final = 60.0
 _WARM_UP: Final = 40
@@ -54,8 +54,8 @@ class OverloadReport:
 
 def bench_overload(factor: int, *, rounds: int, progress: Progress) -> OverloadReport:
     """Ask `factor` times the pool at once, `rounds` times, and return the figures; raise InvalidRequestError."""
-    if not (1 <= factor <= _MOST and 1 <= rounds <= _MOST):
-        raise InvalidRequestError(f"The factor and the rounds must be between 1 and {_MOST}.")
+    if not (1 <= factor <= _LIMIT and 1 <= rounds <= _LIMIT):
+        raise InvalidRequestError(f"The factor and the rounds must be between 1 and {_LIMIT}.")
     at_once = factor * settings.CORECUBE_POOL_CONNECTIONS
     with scratch_database({"samples": True}, keep=False):
         secret, questions = company_key(progress), company_questions()

@@ -9,10 +9,10 @@ from retrieval.index.scans import ScanChoice
 
 #: All of one size, so that a scope of P connections holds P percent of the chunks.
 CONNECTIONS: Final = 100
-_FEWEST_CHUNKS: Final = 1_000
-_MOST_CHUNKS: Final = 5_000_000
-_MOST_QUERIES: Final = 10_000
-_MOST_PASSES: Final = 100
+_MIN_CHUNKS: Final = 1_000
+_MAX_CHUNKS: Final = 5_000_000
+_MAX_QUERIES: Final = 10_000
+_MAX_PASSES: Final = 100
 #: Measured at 100,000 chunks, sorting included; beside it the server keeps its log.
 _BYTES_PER_CHUNK: Final = 14_000
 _LOG_BYTES: Final = 2 * 2**30
@@ -48,9 +48,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        _require("the number of chunks", self.chunks, _FEWEST_CHUNKS, _MOST_CHUNKS)
-        _require("the number of queries", self.queries, 1, _MOST_QUERIES)
-        _require("the number of passes", self.passes, 1, _MOST_PASSES)
+        _require("the number of chunks", self.chunks, _MIN_CHUNKS, _MAX_CHUNKS)
+        _require("the number of queries", self.queries, 1, _MAX_QUERIES)
+        _require("the number of passes", self.passes, 1, _MAX_PASSES)
         _require("the seed", self.seed, 0, 2**32)
         for percent in self.scopes:
             _require("a scope's percentage", percent, 1, CONNECTIONS)

@@ -26,8 +26,8 @@ from retrieval.ingest.crew import begin_next, settle_next, take_next
 from retrieval.models import Document, Sync
 
 _NAME: Final = "bench-push"
-_MOST: Final = 1_000_000
-_FEWEST: Final = 100
+_LIMIT: Final = 1_000_000
+_MINIMUM: Final = 100
 #: Points at which documents and memory are noted, of each phase.
 _POINTS: Final = 10
 _AT_ONCE_SHARE: Final = 10
@@ -79,8 +79,8 @@ class PushReport:
 
 def bench_push(documents: int, *, seed: int, progress: Progress) -> PushReport:
     """Push so many documents, take them in, and return the figures; raise InvalidRequestError for too few or many."""
-    if not _FEWEST <= documents <= _MOST:
-        raise InvalidRequestError(f"Documents must be between {_FEWEST:,} and {_MOST:,}.")
+    if not _MINIMUM <= documents <= _LIMIT:
+        raise InvalidRequestError(f"Documents must be between {_MINIMUM:,} and {_LIMIT:,}.")
     with scratch_database({"push": documents, "seed": seed}, keep=False):
         connection, secret = _made()
         texts = enumerate(_texts(seed))

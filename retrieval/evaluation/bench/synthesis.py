@@ -35,7 +35,7 @@ _VOCABULARY: Final = 200_000
 _ZIPF_SHIFT: Final = 30
 _TOPIC_WORDS: Final = 300
 _TOPIC_SHARE: Final = 0.3
-_MOST_TOPICS: Final = 1000
+_MAX_TOPICS: Final = 1000
 _CHUNKS_PER_TOPIC: Final = 50
 _TEXT_WORDS: Final = (60, 180)
 _SENTENCE_WORDS: Final = (8, 24)
@@ -161,7 +161,7 @@ class Synthesis:
 def synthesis(*, chunks: int, seed: int, nested: bool = False) -> Synthesis:
     """Return what `chunks` chunks of synthetic documents are made from."""
     rng = np.random.default_rng([seed, SYNTHESIS_VERSION])
-    topics = min(_MOST_TOPICS, chunks // _CHUNKS_PER_TOPIC)
+    topics = min(_MAX_TOPICS, chunks // _CHUNKS_PER_TOPIC)
     weights = 1 / (np.arange(_VOCABULARY) + 1 + _ZIPF_SHIFT)
     cumulative = np.cumsum(weights / weights.sum())
     counts = np.array([-(-chunks_in(number, chunks) // CHUNKS_PER_DOCUMENT) for number in range(CONNECTIONS)])

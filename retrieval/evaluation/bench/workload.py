@@ -62,7 +62,7 @@ class KnownQueries:
     max_tokens: int = 512
     tokenizer_file: str = ""
     #: Its vectors may be walked by a prefix where they are made up so.
-    smallest_dim: int = 32
+    min_dim: int = 32
     batching: Batching = field(default_factory=Batching)
 
     def encode_query(self, text: str) -> Vector:

@@ -115,7 +115,7 @@ def _followed(where: Folder, position: int) -> tuple[int, int]:
     before = outbox.horizon()
     build, changes = where.current, 0
     try:
-        while entries := outbox.entries(after=position, before=before, most=_CHANGES_AT_ONCE):
+        while entries := outbox.entries(after=position, before=before, limit=_CHANGES_AT_ONCE):
             with readable(), Writer(_existing(build), settings.CORECUBE_TEXT_SEARCH_CONFIG) as writer:
                 _replace(writer, sorted({entry.document_id for entry in entries}))
                 writer.commit(entries[-1].transaction_id)
@@ -149,7 +149,7 @@ def _rebuilt(where: Folder, progress: Progress) -> Followed:
 
 def _add_all(writer: Writer, progress: Progress) -> int:
     languages, after, chunks = _languages(), UUID(int=0), 0
-    while documents := outbox.documents_after(after, most=_DOCUMENTS_AT_ONCE):
+    while documents := outbox.documents_after(after, limit=_DOCUMENTS_AT_ONCE):
         chunks += writer.add(_texts(documents, languages))
         after = documents[-1]
         progress(chunks)

@@ -218,8 +218,8 @@ def _held(kept: RequestFilter) -> Iterator[Query]:
         yield _any(_words(schema.SOURCE_TYPE, sorted(kept.source_types)))
     if kept.hint:
         yield _any(_words(schema.HINTS, (kept.hint,)))
-    if kept.least_quality:
-        yield Query.range_query(schema.schema(), schema.QUALITY, FieldType.Float, kept.least_quality, 1.0)
+    if kept.min_quality:
+        yield Query.range_query(schema.schema(), schema.QUALITY, FieldType.Float, kept.min_quality, 1.0)
 
 
 def _words(name: str, values: Iterable[str]) -> list[Query]:

@@ -60,7 +60,7 @@ _WITH_STOP_WORDS: Final = frozenset(
 )
 _STEMMED: Final = _WITH_STOP_WORDS | {"arabic", "english", "greek", "romanian", "tamil", "turkish"}
 #: Longest term, in bytes; what is longer is data.
-_LONGEST_TERM: Final = 60
+_MAX_TERM_LENGTH: Final = 60
 #: A run of letters, marks and digits; where words are not parted, each sign.
 _WORD: Final = (
     r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]"
@@ -110,7 +110,7 @@ def prepare(index: Index, language: str) -> Index:
 @cache
 def stems(language: str, *, asked: bool = False) -> TextAnalyzer:
     """Return what makes stems of a text; where it is `asked`, a question, without stop words."""
-    filters = [Filter.remove_long(_LONGEST_TERM), Filter.lowercase()]
+    filters = [Filter.remove_long(_MAX_TERM_LENGTH), Filter.lowercase()]
     if asked and language == "english":
         filters.append(Filter.custom_stopword(list(ENGLISH)))
     elif asked and language in _WITH_STOP_WORDS:
@@ -126,7 +126,7 @@ def words(*without: str) -> TextAnalyzer:
     """Return what makes small letters of a text's words, without the stop words of languages."""
     stops = [Filter.stopword(it) for it in without if it in _WITH_STOP_WORDS]
     stops += [Filter.custom_stopword(list(ENGLISH)) for it in without if it == "english"]
-    filters = (Filter.remove_long(_LONGEST_TERM), Filter.lowercase(), *stops, Filter.ascii_fold())
+    filters = (Filter.remove_long(_MAX_TERM_LENGTH), Filter.lowercase(), *stops, Filter.ascii_fold())
     return _analyzer(Tokenizer.regex(_WORD), *filters)
 
 

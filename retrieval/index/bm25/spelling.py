@@ -13,7 +13,7 @@ from typing import Final
 #: Longest spelling that is kept, in characters; what is longer is data and not a name.
 LONGEST: Final = 200
 #: Spellings that one name gives at the most: itself, and its parts that are joined themselves.
-_MOST_FORMS: Final = 12
+_MAX_FORMS: Final = 12
 _JOINED: Final = re.compile(
     r"(?:(?<!\d)(?<!\d,)|(?<!\d,)(?=\d{3},)|(?<=\d,)(?=\d{1,2},))\d{1,3}(?:,\d{3})++(?![,\d])"  # 48,200
     r"|(?:(?<![^\W_])|(?<=,\d{3}))[^\W_]++(?:[-_./\\:@#+&]{1,3}[^\W_]++)+"  # a_b, a.b, a/b, a-1, a::b, a@b
@@ -55,4 +55,4 @@ def _forms(name: str) -> Iterator[str]:
     # The end of a version is none: nobody means 2.3 by 1.2.3.
     ends = (name[step.end() :] for step in _STEP.finditer(name) if step[0] != "." or not name[step.end()].isdigit())
     parts = (part for part in (_LINE.sub("", name), *ends, *_PATH.split(name)) if _SIGN.search(part))
-    return islice(dict.fromkeys((name, *parts)), _MOST_FORMS)
+    return islice(dict.fromkeys((name, *parts)), _MAX_FORMS)

@@ -2,4 +2,4 @@
 SELECT DISTINCT {facts} AS facts
 FROM retrieval_document AS document
 WHERE {in scope: document.connection_id}
-LIMIT %(most)s + 1
+LIMIT %(limit)s + 1

@@ -4,7 +4,7 @@ WITH matched AS MATERIALIZED (
     SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk
     WHERE search @@ %(match)s::tsquery AND {in scope: connection_id}
-    LIMIT %(most)s + 1
+    LIMIT %(limit)s + 1
 )
 SELECT document_id, ordinal, score, count(*) OVER () AS matched
 FROM matched

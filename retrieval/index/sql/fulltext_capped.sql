@@ -5,10 +5,10 @@ WITH titled AS MATERIALIZED (
     SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk
     WHERE ts_filter(search, '{a,b}') @@ %(match)s::tsquery AND {in scope: connection_id}
-    LIMIT %(most)s + 1
+    LIMIT %(limit)s + 1
 ),
 matched AS (
-    SELECT document_id, ordinal, score FROM titled WHERE (SELECT count(*) FROM titled) <= %(most)s
+    SELECT document_id, ordinal, score FROM titled WHERE (SELECT count(*) FROM titled) <= %(limit)s
     UNION
     SELECT document_id, ordinal, {score} AS score
     FROM retrieval_chunk

@@ -68,4 +68,4 @@ CROSS JOIN LATERAL (
     WHERE keys @> ARRAY[phrases.key] AND {in scope: connection_id}
     LIMIT %(holders)s
 ) AS held
-LIMIT %(most)s
+LIMIT %(limit)s

@@ -5,17 +5,17 @@ WITH common AS MATERIALIZED (
     FROM retrieval_commonmention
     WHERE key = ANY(%(keys)s::bigint[]) AND {in scope: connection_id}
     GROUP BY key
-    HAVING sum(chunks) >= %(most)s
+    HAVING sum(chunks) >= %(limit)s
 )
 SELECT asked.key, CASE
-    WHEN asked.key IN (SELECT key FROM common) THEN %(most)s
+    WHEN asked.key IN (SELECT key FROM common) THEN %(limit)s
     ELSE (
         SELECT count(*)
         FROM (
             SELECT
             FROM retrieval_chunkmentions
             WHERE keys @> ARRAY[asked.key] AND {in scope: connection_id}
-            LIMIT %(most)s
+            LIMIT %(limit)s
         ) AS held
     )
 END AS chunks

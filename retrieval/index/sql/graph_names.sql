@@ -5,7 +5,7 @@ CROSS JOIN LATERAL (
     SELECT document_id, name, quality
     FROM retrieval_documentname
     WHERE key = asked.key AND {in scope: connection_id}
-    LIMIT %(most)s
+    LIMIT %(limit)s
 ) AS found
 UNION ALL
 SELECT document_id, name, quality, key = ANY(%(keys)s::bigint[])

@@ -10,7 +10,7 @@ matched AS MATERIALIZED (
         ts_filter(search, '{a,b}') @@ %(match)s::tsquery
         AND {in scope: connection_id}
         AND heading_path <> '{}'
-    LIMIT %(most)s
+    LIMIT %(limit)s
 ),
 scored AS (
     SELECT

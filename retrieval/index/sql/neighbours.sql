@@ -17,7 +17,7 @@ around AS MATERIALIZED (
             %(parents)s
             AND {in scope: chunk.connection_id}
             AND chunk.document_id = hits.document_id
-            AND chunk.quality >= %(least_quality)s
+            AND chunk.quality >= %(min_quality)s
             AND chunk.ordinal BETWEEN hits.section_start AND hits.section_end
         UNION ALL
         SELECT 'sibling', chunk.ordinal
@@ -25,7 +25,7 @@ around AS MATERIALIZED (
         WHERE
             {in scope: chunk.connection_id}
             AND chunk.document_id = hits.document_id
-            AND chunk.quality >= %(least_quality)s
+            AND chunk.quality >= %(min_quality)s
             AND chunk.ordinal BETWEEN hits.ordinal - %(same_page)s AND hits.ordinal + %(same_page)s
             AND (
                 (chunk.page_start <= hits.page_end AND chunk.page_end >= hits.page_start)
@@ -42,7 +42,7 @@ around AS MATERIALIZED (
                         hits.page_start IS NOT NULL
                         AND {in scope: chunk.connection_id}
                         AND chunk.document_id = hits.document_id
-                        AND chunk.quality >= %(least_quality)s
+                        AND chunk.quality >= %(min_quality)s
                         AND chunk.ordinal < hits.ordinal
                         AND chunk.page_end < hits.page_start
                     ORDER BY chunk.ordinal DESC
@@ -56,7 +56,7 @@ around AS MATERIALIZED (
                         hits.page_end IS NOT NULL
                         AND {in scope: chunk.connection_id}
                         AND chunk.document_id = hits.document_id
-                        AND chunk.quality >= %(least_quality)s
+                        AND chunk.quality >= %(min_quality)s
                         AND chunk.ordinal > hits.ordinal
                         AND chunk.page_start > hits.page_end
                     ORDER BY chunk.ordinal

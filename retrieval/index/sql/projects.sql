@@ -5,4 +5,4 @@ JOIN retrieval_document AS document ON document.connection_id = memory.connectio
 WHERE
     {in scope: memory.connection_id} AND {in scope: document.connection_id}
     AND document.metadata ->> 'memory_project' <> ''
-LIMIT %(most)s
+LIMIT %(limit)s

@@ -4,6 +4,6 @@ FROM (
     SELECT connection_id
     FROM retrieval_chunk
     WHERE {in scope: connection_id}
-    LIMIT %(most)s
+    LIMIT %(limit)s
 ) AS counted
 GROUP BY connection_id

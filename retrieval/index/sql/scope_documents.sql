@@ -2,4 +2,4 @@
 SELECT 1 AS found
 FROM retrieval_document AS document
 WHERE {in scope: document.connection_id}
-LIMIT %(most)s
+LIMIT %(limit)s

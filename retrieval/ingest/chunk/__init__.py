@@ -47,7 +47,7 @@ def chunk(document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits) 
     """
     room = Room(
         target=limits.target,
-        most=limits.most,
+        limit=limits.limit,
         overlap=limits.overlap,
         separator=len(counter.token_spans("\n\n")),
     )

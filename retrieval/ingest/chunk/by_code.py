@@ -82,7 +82,7 @@ def _parts(scope: _Scope, room: Room, headers: _Headers) -> Iterator[Sequence[Pi
     """Yield the pieces of a scope in groups that make a chunk each."""
     pieces = list(scope.pieces())
     is_function = scope.path and not any(isinstance(member, _Scope) for member in scope.members)
-    if _tokens(pieces, room, headers) <= (room.most if is_function else room.target):
+    if _tokens(pieces, room, headers) <= (room.limit if is_function else room.target):
         if pieces:
             yield pieces
         return

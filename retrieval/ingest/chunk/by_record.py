@@ -38,7 +38,7 @@ def _number(piece: Piece) -> tuple[int, int] | None:
 
 
 def _runs(source: Source, counter: TokenCounter, room: Room) -> Iterator[Run]:
-    if len(source.starts) <= room.most:
+    if len(source.starts) <= room.limit:
         yield Run((whole(source),))
         return
     header = tokenised(Block(BlockKind.PARAGRAPH, source.block.header), counter)

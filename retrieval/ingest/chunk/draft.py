@@ -62,11 +62,11 @@ def _fitting(
         return
     pair = (neighbour, small) if side is Neighbour.BEFORE else (small, neighbour)
     tokens = token_cost(_together(*pair).pieces, room.separator)
-    if _are_related(*pair) and tokens <= _most_merged(small, neighbour, room):
+    if _are_related(*pair) and tokens <= _max_merged(small, neighbour, room):
         yield -_shared_depth(*pair), tokens, side
 
 
-def _most_merged(small: Draft, neighbour: Draft, room: Room) -> int:
+def _max_merged(small: Draft, neighbour: Draft, room: Room) -> int:
     """Return the size that a draft merged into its neighbour may reach; 0 forbids it."""
     size = token_cost(small.own, room.separator)
     if size >= room.target // _SMALL_SHARE:
@@ -74,7 +74,7 @@ def _most_merged(small: Draft, neighbour: Draft, room: Room) -> int:
     if size >= room.target // _TINY_SHARE:
         return room.target
     is_over = token_cost(neighbour.own, room.separator) > room.target
-    return room.most if is_over else min(room.most, room.target + room.target // _TINY_SHARE)
+    return room.limit if is_over else min(room.limit, room.target + room.target // _TINY_SHARE)
 
 
 def _are_related(one: Draft, other: Draft) -> bool:

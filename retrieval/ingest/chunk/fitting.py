@@ -23,12 +23,12 @@ def fitting_pieces(source: Source, room: Room) -> list[Piece]:
 
     Prose and lists fit within the target, tables and code within the most that a chunk may have.
     """
-    limit = room.most if source.block.kind in _KEPT_WHOLE else room.target
+    limit = room.limit if source.block.kind in _KEPT_WHOLE else room.target
     return [whole(source)] if len(source.starts) <= limit else split(source, room.target - room.overlap)
 
 
 def _parts(source: Source, counter: TokenCounter, room: Room) -> Iterable[Source]:
-    if source.block.kind is not BlockKind.TABLE or len(source.starts) <= room.most:
+    if source.block.kind is not BlockKind.TABLE or len(source.starts) <= room.limit:
         return (source,)
     header = tokenised(Block(BlockKind.TABLE, source.block.header), counter)
     if not header.starts or len(header.starts) > room.target // _HEADER_SHARE:

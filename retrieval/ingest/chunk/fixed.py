@@ -13,7 +13,7 @@ _SENTENCE_SHARE: Final = 4
 
 def chunk_fixed(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
     """Return chunks filled to the target, cut where a sentence or line ends near it."""
-    longest = max(1, room.target // _SENTENCE_SHARE)
-    pieces = [piece for block in document.blocks for piece in split(tokenised(block, counter), longest)]
+    max_length = max(1, room.target // _SENTENCE_SHARE)
+    pieces = [piece for block in document.blocks for piece in split(tokenised(block, counter), max_length)]
     drafts = [Draft((), packed.own, packed.repeated) for packed in pack(pieces, room, balanced=False)]
     return written(settled(drafts, room), room, document.title)

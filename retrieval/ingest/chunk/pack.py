@@ -10,7 +10,7 @@ from retrieval.ingest.chunk.spans import Piece, is_continued, sentence_starts, w
 from retrieval.text.document import BlockKind
 
 #: A sentence with a colon at its end introduces what follows; a longer one stands by itself.
-_MOST_LEAD_IN_TOKENS: Final = 80
+_MAX_LEAD_IN_TOKENS: Final = 80
 _NEVER_REPEATED: Final = frozenset({BlockKind.TABLE, BlockKind.HEADING})
 
 
@@ -19,7 +19,7 @@ class Room:
     """How much fits in a chunk, in tokens."""
 
     target: int
-    most: int
+    limit: int
     overlap: int
     #: Tokens of the blank line between two blocks (0 for tokenizers that drop white space).
     separator: int
@@ -86,7 +86,7 @@ def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
     tokens = 0
     for piece in pieces:
         added = piece.tokens + room.separator * (piece.first == 0)
-        if held and tokens + added > _most_with(held, room):
+        if held and tokens + added > _limit_with(held, room):
             yield _Bundle(tuple(held), tokens)
             held, tokens = [], 0
         held.append(piece)
@@ -98,15 +98,15 @@ def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
         yield _Bundle(tuple(held), tokens)
 
 
-def _most_with(leads: Sequence[Piece], room: Room) -> int:
+def _limit_with(leads: Sequence[Piece], room: Room) -> int:
     """Return how large a bundle may grow: a heading may push its text over the target, a lead-in may not."""
-    return room.most if any(piece.kind is BlockKind.HEADING for piece in leads) else room.target
+    return room.limit if any(piece.kind is BlockKind.HEADING for piece in leads) else room.target
 
 
 def _leads(piece: Piece) -> bool:
     if piece.kind is BlockKind.HEADING:
         return True
-    return piece.tokens <= _MOST_LEAD_IN_TOKENS and piece.text.rstrip().endswith(":")
+    return piece.tokens <= _MAX_LEAD_IN_TOKENS and piece.text.rstrip().endswith(":")
 
 
 def _overlap(pieces: Sequence[Piece], bundle: _Bundle, room: Room) -> tuple[Piece, ...]:
@@ -132,13 +132,13 @@ def _tail(pieces: Sequence[Piece], overlap: int) -> tuple[Piece, ...]:
     return ()
 
 
-def _last_sentences(piece: Piece, most: int) -> tuple[Piece, ...]:
-    starts = sentence_starts(piece.source, piece.end - most, piece.end)
+def _last_sentences(piece: Piece, limit: int) -> tuple[Piece, ...]:
+    starts = sentence_starts(piece.source, piece.end - limit, piece.end)
     return (Piece(piece.source, starts[0], piece.end),) if starts else ()
 
 
-def _last_words(piece: Piece, most: int) -> tuple[Piece, ...]:
+def _last_words(piece: Piece, limit: int) -> tuple[Piece, ...]:
     if piece.kind is not BlockKind.PARAGRAPH:
         return ()
-    first = word_start(piece.source, range(piece.end - most, piece.end))
+    first = word_start(piece.source, range(piece.end - limit, piece.end))
     return (Piece(piece.source, first, piece.end),)

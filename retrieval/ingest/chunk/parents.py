@@ -7,16 +7,16 @@ from itertools import groupby
 from retrieval.text.document import ChunkDraft
 
 
-def with_parents(drafts: Sequence[ChunkDraft], most_tokens: int) -> tuple[ChunkDraft, ...]:
+def with_parents(drafts: Sequence[ChunkDraft], max_tokens: int) -> tuple[ChunkDraft, ...]:
     """Return the chunks with the first and the last ordinal of their parent section.
 
     A section is what stands under one heading path, subsections included; a chunk's parent is the largest that has at
-    most `most_tokens` tokens. Where a single heading has more than that, its chunks make as few parents as fit, filled
+    most `max_tokens` tokens. Where a single heading has more than that, its chunks make as few parents as fit, filled
     one after the other. Parents lie side by side: the chunks of one all have the same.
     """
     bounds = {
         draft.ordinal: (section[0].ordinal, section[-1].ordinal)
-        for section in _sections(list(drafts), 0, most_tokens)
+        for section in _sections(list(drafts), 0, max_tokens)
         for draft in section
     }
     return tuple(
@@ -24,22 +24,22 @@ def with_parents(drafts: Sequence[ChunkDraft], most_tokens: int) -> tuple[ChunkD
     )
 
 
-def _sections(run: list[ChunkDraft], depth: int, most_tokens: int) -> Iterator[list[ChunkDraft]]:
+def _sections(run: list[ChunkDraft], depth: int, max_tokens: int) -> Iterator[list[ChunkDraft]]:
     """Yield the parents of chunks that share the first `depth` headings."""
-    if sum(draft.token_count for draft in run) <= most_tokens:
+    if sum(draft.token_count for draft in run) <= max_tokens:
         yield run
     elif all(len(draft.heading_path) <= depth for draft in run):
-        yield from _filled(run, most_tokens)
+        yield from _filled(run, max_tokens)
     else:
         for _, below in groupby(run, key=lambda draft: draft.heading_path[: depth + 1]):
-            yield from _sections(list(below), depth + 1, most_tokens)
+            yield from _sections(list(below), depth + 1, max_tokens)
 
 
-def _filled(run: list[ChunkDraft], most_tokens: int) -> Iterator[list[ChunkDraft]]:
+def _filled(run: list[ChunkDraft], max_tokens: int) -> Iterator[list[ChunkDraft]]:
     section: list[ChunkDraft] = []
     tokens = 0
     for draft in run:
-        if section and tokens + draft.token_count > most_tokens:
+        if section and tokens + draft.token_count > max_tokens:
             yield section
             section, tokens = [], 0
         section.append(draft)

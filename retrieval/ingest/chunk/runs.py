@@ -18,8 +18,8 @@ Numbers: TypeAlias = tuple[int, int] | None
 _SMALL_SHARE: Final = 4
 _TINY_SHARE: Final = 8
 #: More names than these are no path any more.
-_MOST_NAMES: Final = 4
-_MOST_NAME_CHARACTERS: Final = 80
+_MAX_NAMES: Final = 4
+_MAX_NAME_CHARACTERS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Run:
         header = len(self.header.starts) + room.separator if self.header else 0
         return header + token_cost(self.pieces, room.separator)
 
-    def within(self, most: int, room: Room) -> "Run":
+    def within(self, limit: int, room: Room) -> "Run":
         """Return the run, without its header where that would make it larger than `most`."""
-        return self if self.tokens(room) <= most else Run(self.pieces)
+        return self if self.tokens(room) <= limit else Run(self.pieces)
 
 
 def merged(runs: Iterable[Run], room: Room) -> list[Run]:
@@ -72,7 +72,7 @@ def written(
 
     `numbers` tells the first and the last line or item of a piece.
     """
-    full = (run.within(room.most, room) for run in runs if token_cost(run.pieces, room.separator))
+    full = (run.within(room.limit, room) for run in runs if token_cost(run.pieces, room.separator))
     return tuple(_written(run, ordinal, room, numbers) for ordinal, run in enumerate(full))
 
 
@@ -93,20 +93,20 @@ def _fitting(side: Neighbour, small: Run, neighbour: Run | None, room: Room) -> 
 
     The neighbour that shares more of the path wins, then the smaller result, then the earlier one.
     """
-    most = _most_merged(small.tokens(room), room)
-    if not most or neighbour is None:
+    limit = _max_merged(small.tokens(room), room)
+    if not limit or neighbour is None:
         return
     pair = _together(neighbour, small) if side is Neighbour.BEFORE else _together(small, neighbour)
-    if (tokens := pair.tokens(room)) <= most:
+    if (tokens := pair.tokens(room)) <= limit:
         yield -len(pair.path), tokens, side
 
 
-def _most_merged(size: int, room: Room) -> int:
+def _max_merged(size: int, room: Room) -> int:
     if size >= room.target // _SMALL_SHARE:
         return 0
     if size >= room.target // _TINY_SHARE:
         return room.target
-    return min(room.most, room.target + room.target // _TINY_SHARE)
+    return min(room.limit, room.target + room.target // _TINY_SHARE)
 
 
 def _together(one: Run, other: Run) -> Run:
@@ -119,7 +119,7 @@ def _heading_path(run: Run) -> tuple[str, ...]:
     below = [piece.source.block.path[len(path)] for piece in run.pieces if len(piece.source.block.path) > len(path)]
     names = list(dict.fromkeys(below))
     joined = ", ".join(names)
-    is_short = 0 < len(names) <= _MOST_NAMES and len(joined) <= _MOST_NAME_CHARACTERS
+    is_short = 0 < len(names) <= _MAX_NAMES and len(joined) <= _MAX_NAME_CHARACTERS
     return (*path, joined) if is_short else path
 
 

@@ -11,7 +11,7 @@ from retrieval.text.document import BlockKind
 #: Deeper headings stay in the text of their section.
 _DEEPEST_SPLIT: Final = 3
 #: A longer "heading" is a paragraph in a heading's clothes; so is one of more than this share of a chunk.
-_MOST_HEADING_TOKENS: Final = 64
+_MAX_HEADING_TOKENS: Final = 64
 _HEADING_SHARE: Final = 4
 
 
@@ -29,9 +29,9 @@ def outline(sources: Iterable[Source], room: Room) -> Section:
     """Return the root of the sections that the headings among `sources` make."""
     root = Section(None, 0)
     open_sections = [root]
-    most_tokens = min(_MOST_HEADING_TOKENS, room.target // _HEADING_SHARE)
+    max_tokens = min(_MAX_HEADING_TOKENS, room.target // _HEADING_SHARE)
     for source in sources:
-        if not _splits(source, most_tokens):
+        if not _splits(source, max_tokens):
             open_sections[-1].body.append(source)
             continue
         section = Section(whole(source), source.block.level)
@@ -51,7 +51,7 @@ def flat(section: Section) -> Iterator[Piece]:
         yield from flat(child)
 
 
-def _splits(source: Source, most_tokens: int) -> bool:
+def _splits(source: Source, max_tokens: int) -> bool:
     block = source.block
     is_heading = block.kind is BlockKind.HEADING and 1 <= block.level <= _DEEPEST_SPLIT
-    return is_heading and 0 < len(source.starts) <= most_tokens
+    return is_heading and 0 < len(source.starts) <= max_tokens

@@ -19,9 +19,9 @@ _LINE_ENDS: Final = re.compile(r"\n+")
 _LINE_BREAK: Final = re.compile(r"\n")
 #: The blocks whose line breaks are looked for are read one after the other.
 _KEPT_TEXTS: Final = 4
-_MOST_INDENTATION: Final = 200
+_MAX_INDENTATION: Final = 200
 #: Links of one chunk: what a longer list of links says of each of them is little.
-_MOST_LINKS: Final = 64
+_MAX_LINKS: Final = 64
 #: A sentence's start is found from this far before it: its predecessor's full stop, quotes and a space.
 _LOOK_BACK_CHARACTERS: Final = 8
 _BROKEN_AT_LINES: Final = frozenset({BlockKind.CODE, BlockKind.TABLE, BlockKind.LIST})
@@ -42,7 +42,7 @@ class Source:
         if token == 0 or token >= len(self.starts):
             return 0 if token == 0 else len(self.block.text)
         start = self.starts[token]
-        line_end = self.block.text.rfind("\n", max(0, start - _MOST_INDENTATION), start)
+        line_end = self.block.text.rfind("\n", max(0, start - _MAX_INDENTATION), start)
         is_indented = line_end >= 0 and not self.block.text[line_end:start].strip()
         return line_end + 1 if is_indented else start
 
@@ -99,7 +99,7 @@ def links_of(pieces: Sequence[Piece]) -> tuple[Hyperlink, ...]:
         for link in piece.source.block.links
         if link.text in text
     )
-    return tuple(islice(dict.fromkeys(found), _MOST_LINKS))
+    return tuple(islice(dict.fromkeys(found), _MAX_LINKS))
 
 
 def tokenised(block: Block, counter: TokenCounter) -> Source:
@@ -132,13 +132,15 @@ def whole(source: Source) -> Piece:
     return Piece(source, 0, len(source.starts))
 
 
-def split(source: Source, longest: int) -> list[Piece]:
+def split(source: Source, max_length: int) -> list[Piece]:
     """Return the source cut at its sentences or lines; longer ones than `longest` tokens are cut at words.
 
     What is nothing but white space is left out.
     """
     cuts = [0, *sentence_starts(source, 1, len(source.starts)), len(source.starts)]
-    pieces = (piece for first, end in pairwise(cuts) if end > first for piece in _at_words(source, first, end, longest))
+    pieces = (
+        piece for first, end in pairwise(cuts) if end > first for piece in _at_words(source, first, end, max_length)
+    )
     return [piece for piece in pieces if piece.text.strip()]
 
 
@@ -161,9 +163,9 @@ def word_start(source: Source, candidates: Sequence[int]) -> int:
     return next(words, candidates[0])
 
 
-def _at_words(source: Source, first: int, end: int, longest: int) -> Iterator[Piece]:
-    while end - first > longest:
-        cut = word_start(source, range(first + longest, first + longest - longest // 4 - 1, -1))
+def _at_words(source: Source, first: int, end: int, max_length: int) -> Iterator[Piece]:
+    while end - first > max_length:
+        cut = word_start(source, range(first + max_length, first + max_length - max_length // 4 - 1, -1))
         yield Piece(source, first, cut)
         first = cut
     yield Piece(source, first, end)

@@ -12,12 +12,12 @@ from django.conf import settings
 from corecube.errors import ConfigError
 from retrieval.encoders.bounded_http import BoundedClient, ServiceFaultError
 from retrieval.errors import EnrichError
-from retrieval.ingest.enrich.prompts import MOST_ANSWER_TOKENS
+from retrieval.ingest.enrich.prompts import MAX_ANSWER_TOKENS
 
 _ATTEMPTS: Final = 3
 #: Seconds before the second attempt, doubled before the third; each drawn from half to one and a half of it.
 _FIRST_WAIT_SECONDS: Final = 1.0
-_LONGEST_WAIT_SECONDS: Final = 30.0
+_MAX_WAIT_SECONDS: Final = 30.0
 _RANDOM: Final = random.SystemRandom()
 
 
@@ -49,7 +49,7 @@ class ChatModel:
         headers = {"authorization": f"Bearer {service.api_key}"} if service.api_key else {}
         self._client = BoundedClient(headers)
 
-    def answer(self, messages: Sequence[Mapping[str, str]], *, most_tokens: int = MOST_ANSWER_TOKENS) -> str:
+    def answer(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = MAX_ANSWER_TOKENS) -> str:
         """Return the model's answer, of at most so many tokens.
 
         What may pass (no answer in time, 429, 5xx) is tried three times, with waits as the service asks for. Raises
@@ -59,7 +59,7 @@ class ChatModel:
             {
                 "model": self._service.model,
                 "messages": list(messages),
-                "max_tokens": most_tokens,
+                "max_tokens": max_tokens,
                 "temperature": 0,
             }
         ).encode()
@@ -78,7 +78,7 @@ class ChatModel:
 
     def _wait(self, attempt: int, asked: float | None) -> float:
         wait = asked if asked is not None else self._service.first_wait_seconds * 2**attempt * _RANDOM.uniform(0.5, 1.5)
-        return min(wait, _LONGEST_WAIT_SECONDS)
+        return min(wait, _MAX_WAIT_SECONDS)
 
 
 def _text(content: bytes) -> str:

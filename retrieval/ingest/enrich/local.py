@@ -11,7 +11,7 @@ from corecube.machine import cores
 from retrieval.encoders.admission import ingest_slot
 from retrieval.encoders.seq2seq import Seq2Seq, load_seq2seq
 from retrieval.errors import EncoderError, EnrichError
-from retrieval.ingest.enrich.prompts import MOST_QUESTIONS, Place, expansions_in
+from retrieval.ingest.enrich.prompts import MAX_QUESTIONS, Place, expansions_in
 from retrieval.text.context_line import in_context
 
 #: Runs at once, however many chunks are at work: more would wait for the same cores.
@@ -23,7 +23,7 @@ def local_questions(model: Seq2Seq, place: Place) -> tuple[str, ...]:
     text = in_context(place.title, place.heading_path, place.text)
     try:
         with _RUNS, ingest_slot():
-            return expansions_in(model.write(text, count=MOST_QUESTIONS))
+            return expansions_in(model.write(text, count=MAX_QUESTIONS))
     except EncoderError as error:
         raise EnrichError(str(error)) from error
 

@@ -16,8 +16,8 @@ from retrieval.ingest.enrich.wants import Wants, asked_for
 from retrieval.models import Chunk
 
 #: Chunks of poor quality are boilerplate, and those with fewer tokens say too little to be placed.
-_LEAST_QUALITY: Final = 0.3
-_FEWEST_TOKENS: Final = 20
+_MIN_QUALITY: Final = 0.3
+_MIN_TOKENS: Final = 20
 _EVERYTHING: Final = Wants()
 
 
@@ -52,11 +52,11 @@ def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[C
         lacks |= Q(questions=[])
     if wants.triples:
         lacks |= Q(triples__isnull=True)
-    chunks = Chunk.objects.filter(lacks, connection_id=connection.pk, quality__gte=_LEAST_QUALITY)
-    return chunks.filter(token_count__gte=_FEWEST_TOKENS)
+    chunks = Chunk.objects.filter(lacks, connection_id=connection.pk, quality__gte=_MIN_QUALITY)
+    return chunks.filter(token_count__gte=_MIN_TOKENS)
 
 
-def drawn(connection: Connection, *, most: int, seed: str, writable: Wants = _EVERYTHING) -> list[Wanted]:
+def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = _EVERYTHING) -> list[Wanted]:
     """Return at most so many waiting chunks, document by document.
 
     The seed decides which documents come first, so that those whose chunks fail every time do not block the others.
@@ -66,7 +66,7 @@ def drawn(connection: Connection, *, most: int, seed: str, writable: Wants = _EV
         waiting(connection, writable)
         .annotate(drawn=order)
         .order_by("drawn", "ordinal")
-        .select_related("document")[:most]
+        .select_related("document")[:limit]
     )
     wants = asked_for(connection) & writable
     return [

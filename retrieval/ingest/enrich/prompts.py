@@ -19,9 +19,9 @@ _AROUND_CHARACTERS: Final = 6000
 _BEGINNING_CHARACTERS: Final = 1000
 _CONTEXT_CHARACTERS: Final = 600
 _QUESTION_CHARACTERS: Final = range(8, 201)
-MOST_QUESTIONS: Final = 5
+MAX_QUESTIONS: Final = 5
 #: Tokens that an answer is allowed, and the mean that a cost is estimated with.
-MOST_ANSWER_TOKENS: Final = 250
+MAX_ANSWER_TOKENS: Final = 250
 TYPICAL_ANSWER_TOKENS: Final = 90
 
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s")
@@ -36,7 +36,7 @@ CONTEXT_TASK: Final = (
     "chunk itself leaves out. Answer with these sentences only, in the language of the chunk."
 )
 QUESTIONS_TASK: Final = (
-    f"You prepare chunks of documents for a search index. {DATA} Write {MOST_QUESTIONS} short questions that `chunk` "
+    f"You prepare chunks of documents for a search index. {DATA} Write {MAX_QUESTIONS} short questions that `chunk` "
     "answers, as somebody would ask them who has not read it, one a line. Answer with these lines only, in the "
     "language of the chunk."
 )
@@ -85,7 +85,7 @@ def questions_in(answer: str) -> tuple[str, ...]:
     asked = [line for line in lines if line.endswith("?") and len(line) in _QUESTION_CHARACTERS]
     if not asked:
         raise EnrichError("The model asked no question.")
-    return tuple(dict.fromkeys(asked))[:MOST_QUESTIONS]
+    return tuple(dict.fromkeys(asked))[:MAX_QUESTIONS]
 
 
 def expansions_in(lines: Sequence[str]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def expansions_in(lines: Sequence[str]) -> tuple[str, ...]:
             told.setdefault(line.casefold(), line)
     if not told:
         raise EnrichError("The model wrote no question.")
-    return tuple(told.values())[:MOST_QUESTIONS]
+    return tuple(told.values())[:MAX_QUESTIONS]
 
 
 def _around(section: str, text: str) -> str:

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 #: Chunks whose new vectors are made and stored together.
 _BATCH_CHUNKS: Final = 32
 #: Failures in a row after which the model is left alone until the next pass.
-_MOST_FAILURES: Final = 10
+_MAX_FAILURES: Final = 10
 
 Progress = Callable[[int, int], None]
 _T = TypeVar("_T")
@@ -51,7 +51,7 @@ class Pass:
     message: str = ""
 
 
-def estimate_pass(connection: Connection, *, most: int | None = None) -> Estimate:
+def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estimate:
     """Return what the next pass over a connection would cost; nothing is sent.
 
     Where no model is configured, what it would cost with a language model. Raises ConfigError where its compartment's
@@ -59,7 +59,7 @@ def estimate_pass(connection: Connection, *, most: int | None = None) -> Estimat
     """
     _require_allowed(connection)
     can = writable_for(connection) if writable() else Wants()
-    found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=can)
+    found = drawn(connection, limit=_limit(limit), seed=uuid.uuid4().hex, writable=can)
     is_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
     encoder = active.encoder()
     tokens = [
@@ -97,7 +97,7 @@ def enrich_after_sync(connection: Connection) -> Pass:
         return Pass(message=str(error))
 
 
-def enrich(connection: Connection, *, most: int | None = None, progress: Progress = lambda _done, _of: None) -> Pass:
+def enrich(connection: Connection, *, limit: int | None = None, progress: Progress = lambda _done, _of: None) -> Pass:
     """Let the models write what at most `most` chunks lack (by default the configured ceiling), and store it.
 
     A chunk that they fail for stays as it is and can be drawn again. `progress` gets the chunks done and all of them.
@@ -109,7 +109,7 @@ def enrich(connection: Connection, *, most: int | None = None, progress: Progres
     _require_allowed(connection)
     can = writable_for(connection)
     with writers(asked_for(connection), may_be_sent=may_be_sent(connection)) as models:
-        found = drawn(connection, most=_most(most), seed=uuid.uuid4().hex, writable=can)
+        found = drawn(connection, limit=_limit(limit), seed=uuid.uuid4().hex, writable=can)
         result = Pass()
         for answered in _batches(_answers(models, found)):
             result = _with(result, answered, _store(connection, [it for it in answered if not it.message]))
@@ -147,8 +147,8 @@ def _batches(items: Iterable[_T], size: int = _BATCH_CHUNKS) -> Iterator[list[_T
         yield batch
 
 
-def _most(most: int | None) -> int:
-    return settings.CORECUBE_ENRICH_CHUNKS if most is None else most
+def _limit(limit: int | None) -> int:
+    return settings.CORECUBE_ENRICH_CHUNKS if limit is None else limit
 
 
 def _answers(models: Writers, found: Sequence[Wanted]) -> Iterator[Answered]:
@@ -161,7 +161,7 @@ def _answers(models: Writers, found: Sequence[Wanted]) -> Iterator[Answered]:
                 answered = future.result()
                 failures = failures + 1 if answered.message else 0
                 yield answered
-                if failures >= _MOST_FAILURES:
+                if failures >= _MAX_FAILURES:
                     return
         finally:
             threads.shutdown(wait=False, cancel_futures=True)

@@ -16,15 +16,15 @@ from retrieval.text.json_text import unfenced
 #: Subject, relation, object.
 Triple: TypeAlias = tuple[str, str, str]
 
-MOST_TRIPLES: Final = 8
+MAX_TRIPLES: Final = 8
 #: Tokens that an answer is allowed, and the mean that a cost is estimated with.
-MOST_ANSWER_TOKENS: Final = 600
+MAX_ANSWER_TOKENS: Final = 600
 TYPICAL_ANSWER_TOKENS: Final = 180
 _MAX_CHARACTERS: Final = 120
 _PARTS: Final = 3
 TASK: Final = (
     f"You read chunks of documents for a graph of names. {DATA} List who or what relates to whom in `chunk`: at most "
-    f"{MOST_TRIPLES} facts between named people, organisations, places, products, works or pages. Write names in full, "
+    f"{MAX_TRIPLES} facts between named people, organisations, places, products, works or pages. Write names in full, "
     "as the chunk, its title or headings spell them, never a pronoun. Answer with this JSON object alone: "
     '{"triples": [["subject", "relation", "object"], ...]}, with an empty list where there is none.'
 )
@@ -44,7 +44,7 @@ def triples_in(answer: str, place: Place) -> tuple[Triple, ...]:
         raise EnrichError("The model's answer is not the JSON that was asked for.")
     read = f" {key_of('. '.join((place.title, *place.heading_path, place.text)))} "
     kept = (triple for triple in _written(listed) if all(f" {key_of(end)} " in read for end in triple[::2]))
-    return tuple(dict.fromkeys(kept))[:MOST_TRIPLES]
+    return tuple(dict.fromkeys(kept))[:MAX_TRIPLES]
 
 
 def triples_of(stored: Sequence[Sequence[str]] | None) -> tuple[Triple, ...] | None:

@@ -13,7 +13,7 @@ from retrieval.ingest.enrich.local import configured_model, local_questions
 from retrieval.ingest.enrich.pending import Wanted
 from retrieval.ingest.enrich.prompts import (
     CONTEXT_TASK,
-    MOST_ANSWER_TOKENS,
+    MAX_ANSWER_TOKENS,
     QUESTIONS_TASK,
     context_in,
     messages,
@@ -60,12 +60,12 @@ class Writers:
         return questions_in(self._asked(QUESTIONS_TASK, wanted))
 
     def _triples(self, wanted: Wanted) -> tuple[Triple, ...]:
-        return triples_in(self._asked(triples.TASK, wanted, most_tokens=triples.MOST_ANSWER_TOKENS), wanted.place)
+        return triples_in(self._asked(triples.TASK, wanted, max_tokens=triples.MAX_ANSWER_TOKENS), wanted.place)
 
-    def _asked(self, task: str, wanted: Wanted, *, most_tokens: int = MOST_ANSWER_TOKENS) -> str:
+    def _asked(self, task: str, wanted: Wanted, *, max_tokens: int = MAX_ANSWER_TOKENS) -> str:
         if self.chat is None:
             raise EnrichError("No language model is configured.")
-        return self.chat.answer(messages(task, wanted.place), most_tokens=most_tokens)
+        return self.chat.answer(messages(task, wanted.place), max_tokens=max_tokens)
 
 
 @contextmanager

@@ -16,8 +16,8 @@ def parse(raw: RawDocument) -> ParsedDocument:
     if not raw.content.strip():
         raise IngestError("empty", "The file is empty.")
     found = format_of(raw)
-    if len(raw.content) > found.most_bytes:
-        raise IngestError("too_large", f"The file is larger than {found.most_bytes // 1024**2} MiB.")
+    if len(raw.content) > found.max_bytes:
+        raise IngestError("too_large", f"The file is larger than {found.max_bytes // 1024**2} MiB.")
     return _parsed(found, raw)
 
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from retrieval.errors import IngestError
 
-_MOST_ENTRIES: Final = 10_000
-_MOST_BYTES: Final = 256 * 1024 * 1024
-_MOST_RATIO: Final = 200
+_MAX_ENTRIES: Final = 10_000
+_MAX_BYTES: Final = 256 * 1024 * 1024
+_MAX_RATIO: Final = 200
 #: Below this an archive is harmless however well it is packed.
 _HARMLESS_BYTES: Final = 16 * 1024 * 1024
 
@@ -26,8 +26,8 @@ def checked_names(content: bytes) -> frozenset[str]:
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise IngestError("corrupt", "The file is a damaged archive.") from error
     size = sum(entry.file_size for entry in entries)
-    is_bomb = size > _HARMLESS_BYTES and size > _MOST_RATIO * len(content)
-    if len(entries) > _MOST_ENTRIES or size > _MOST_BYTES or is_bomb:
+    is_bomb = size > _HARMLESS_BYTES and size > _MAX_RATIO * len(content)
+    if len(entries) > _MAX_ENTRIES or size > _MAX_BYTES or is_bomb:
         raise IngestError("too_large", "The file unpacks to more than the limit.")
     if any(entry.flag_bits & 1 for entry in entries):
         raise IngestError("encrypted", "The file is protected by a password.")

@@ -9,9 +9,9 @@ from retrieval.text.document import Block, BlockKind, Hyperlink
 
 _INDENT = "  "
 #: Links of one block, and characters of a link's text and target, beyond which they are left out.
-_MOST_LINKS: Final = 500
-_MOST_TEXT: Final = 200
-_MOST_TARGET: Final = 1000
+_MAX_LINKS: Final = 500
+_MAX_TEXT: Final = 200
+_MAX_TARGET: Final = 1000
 
 
 class BlockBuilder:
@@ -27,8 +27,8 @@ class BlockBuilder:
     def link(self, text: str, target: str) -> None:
         """Note a link of the block, or the list item, that is added next; one without text or target is none."""
         link = Hyperlink(one_line(text), target.strip())
-        is_told = 0 < len(link.text) <= _MOST_TEXT and 0 < len(link.target) <= _MOST_TARGET
-        if is_told and not link.target.startswith("#") and len(self._links) + len(self._item_links) < _MOST_LINKS:
+        is_told = 0 < len(link.text) <= _MAX_TEXT and 0 < len(link.target) <= _MAX_TARGET
+        if is_told and not link.target.startswith("#") and len(self._links) + len(self._item_links) < _MAX_LINKS:
             self._links.append(link)
 
     def heading(self, text: str, level: int) -> None:

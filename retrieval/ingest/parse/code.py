@@ -17,11 +17,11 @@ from retrieval.ingest.parse.finish import cleaned
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
 #: A longer line is data or generated; the rest of it is left out.
-_MOST_LINE_CHARACTERS: Final = 2_000
+_MAX_LINE_CHARACTERS: Final = 2_000
 #: A tree takes some fifty times the room of its text; a larger file is generated and read without its grammar.
-_MOST_GRAMMAR_CHARACTERS: Final = 1_000_000
+_MAX_GRAMMAR_CHARACTERS: Final = 1_000_000
 #: With more of its bytes in errors, a file is not in the language that its name says.
-_MOST_ERRORS: Final = 0.3
+_MAX_ERRORS: Final = 0.3
 _WHOLE: Final = re.compile("statement$|definition$|declaration$|_item$")
 _GENERIC_NAMES: Final = frozenset({"__init__", "index", "mod", "main", "setup"})
 _CUT: Final = " …"
@@ -52,8 +52,8 @@ def _lines(text: str) -> tuple[list[str], int]:
     lines = cleaned(text.replace("\f", " ").replace("\v", " ")).split("\n")
     cut = 0
     for number, line in enumerate(lines):
-        if len(line) > _MOST_LINE_CHARACTERS:
-            lines[number] = line[:_MOST_LINE_CHARACTERS] + _CUT
+        if len(line) > _MAX_LINE_CHARACTERS:
+            lines[number] = line[:_MAX_LINE_CHARACTERS] + _CUT
             cut += 1
     return lines, cut
 
@@ -72,11 +72,11 @@ def _blocks(lines: list[str], language: Language | str) -> Sequence[Block]:
 
 def _tree(text: str, language: Language) -> Node | None:
     """Return the syntax tree of a text, None when it is too large or not in that language."""
-    if len(text) > _MOST_GRAMMAR_CHARACTERS:
+    if len(text) > _MAX_GRAMMAR_CHARACTERS:
         return None
     content = text.encode()
     root = parser_of(language).parse(content).root_node
-    return root if _error_bytes(root) <= _MOST_ERRORS * len(content) else None
+    return root if _error_bytes(root) <= _MAX_ERRORS * len(content) else None
 
 
 def _error_bytes(root: Node) -> int:

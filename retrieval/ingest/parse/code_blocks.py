@@ -8,12 +8,12 @@ from typing import Final
 from retrieval.text.document import Block, BlockKind
 
 #: Statements that follow one another are one block up to here (about 200 tokens).
-MOST_RUN_CHARACTERS: Final = 800
+MAX_RUN_CHARACTERS: Final = 800
 #: A longer function or statement is opened, so that it can be cut between the statements in it.
-MOST_UNIT_CHARACTERS: Final = 1_600
+MAX_UNIT_CHARACTERS: Final = 1_600
 #: Deeper definitions are text of the one around them.
-MOST_DEPTH: Final = 16
-_MOST_OPENING_CHARACTERS: Final = 200
+MAX_DEPTH: Final = 16
+_MAX_OPENING_CHARACTERS: Final = 200
 _ELISION: Final = "…"
 
 
@@ -59,6 +59,6 @@ class CodeBlocks:
     def inside(self, scope: Scope, names: Sequence[str], first: int, end: int) -> Scope:
         """Return the scope that the lines from `first` to before `end` open within another."""
         opening = "\n".join(self.lines[first:end]).rstrip()
-        if len(opening) > _MOST_OPENING_CHARACTERS:
-            opening = self.lines[first].rstrip()[:_MOST_OPENING_CHARACTERS]
+        if len(opening) > _MAX_OPENING_CHARACTERS:
+            opening = self.lines[first].rstrip()[:_MAX_OPENING_CHARACTERS]
         return Scope((*scope.names, *names), (*scope.openings, (first, opening)))

@@ -89,8 +89,8 @@ _WRAPPED: Final = FUNCTIONS | _CLASSES | _WRAPPERS | _BINDINGS
 LEADS: Final = frozenset({"comment", "line_comment", "block_comment", "attribute_item", "decorator", "attribute_list"})
 #: What the name is, in grammars that have no field for it.
 _NAMES: Final = frozenset({"object_reference", "identifier", "bare_key", "quoted_key", "dotted_key", "constant"})
-_MOST_WRAPPERS: Final = 4
-_MOST_NAME_CHARACTERS: Final = 100
+_MAX_WRAPPERS: Final = 4
+_MAX_NAME_CHARACTERS: Final = 100
 
 
 def language_of(name: str) -> Language | str:
@@ -108,7 +108,7 @@ def parser_of(language: Language) -> Parser:
 
 def definition(node: Node) -> Node | None:
     """Return the definition that a node is or wraps; None for anything else and for one on a single line."""
-    for _ in range(_MOST_WRAPPERS):
+    for _ in range(_MAX_WRAPPERS):
         if node.start_point.row == last_row(node):
             return None
         if node.type in FUNCTIONS or node.type in _CLASSES or _binds_function(node):
@@ -133,7 +133,7 @@ def names_of(node: Node) -> tuple[str, ...]:
     name = _plain(next(filter(None, fields), None) or _declared(node))
     receiver = node.child_by_field_name("receiver")
     parts = name.split("::") if node.type == "function_definition" else [_receiver(receiver), name]
-    return tuple(part[:_MOST_NAME_CHARACTERS] for part in parts if part)
+    return tuple(part[:_MAX_NAME_CHARACTERS] for part in parts if part)
 
 
 def last_row(node: Node) -> int:

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from retrieval.ingest.parse.code_blocks import (
-    MOST_DEPTH,
-    MOST_RUN_CHARACTERS,
-    MOST_UNIT_CHARACTERS,
+    MAX_DEPTH,
+    MAX_RUN_CHARACTERS,
+    MAX_UNIT_CHARACTERS,
     CodeBlocks,
     Scope,
 )
 
 _KEY: Final = re.compile(r"""\s*("[^"]*"|'[^']*'|[^\s#\-"'][^#]*?)(?<=\S)\s*+:(?:\s|$)""")
-_MOST_NAME_CHARACTERS: Final = 100
+_MAX_NAME_CHARACTERS: Final = 100
 
 
 def read_paragraphs(blocks: CodeBlocks) -> None:
@@ -37,7 +37,7 @@ def _read(blocks: CodeBlocks, first: int, body: int, end: int, scope: Scope, dep
     for begin, key, stop in _entries(blocks.lines, body, end):
         name = _name(blocks.lines[key])
         inside = blocks.inside(scope, [name], key, key + 1) if name else scope
-        is_large = blocks.characters(begin, stop) > MOST_UNIT_CHARACTERS and depth < MOST_DEPTH
+        is_large = blocks.characters(begin, stop) > MAX_UNIT_CHARACTERS and depth < MAX_DEPTH
         is_long = any(map(str.strip, blocks.lines[key + 1 : stop]))
         if is_long and (name or is_large):
             blocks.add(run, begin, scope)
@@ -46,7 +46,7 @@ def _read(blocks: CodeBlocks, first: int, body: int, end: int, scope: Scope, dep
             else:
                 blocks.add(begin, stop, inside)
             run = stop
-        elif blocks.characters(run, stop) > MOST_RUN_CHARACTERS:
+        elif blocks.characters(run, stop) > MAX_RUN_CHARACTERS:
             blocks.add(run, begin, scope)
             run = begin
     blocks.add(run, end, scope)
@@ -83,4 +83,4 @@ def _column(line: str) -> int:
 
 def _name(line: str) -> str:
     found = _KEY.match(line)
-    return found[1].strip("\"'")[:_MOST_NAME_CHARACTERS] if found else ""
+    return found[1].strip("\"'")[:_MAX_NAME_CHARACTERS] if found else ""

@@ -7,9 +7,9 @@ from typing import Final
 from tree_sitter import Node
 
 from retrieval.ingest.parse.code_blocks import (
-    MOST_DEPTH,
-    MOST_RUN_CHARACTERS,
-    MOST_UNIT_CHARACTERS,
+    MAX_DEPTH,
+    MAX_RUN_CHARACTERS,
+    MAX_UNIT_CHARACTERS,
     CodeBlocks,
     Scope,
 )
@@ -43,11 +43,11 @@ class _TreeReader:
         for segment in _segments(nodes, first, end):
             found = definition(segment.node)
             is_special = found or segment.node.type in TRANSPARENT or self._is_large(segment)
-            if is_special and depth < MOST_DEPTH:
+            if is_special and depth < MAX_DEPTH:
                 self.blocks.add(run, segment.first, scope)
                 self._read_segment(segment, found, scope, depth + 1)
                 run = segment.end
-            elif self.blocks.characters(run, segment.end) > MOST_RUN_CHARACTERS:
+            elif self.blocks.characters(run, segment.end) > MAX_RUN_CHARACTERS:
                 self.blocks.add(run, segment.first, scope)
                 run = segment.first
         self.blocks.add(run, end, scope)
@@ -73,7 +73,7 @@ class _TreeReader:
         return self.blocks.inside(scope, names_of(node), first, end)
 
     def _is_large(self, segment: _Segment) -> bool:
-        return self.blocks.characters(segment.first, segment.end) > MOST_UNIT_CHARACTERS
+        return self.blocks.characters(segment.first, segment.end) > MAX_UNIT_CHARACTERS
 
 
 def _segments(nodes: Sequence[Node], first: int, end: int) -> Iterator[_Segment]:

@@ -21,7 +21,7 @@ _SNIFFED_BYTES: Final = 8192
 #: A guess from this much is as good as one from everything, and its cost is bounded.
 _GUESSED_BYTES: Final = 65536
 #: Random bytes hold 10 % of these; text in any charset next to none.
-_MOST_CONTROLS: Final = 0.02
+_MAX_CONTROLS: Final = 0.02
 #: So few are an accident in a text, however short.
 _STRAY_CONTROLS: Final = 4
 #: Share of characters that may be damaged in UTF-16 and UTF-32.
@@ -35,7 +35,7 @@ def looks_binary(content: bytes, declared: str = "") -> bool:
     if _mark(content)[0]:
         return False
     sample = content[:_SNIFFED_BYTES]
-    has_controls = count_controls(sample) > max(_STRAY_CONTROLS, _MOST_CONTROLS * len(sample))
+    has_controls = count_controls(sample) > max(_STRAY_CONTROLS, _MAX_CONTROLS * len(sample))
     return (b"\0" in sample or has_controls) and not wide_encoding(content, declared)
 
 

@@ -10,16 +10,16 @@ from typing import Final
 from retrieval.errors import IngestError
 from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished
-from retrieval.ingest.parse.grid import MOST_CELLS, CellBudget, SheetBuilder, kind_of
+from retrieval.ingest.parse.grid import MAX_CELLS, CellBudget, SheetBuilder, kind_of
 from retrieval.ingest.parse.sheets import blocks_of_sheets
 from retrieval.text.document import ParsedDocument, RawDocument
 
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _SAMPLED_CHARACTERS: Final = 65536
 _SAMPLED_RECORDS: Final = 100
-_MOST_FIELDS: Final = 2 * MOST_CELLS
+_MAX_FIELDS: Final = 2 * MAX_CELLS
 #: As many as a sheet has.
-_MOST_COLUMNS: Final = 16_384
+_MAX_COLUMNS: Final = 16_384
 #: A spreadsheet program writes its delimiter into the first line when it is an unusual one.
 _STATED: Final = "sep="
 
@@ -32,8 +32,8 @@ def parse_delimited(raw: RawDocument) -> ParsedDocument:
     """
     text = decode(raw.content, charset_of(raw.media_type))
     delimiter, text = _delimiter(text)
-    if text.count(delimiter) + text.count("\n") > _MOST_FIELDS:
-        raise IngestError("too_large", f"The file holds more than {_MOST_FIELDS:,} cells, blank ones among them.")
+    if text.count(delimiter) + text.count("\n") > _MAX_FIELDS:
+        raise IngestError("too_large", f"The file holds more than {_MAX_FIELDS:,} cells, blank ones among them.")
     builder = SheetBuilder("", CellBudget())
     for number, record in enumerate(_records(text, delimiter), start=1):
         for column, cell in enumerate(record):
@@ -78,6 +78,6 @@ def _reader(text: str, delimiter: str) -> Iterator[list[str]]:
 
 def _lines(text: str, delimiter: str) -> Iterator[str]:
     for line in StringIO(text, newline=""):
-        if line.count(delimiter) >= _MOST_COLUMNS:
-            raise IngestError("too_large", f"A row of the file has more than {_MOST_COLUMNS:,} cells.")
+        if line.count(delimiter) >= _MAX_COLUMNS:
+            raise IngestError("too_large", f"A row of the file has more than {_MAX_COLUMNS:,} cells.")
         yield line

@@ -12,7 +12,7 @@ _HEADING: Final = re.compile(r"heading\s*([1-9])")
 _TITLE_NAMES: Final = frozenset({"title"})
 _DEEPEST_HEADING: Final = 6
 #: Styles build on styles; a longer chain is a circle.
-_MOST_ANCESTORS: Final = 20
+_MAX_ANCESTORS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Styles:
         return any(style.name.startswith("toc ") for style in self._chain(style_id))
 
     def _chain(self, style_id: str) -> Iterator[Style]:
-        for _ in range(_MOST_ANCESTORS):
+        for _ in range(_MAX_ANCESTORS):
             style = self._styles.get(style_id)
             if style is None:
                 return

@@ -22,8 +22,8 @@ _MAIL_SUFFIX: Final = ".eml"
 _HEADERS: Final = ("from", "to", "subject", "date", "received", "message-id")
 #: Bytes of which one is no ASCII, or a NUL, in a header in UTF-16 or UTF-32.
 _HEADER_START: Final = 4
-_MOST_PARTS: Final = 1000
-_LONGEST_HEADER: Final = 16_384
+_MAX_PARTS: Final = 1000
+_MAX_HEADER_LENGTH: Final = 16_384
 #: The library's time for a structured header grows with the square of its length.
 _ENDLESS_HEADER: Final = re.compile(
     rb"^content-(?:[^\n]{16384}|[^\n]*(?:\n[ \t][^\n]*){200})", re.IGNORECASE | re.MULTILINE
@@ -41,8 +41,8 @@ def parse_eml(raw: RawDocument, read_attached: Parser) -> ParsedDocument:
     message = message_from_bytes(content, policy=default)
     if not isinstance(message, EmailMessage) or not any(name in message for name in _HEADERS):
         raise IngestError("corrupt", "The file is not a mail.")
-    if sum(1 for _ in _parts(message)) > _MOST_PARTS:
-        raise IngestError("too_large", f"The mail has more than {_MOST_PARTS} parts.")
+    if sum(1 for _ in _parts(message)) > _MAX_PARTS:
+        raise IngestError("too_large", f"The mail has more than {_MAX_PARTS} parts.")
     return mail_document(raw, _mail(message), read_attached)
 
 
@@ -56,7 +56,7 @@ def _mail_bytes(content: bytes) -> bytes:
 
 def decoded_header(header: str) -> str:
     """Return a header with its encoded words as text, as it stands when they are damaged."""
-    readable = _with_bytes_read(header[:_LONGEST_HEADER])
+    readable = _with_bytes_read(header[:_MAX_HEADER_LENGTH])
     try:
         return str(make_header(decode_header(readable)))
     except (HeaderParseError, UnicodeError, LookupError, ValueError):

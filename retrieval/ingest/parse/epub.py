@@ -21,7 +21,7 @@ _RIGHTS: Final = "META-INF/encryption.xml"
 #: Fonts are obfuscated in books that anybody may read; this is what a locked chapter is marked with.
 _LOCKED: Final = b"xmlenc#aes"
 _PAGES: Final = frozenset({"application/xhtml+xml", "text/html"})
-_MOST_CHAPTERS: Final = 5000
+_MAX_CHAPTERS: Final = 5000
 _DEEPEST_HEADING: Final = 6
 
 
@@ -62,7 +62,7 @@ class _Package:
             self._pages[identity] = posixpath.normpath(posixpath.join(folder, unquote(attributes.get("href", ""))))
             if "nav" in attributes.get("properties", "").split():
                 self._contents.add(identity)
-        elif name == "itemref" and len(self._spine) < _MOST_CHAPTERS:
+        elif name == "itemref" and len(self._spine) < _MAX_CHAPTERS:
             self._spine.append(attributes.get("idref", ""))
 
     def chapters(self) -> list[str]:

@@ -23,14 +23,14 @@ _DATES: Final = ("updated", "modified", "pubdate", "published", "date", "lastbui
 _AUTHORS: Final = ("creator", "author")
 _ITEM_LEVEL: Final = 2
 _DEEPEST_LEVEL: Final = 6
-_MOST_ITEMS: Final = 10_000
+_MAX_ITEMS: Final = 10_000
 
 
 def feed_of(raw: RawDocument, root: etree._Element) -> ParsedDocument:
     """Return a feed with a heading for each item; raises IngestError `too_large` beyond 10,000 items."""
     items = [element for element in root.iter() if local(element) in _ITEMS]
-    if len(items) > _MOST_ITEMS:
-        raise IngestError("too_large", f"The feed has more than {_MOST_ITEMS} items.")
+    if len(items) > _MAX_ITEMS:
+        raise IngestError("too_large", f"The feed has more than {_MAX_ITEMS} items.")
     channel = next((element for element in root if local(element) == "channel"), root)
     facts = {
         "language": _said(channel, ("language",)),

@@ -10,9 +10,9 @@ from typing import Final
 from retrieval.errors import IngestError
 from retrieval.text.document import Block, BlockKind, Hyperlink, ParsedDocument, RawDocument
 
-_MOST_TITLE_CHARACTERS: Final = 300
-_MOST_FACTS: Final = 32
-_MOST_FACT_CHARACTERS: Final = 500
+_MAX_TITLE_CHARACTERS: Final = 300
+_MAX_FACTS: Final = 32
+_MAX_FACT_CHARACTERS: Final = 500
 #: Controls but tab and newline, soft hyphen, zero-width space, word joiner, byte order mark, noncharacters.
 _UNWANTED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
 _LINE_ENDS: Final = re.compile("\r\n?|[\u0085\u2028\u2029\x0b\x0c]")
@@ -94,7 +94,7 @@ def _title(name: str, blocks: tuple[Block, ...], explicit: str, from_properties:
     first_heading = next((block.text for block in blocks if block.kind is BlockKind.HEADING and block.level == 1), "")
     candidates = (explicit, first_heading, _meaningful(from_properties), title_from_name(name))
     title = next(filter(None, (one_line(tidy(candidate)) for candidate in candidates)), "Untitled")
-    return title[:_MOST_TITLE_CHARACTERS]
+    return title[:_MAX_TITLE_CHARACTERS]
 
 
 def _meaningful(title: str) -> str:
@@ -113,5 +113,5 @@ def _without_title_heading(blocks: tuple[Block, ...], title: str) -> tuple[Block
 
 
 def _bounded(metadata: Mapping[str, str]) -> dict[str, str]:
-    facts = ((key, one_line(tidy(value))[:_MOST_FACT_CHARACTERS]) for key, value in metadata.items())
-    return dict([(key, value) for key, value in facts if value][:_MOST_FACTS])
+    facts = ((key, one_line(tidy(value))[:_MAX_FACT_CHARACTERS]) for key, value in metadata.items())
+    return dict([(key, value) for key, value in facts if value][:_MAX_FACTS])

@@ -8,11 +8,11 @@ from retrieval.errors import IngestError
 #: What JSON holds; numbers are kept as they are written.
 Value: TypeAlias = "dict[str, Value] | list[Value] | str | bool | None"
 
-_MOST_DEPTH: Final = 200
+_MAX_DEPTH: Final = 200
 #: What names a record and what identifies it, the most telling key first.
 _NAME_KEYS: Final = ("title", "name", "label", "subject", "headline", "display_name", "displayname", "full_name")
 _ID_KEYS: Final = ("id", "_id", "key", "uuid", "slug", "code", "number", "sku", "path", "url")
-_MOST_LABEL_CHARACTERS: Final = 120
+_MAX_LABEL_CHARACTERS: Final = 120
 
 
 def is_plain(value: Value) -> bool:
@@ -38,7 +38,7 @@ def flat_lines(value: Value, path: str = "") -> Iterator[str]:
     waiting: list[tuple[str, Value, int]] = [(path, value, 0)]
     while waiting:
         step, current, depth = waiting.pop()
-        if depth > _MOST_DEPTH:
+        if depth > _MAX_DEPTH:
             raise IngestError("too_large", "The file is nested too deep.")
         if is_plain(current):
             yield from _line(step, spelled(current))
@@ -48,18 +48,18 @@ def flat_lines(value: Value, path: str = "") -> Iterator[str]:
 
 def name_of(value: Value) -> str:
     """Return the title or name that an object gives itself, empty when it gives none."""
-    return next((text[:_MOST_LABEL_CHARACTERS] for _, text in _told(value, _NAME_KEYS)), "")
+    return next((text[:_MAX_LABEL_CHARACTERS] for _, text in _told(value, _NAME_KEYS)), "")
 
 
 def label_of(value: Value) -> str:
     """Return a record's name, else what identifies it, empty when none of its keys tells."""
-    return name_of(value) or next((text[:_MOST_LABEL_CHARACTERS] for _, text in _told(value, _ID_KEYS)), "")
+    return name_of(value) or next((text[:_MAX_LABEL_CHARACTERS] for _, text in _told(value, _ID_KEYS)), "")
 
 
 def opening_of(value: Value) -> str:
     """Return the lines that identify a record: its id and its name, as far as it has them."""
     firsts = (next(_told(value, keys), None) for keys in (_ID_KEYS, _NAME_KEYS))
-    return "\n".join(f"{key}: {text[:_MOST_LABEL_CHARACTERS]}" for key, text in filter(None, firsts))
+    return "\n".join(f"{key}: {text[:_MAX_LABEL_CHARACTERS]}" for key, text in filter(None, firsts))
 
 
 def _line(path: str, text: str) -> Iterator[str]:

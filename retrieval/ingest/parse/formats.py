@@ -54,7 +54,7 @@ class Format:
 
     parse: Parser
     #: A larger item is refused before it is read.
-    most_bytes: int
+    max_bytes: int
     suffixes: frozenset[str]
     media_types: frozenset[str]
     #: Whole names in small letters, for files without a suffix or with one that says something else.
@@ -63,117 +63,117 @@ class Format:
 
 MARKDOWN: Final = Format(
     parse=parse_markdown,
-    most_bytes=16 * _MEBIBYTE,
+    max_bytes=16 * _MEBIBYTE,
     suffixes=frozenset({".md", ".markdown", ".mdown", ".mkd", ".mdx"}),
     media_types=frozenset({"text/markdown", "text/x-markdown"}),
 )
 HTML: Final = Format(
     parse=parse_html,
-    most_bytes=16 * _MEBIBYTE,
+    max_bytes=16 * _MEBIBYTE,
     suffixes=frozenset({".html", ".htm", ".xhtml"}),
     media_types=frozenset({"text/html", "application/xhtml+xml"}),
 )
 PDF: Final = Format(
     parse=parse_pdf,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".pdf"}),
     media_types=frozenset({"application/pdf"}),
 )
 DOCX: Final = Format(
     parse=parse_docx,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".docx", ".docm"}),
     media_types=frozenset({_WORD_TYPE}),
 )
 CODE: Final = Format(
     parse=parse_code,
-    most_bytes=16 * _MEBIBYTE,
+    max_bytes=16 * _MEBIBYTE,
     suffixes=frozenset({*LANGUAGES, *PLAIN_LANGUAGES}),
     media_types=frozenset({"text/x-python", "text/javascript", "application/javascript", "application/yaml"}),
     names=CODE_NAMES,
 )
 JSON: Final = Format(
     parse=parse_json,
-    most_bytes=16 * _MEBIBYTE,
+    max_bytes=16 * _MEBIBYTE,
     suffixes=frozenset({".json", ".geojson", ".jsonld", ".webmanifest"}),
     media_types=frozenset({"application/json", "application/ld+json", "application/geo+json"}),
 )
 NDJSON: Final = Format(
     parse=parse_ndjson,
-    most_bytes=64 * _MEBIBYTE,
+    max_bytes=64 * _MEBIBYTE,
     suffixes=frozenset({".ndjson", ".jsonl"}),
     media_types=frozenset({"application/x-ndjson", "application/jsonl"}),
 )
 NOTEBOOK: Final = Format(
     parse=parse_notebook,
-    most_bytes=64 * _MEBIBYTE,
+    max_bytes=64 * _MEBIBYTE,
     suffixes=frozenset({".ipynb"}),
     media_types=frozenset({"application/x-ipynb+json"}),
 )
 RST: Final = Format(
     parse=parse_rst,
     # docutils reads some 25 KB a second.
-    most_bytes=_MEBIBYTE,
+    max_bytes=_MEBIBYTE,
     suffixes=frozenset({".rst", ".rest"}),
     media_types=frozenset({"text/x-rst", "text/prs.fallenstein.rst"}),
 )
 XML: Final = Format(
     parse=parse_xml,
-    most_bytes=16 * _MEBIBYTE,
+    max_bytes=16 * _MEBIBYTE,
     suffixes=frozenset({".xml", ".rss", ".atom", ".rdf"}),
     media_types=frozenset({"application/xml", "text/xml", "application/rss+xml", "application/atom+xml"}),
 )
 XLSX: Final = Format(
     parse=parse_xlsx,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".xlsx", ".xlsm", ".xltx", ".xltm"}),
     media_types=frozenset({_SHEET_TYPE, "application/vnd.ms-excel.sheet.macroenabled.12"}),
 )
 XLS: Final = Format(
     parse=parse_xls,
-    most_bytes=64 * _MEBIBYTE,
+    max_bytes=64 * _MEBIBYTE,
     suffixes=frozenset({".xls", ".xlt"}),
     media_types=frozenset({"application/vnd.ms-excel"}),
 )
 ODS: Final = Format(
     parse=parse_ods,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".ods", ".ots"}),
     media_types=frozenset({"application/vnd.oasis.opendocument.spreadsheet"}),
 )
 ODT: Final = Format(
     parse=parse_odt,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".odt", ".ott"}),
     media_types=frozenset({"application/vnd.oasis.opendocument.text"}),
 )
 ODP: Final = Format(
     parse=parse_odp,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".odp", ".otp"}),
     media_types=frozenset({"application/vnd.oasis.opendocument.presentation"}),
 )
 DELIMITED: Final = Format(
     parse=parse_delimited,
-    most_bytes=64 * _MEBIBYTE,
+    max_bytes=64 * _MEBIBYTE,
     suffixes=frozenset({".csv", ".tsv", ".tab"}),
     media_types=frozenset({"text/csv", "application/csv", "text/tab-separated-values"}),
 )
 PPTX: Final = Format(
     parse=parse_pptx,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".pptx", ".pptm", ".ppsx", ".potx"}),
     media_types=frozenset({_SLIDES_TYPE}),
 )
 EPUB: Final = Format(
     parse=parse_epub,
-    most_bytes=128 * _MEBIBYTE,
+    max_bytes=128 * _MEBIBYTE,
     suffixes=frozenset({".epub"}),
     media_types=frozenset({"application/epub+zip"}),
 )
 RTF: Final = Format(
     parse=parse_rtf,
-    most_bytes=16 * _MEBIBYTE,
+    max_bytes=16 * _MEBIBYTE,
     suffixes=frozenset({".rtf"}),
     media_types=frozenset({"application/rtf", "text/rtf"}),
 )
@@ -185,7 +185,7 @@ def _read_attached(raw: RawDocument) -> ParsedDocument:
     Raises IngestError, and nothing else: a mail is worth reading whatever is attached to it.
     """
     found = format_of(raw)
-    if len(raw.content) > found.most_bytes:
+    if len(raw.content) > found.max_bytes:
         raise IngestError("too_large", "The attached file is too large.")
     try:
         return _ATTACHED_MAIL.get(found, found.parse)(raw)
@@ -197,13 +197,13 @@ def _read_attached(raw: RawDocument) -> ParsedDocument:
 
 EML: Final = Format(
     parse=partial(parse_eml, read_attached=_read_attached),
-    most_bytes=64 * _MEBIBYTE,
+    max_bytes=64 * _MEBIBYTE,
     suffixes=frozenset({".eml"}),
     media_types=frozenset({"message/rfc822"}),
 )
 MSG: Final = Format(
     parse=partial(parse_msg, read_attached=_read_attached),
-    most_bytes=64 * _MEBIBYTE,
+    max_bytes=64 * _MEBIBYTE,
     suffixes=frozenset({".msg"}),
     media_types=frozenset({"application/vnd.ms-outlook"}),
 )
@@ -224,7 +224,7 @@ _CONTAINED: Final[Mapping[str, Format]] = {
 }
 TEXT: Final = Format(
     parse=parse_text,
-    most_bytes=16 * _MEBIBYTE,
+    max_bytes=16 * _MEBIBYTE,
     suffixes=frozenset({".txt", ".text", ".log"}),
     media_types=frozenset({"text/plain"}),
 )

@@ -14,10 +14,10 @@ NUMBER: Final = "number"
 DATE: Final = "date"
 
 #: Cells with a value that one file may hold, merged ones counted once per row that they cover.
-MOST_CELLS: Final = 2_000_000
-_MOST_MERGES: Final = 50_000
+MAX_CELLS: Final = 2_000_000
+_MAX_MERGES: Final = 50_000
 #: The last column of the largest sheets is XFD.
-_MOST_COLUMN_LETTERS: Final = 4
+_MAX_COLUMN_LETTERS: Final = 4
 _FIGURE: Final = re.compile(
     r"[-+(]{0,2}\s?[$€£¥]?\s?-?\d[\d.,' ]*(?:e[-+]?\d+)?\s?(?:%|‰|[kmb]n?|[$€£¥])?\)?", re.IGNORECASE
 )
@@ -25,7 +25,7 @@ _DATE: Final = re.compile(
     r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[T ]\d{1,2}:\d{2}.*)?"
     r"|\d{1,2}[-/.]\d{1,2}[-/.](?:\d{2}|\d{4})|\d{1,2}:\d{2}(?::\d{2})?"
 )
-_LONGEST_FIGURE: Final = 32
+_MAX_FIGURE_LENGTH: Final = 32
 
 
 @dataclass(slots=True)
@@ -93,13 +93,13 @@ class Sheet:
 class CellBudget:
     """How many more cells a file may hold."""
 
-    left: int = MOST_CELLS
+    left: int = MAX_CELLS
 
     def take(self, cells: int = 1) -> None:
         """Count cells. Raises IngestError `too_large` when there are too many."""
         self.left -= cells
         if self.left < 0:
-            raise IngestError("too_large", f"The file holds more than {MOST_CELLS:,} cells.")
+            raise IngestError("too_large", f"The file holds more than {MAX_CELLS:,} cells.")
 
 
 class SheetBuilder:
@@ -134,7 +134,7 @@ class SheetBuilder:
             sheet.rows = _in_order(sheet.rows)
         numbers = [row.number for row in sheet.rows]
         for count, merge in enumerate(merges):
-            if count == _MOST_MERGES:
+            if count == _MAX_MERGES:
                 break
             self._merge(merge, numbers)
         return sheet
@@ -156,7 +156,7 @@ class SheetBuilder:
 
 def kind_of(text: str) -> str:
     """Return what a cell holds by its text: a figure may be written with a currency, a percent sign or brackets."""
-    if len(text) > _LONGEST_FIGURE:
+    if len(text) > _MAX_FIGURE_LENGTH:
         return TEXT
     written = text.strip()
     if _DATE.fullmatch(written):
@@ -167,7 +167,7 @@ def kind_of(text: str) -> str:
 def column_number(reference: str) -> int:
     """Return the column, from 0, of a reference such as AB12."""
     number = 0
-    for letter in reference[:_MOST_COLUMN_LETTERS]:
+    for letter in reference[:_MAX_COLUMN_LETTERS]:
         if not letter.isalpha():
             break
         number = number * 26 + ord(letter.upper()) - ord("A") + 1

@@ -8,10 +8,10 @@ from typing import Final
 from retrieval.ingest.parse.grid import NUMBER, TEXT, Row, Sheet
 from retrieval.ingest.parse.regions import columns_of
 
-_MOST_HEADER_ROWS: Final = 4
+_MAX_HEADER_ROWS: Final = 4
 #: Rows below a header that are looked at to tell it from data.
 _SAMPLED_ROWS: Final = 50
-_LONGEST_NAME: Final = 80
+_MAX_NAME_LENGTH: Final = 80
 _YEAR: Final = re.compile(r"(?:1[89]|20)\d\d")
 #: A row of these below a header says what its figures are counted in; without brackets, only where no label is.
 _UNIT: Final = re.compile(r"\(.{1,30}\)|\[.{1,30}\]|[%$€£¥‰]")
@@ -47,7 +47,7 @@ def header_rows(sheet: Sheet, rows: Sequence[Row]) -> int:
     if len(rows) < _TWO or len(columns) < _TWO or not _may_name(rows[0], columns):
         return 0
     count = 1
-    while count < min(_MOST_HEADER_ROWS, len(rows) - 1) and _goes_on(sheet, rows, count, columns):
+    while count < min(_MAX_HEADER_ROWS, len(rows) - 1) and _goes_on(sheet, rows, count, columns):
         count += 1
     return count if _differs(rows[count - 1], rows[count : count + _SAMPLED_ROWS], columns) else 0
 
@@ -87,7 +87,7 @@ def are_pairs(rows: Sequence[Row]) -> bool:
     if len(columns) != _TWO:
         return False
     labels = [row.text_at(columns[0]) for row in rows]
-    short = sum(row.kind_at(columns[0]) == TEXT and len(row.text_at(columns[0])) <= _LONGEST_NAME for row in rows)
+    short = sum(row.kind_at(columns[0]) == TEXT and len(row.text_at(columns[0])) <= _MAX_NAME_LENGTH for row in rows)
     return short >= _NAMED_SHARE * len(rows) and len(set(labels)) >= _NAMED_SHARE * len(labels)
 
 
@@ -134,7 +134,7 @@ def _differs(header: Row, body: Sequence[Row], columns: Sequence[int]) -> bool:
         return True
     if any(header.kind_at(column) not in ("", TEXT) for column in columns[1:]):
         return False
-    names = [text for text in header.texts if len(text) <= _LONGEST_NAME]
+    names = [text for text in header.texts if len(text) <= _MAX_NAME_LENGTH]
     is_full = len(set(names)) == len(header.texts) >= _NAMED_SHARE * len(columns)
     return is_full and len(columns) > _TWO
 

@@ -26,7 +26,7 @@ _CONTROL_REFERENCE: Final = re.compile(
 _TAG: Final = re.compile(r"<[a-zA-Z/]")
 _SNIFFED_BYTES: Final = 4096
 #: Deeper nesting than this is read as plain text; real pages stay far below it.
-_MOST_DEPTH: Final = 120
+_MAX_DEPTH: Final = 120
 _BLOCKS: Final = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "details", "dd", "div", "dl",
     "dt", "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li",
@@ -131,7 +131,7 @@ class _Reader:
         return self._builder.blocks()
 
     def _visit(self, element: HtmlElement) -> None:
-        if self._depth >= _MOST_DEPTH:
+        if self._depth >= _MAX_DEPTH:
             self._run.extend(element.itertext())
             return
         self._depth += 1

@@ -31,8 +31,8 @@ _CONTENT_PATHS: Final = (
 _CONTENT_SHARE: Final = 0.5
 #: A landmark with less of the page's text than this is not where the content is.
 _LANDMARK_SHARE: Final = 0.3
-_MOST_LINK_CHARACTERS: Final = 40
-_FEWEST_LINKS: Final = 5
+_MAX_LINK_CHARACTERS: Final = 40
+_MIN_LINKS: Final = 5
 _LINK_SHARE: Final = 0.8
 
 
@@ -103,8 +103,8 @@ def _drop_link_lists(page: HtmlElement) -> None:
 def _is_link_list(element: HtmlElement) -> bool:
     lengths = [_text_length(link) for link in element.iter("a")]
     return (
-        len(lengths) >= _FEWEST_LINKS
-        and sum(lengths) <= _MOST_LINK_CHARACTERS * len(lengths)
+        len(lengths) >= _MIN_LINKS
+        and sum(lengths) <= _MAX_LINK_CHARACTERS * len(lengths)
         and sum(lengths) >= _LINK_SHARE * _text_length(element)
     )
 

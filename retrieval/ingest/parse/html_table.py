@@ -7,9 +7,9 @@ from lxml.html import HtmlElement
 
 _STRUCTURE: Final = ("table", "h1", "h2", "h3", "h4", "pre")
 #: A cell with more text than this is a column of a page, not a value.
-_MOST_CELL_CHARACTERS: Final = 2000
+_MAX_CELL_CHARACTERS: Final = 2000
 #: Spans are followed up to here; a larger one is a mistake or an attack.
-_MOST_SPAN: Final = 50
+_MAX_SPAN: Final = 50
 
 
 def is_data_table(table: HtmlElement) -> bool:
@@ -18,7 +18,7 @@ def is_data_table(table: HtmlElement) -> bool:
         return False
     if table.find(".//tr") is None or any(element is not table for element in table.iter(*_STRUCTURE)):
         return False
-    return all(sum(map(len, cell.itertext())) <= _MOST_CELL_CHARACTERS for cell in table.iter("td", "th"))
+    return all(sum(map(len, cell.itertext())) <= _MAX_CELL_CHARACTERS for cell in table.iter("td", "th"))
 
 
 def table_rows(table: HtmlElement) -> tuple[list[list[str]], bool]:
@@ -71,4 +71,4 @@ def _continued(column: int, open_spans: dict[int, tuple[int, str]]) -> str:
 
 def _span(cell: HtmlElement, name: str) -> int:
     written = cell.get(name, "1").strip()
-    return max(1, min(int(written), _MOST_SPAN)) if written.isdecimal() and len(written) <= len("9999") else 1
+    return max(1, min(int(written), _MAX_SPAN)) if written.isdecimal() and len(written) <= len("9999") else 1

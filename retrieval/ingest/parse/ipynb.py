@@ -11,8 +11,8 @@ from retrieval.ingest.parse.markdown import blocks_of_markdown
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 #: What one cell printed beyond this is a log.
-_MOST_OUTPUT_CHARACTERS: Final = 2_000
-_MOST_CELLS: Final = 20_000
+_MAX_OUTPUT_CHARACTERS: Final = 2_000
+_MAX_CELLS: Final = 20_000
 _CUT: Final = "\n…"
 
 
@@ -23,8 +23,8 @@ def parse_notebook(raw: RawDocument) -> ParsedDocument:
     """
     notebook = _notebook(decode(raw.content))
     cells = _cells(notebook)
-    if len(cells) > _MOST_CELLS:
-        raise IngestError("too_large", f"The notebook has more than {_MOST_CELLS} cells.")
+    if len(cells) > _MAX_CELLS:
+        raise IngestError("too_large", f"The notebook has more than {_MAX_CELLS} cells.")
     blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell)]
     return finished(raw, source_type="notebook", blocks=blocks, metadata=_metadata(notebook))
 
@@ -73,7 +73,7 @@ def _blocks(cell: Mapping[str, Any]) -> Iterator[Block]:
 
 def _outputs(outputs: object) -> Iterator[Block]:
     """Yield what a cell printed or returned, up to the limit for the whole cell."""
-    free = _MOST_OUTPUT_CHARACTERS
+    free = _MAX_OUTPUT_CHARACTERS
     for output in outputs if isinstance(outputs, list) else ():
         text = tidy(_output(output)) if isinstance(output, dict) else ""
         if text and free > 0:

@@ -11,8 +11,8 @@ from retrieval.ingest.parse.flatten import Value, flat_lines, is_plain, label_of
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
 #: Each record is a chunk; a file of more would take hours to embed.
-_MOST_RECORDS: Final = 100_000
-_MOST_KEY_CHARACTERS: Final = 100
+_MAX_RECORDS: Final = 100_000
+_MAX_KEY_CHARACTERS: Final = 100
 #: Keys of an object that only wraps its records; they say nothing about them.
 _WRAPPING_KEYS: Final = frozenset({"data", "items", "results", "records", "rows", "entries", "values", "list"})
 
@@ -55,8 +55,8 @@ def _document(raw: RawDocument, records: Iterable[Block], title: str = "") -> Pa
     blocks = []
     for block in records:
         blocks.append(block)
-        if len(blocks) > _MOST_RECORDS:
-            raise IngestError("too_large", f"The file has more than {_MOST_RECORDS} records.")
+        if len(blocks) > _MAX_RECORDS:
+            raise IngestError("too_large", f"The file has more than {_MAX_RECORDS} records.")
     return finished(raw, source_type="json", blocks=blocks, property_title=title)
 
 
@@ -74,7 +74,7 @@ def _members(value: dict[str, Value]) -> Iterator[Block]:
     facts: dict[str, Value] = {key: member for key, member in value.items() if is_plain(member)}
     yield Block(BlockKind.PARAGRAPH, "\n".join(flat_lines(facts)), header=opening_of(facts))
     for key, member in value.items():
-        path = () if key.lower() in _WRAPPING_KEYS else (one_line(key)[:_MOST_KEY_CHARACTERS],)
+        path = () if key.lower() in _WRAPPING_KEYS else (one_line(key)[:_MAX_KEY_CHARACTERS],)
         if isinstance(member, list) and key not in facts:
             yield from _items(member, path)
         elif key not in facts:

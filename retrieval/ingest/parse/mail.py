@@ -15,11 +15,11 @@ _BLANK_LINES: Final = re.compile(r"\n\s*\n")
 _ATTACHMENT_LEVEL: Final = 2
 _DEEPEST_HEADING: Final = 6
 #: Attachments beyond these are named and not read.
-_MOST_READ: Final = 20
-_MOST_READ_BYTES: Final = 32 * 1024 * 1024
-_MOST_NAMED: Final = 100
+_MAX_READ: Final = 20
+_MAX_READ_BYTES: Final = 32 * 1024 * 1024
+_MAX_NAMED: Final = 100
 #: People whose names are worth a line; a mail to more is a mail to all.
-_LONGEST_LINE: Final = 1000
+_MAX_LINE_LENGTH: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def mail_document(raw: RawDocument, mail: Mail, read_attached: Parser) -> Parsed
     date = mail.sent.astimezone(UTC).isoformat(timespec="minutes") if mail.sent else ""
     shown_date = f"{mail.sent.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if mail.sent else ""
     head = {"From": mail.sender, "To": mail.recipients, "Cc": mail.copied, "Date": shown_date}
-    lines = [f"{key}: {one_line(value)[:_LONGEST_LINE]}" for key, value in head.items() if value.strip()]
+    lines = [f"{key}: {one_line(value)[:_MAX_LINE_LENGTH]}" for key, value in head.items() if value.strip()]
     blocks = [*_body(mail), *_attached(mail.attachments, read_attached)]
     if not blocks:
         raise IngestError("empty", "There is no text in the mail.")
@@ -60,7 +60,7 @@ def mail_document(raw: RawDocument, mail: Mail, read_attached: Parser) -> Parsed
             "cc": mail.copied,
             "date": date,
             "subject": mail.subject,
-            "attachments": ", ".join(attached.name for attached in mail.attachments[:_MOST_NAMED]),
+            "attachments": ", ".join(attached.name for attached in mail.attachments[:_MAX_NAMED]),
         },
         explicit_title=mail.subject,
     )
@@ -83,11 +83,11 @@ def _body(mail: Mail) -> list[Block]:
 
 def _attached(attachments: Sequence[RawDocument], read: Parser) -> Iterator[Block]:
     """Yield each attachment below a heading with its name; one that cannot be read leaves its name."""
-    left = _MOST_READ_BYTES
-    for count, attachment in enumerate(attachments[:_MOST_NAMED]):
+    left = _MAX_READ_BYTES
+    for count, attachment in enumerate(attachments[:_MAX_NAMED]):
         yield Block(BlockKind.HEADING, f"Attachment: {one_line(attachment.name)}", level=_ATTACHMENT_LEVEL)
         left -= len(attachment.content)
-        if count >= _MOST_READ or left < 0:
+        if count >= _MAX_READ or left < 0:
             yield Block(BlockKind.PARAGRAPH, "Not read: the mail has too many or too large attachments.")
             continue
         try:

@@ -19,9 +19,9 @@ from retrieval.ingest.parse.html import blocks_of_fragment
 from retrieval.ingest.parse.liquid import without_generator_tags
 from retrieval.text.document import Block, Hyperlink, ParsedDocument, RawDocument
 
-_MOST_NESTING: Final = 100
+_MAX_NESTING: Final = 100
 #: Reading markup costs the square of its length in the worst case (brackets that nothing closes).
-_MOST_INLINE_CHARACTERS: Final = 20_000
+_MAX_INLINE_CHARACTERS: Final = 20_000
 _BREAKS: Final = {"softbreak": " ", "hardbreak": "\n"}
 _DELIMITER_ROW: Final = re.compile(r"[|:\-\s]+")
 #: A line that starts with a bar, or that looks like a delimiter row.
@@ -46,7 +46,7 @@ def parse_markdown(raw: RawDocument) -> ParsedDocument:
 def blocks_of_markdown(markdown: str) -> list[Block]:
     """Return the blocks of Markdown text in reading order."""
     reader = _Reader()
-    parser = MarkdownIt("commonmark", {"maxNesting": _MOST_NESTING}).enable("table")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable("table")
     parser.core.ruler.at("inline", _read_inline)
     for token in parser.parse(markdown):
         reader.read(token)
@@ -56,7 +56,7 @@ def blocks_of_markdown(markdown: str) -> list[Block]:
 def _read_inline(state: StateCore) -> None:
     """Read the markup inside paragraphs, headings and cells, but leave a monstrous one as plain text."""
     for token in state.tokens:
-        if token.type == "inline" and len(token.content) > _MOST_INLINE_CHARACTERS:
+        if token.type == "inline" and len(token.content) > _MAX_INLINE_CHARACTERS:
             token.children = [Token("text", "", 0, content=token.content)]
         elif token.type == "inline":
             token.children = []

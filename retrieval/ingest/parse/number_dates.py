@@ -66,16 +66,16 @@ def shown_date(value: float, tokens: Sequence[_Token], clock: Clock) -> str:
     letters = [text.lower() for kind, text in tokens if kind in ("date", "elapsed")]
     if any(kind == "elapsed" for kind, _ in tokens):
         return _elapsed(value, letters)
-    longest = {letter: max((len(run) for run in letters if run[0] == letter), default=0) for letter in "ymdhs"}
-    if longest["y"] and longest["d"] and 0 < longest["m"] < _NAMED and longest["d"] < _NAMED:
-        return _iso(date, longest)
+    max_length = {letter: max((len(run) for run in letters if run[0] == letter), default=0) for letter in "ymdhs"}
+    if max_length["y"] and max_length["d"] and 0 < max_length["m"] < _NAMED and max_length["d"] < _NAMED:
+        return _iso(date, max_length)
     return "".join(_parts(date, tokens)).strip(" ,-/")
 
 
-def _iso(date: datetime, longest: dict[str, int]) -> str:
-    if not longest["h"]:
+def _iso(date: datetime, max_length: dict[str, int]) -> str:
+    if not max_length["h"]:
         return date.strftime("%Y-%m-%d")
-    return date.strftime("%Y-%m-%d %H:%M:%S" if longest["s"] else "%Y-%m-%d %H:%M")
+    return date.strftime("%Y-%m-%d %H:%M:%S" if max_length["s"] else "%Y-%m-%d %H:%M")
 
 
 def _elapsed(value: float, letters: Sequence[str]) -> str:

@@ -44,18 +44,18 @@ _BUILT_IN: Final = {
     48: "##0.0E+0",
     **dict.fromkeys((*range(27, 37), *range(50, 59)), _SHORT_DATE),
 }
-_LONGEST_CODE: Final = 255
+_MAX_CODE_LENGTH: Final = 255
 _TOKEN: Final = re.compile(
     r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|_.|\*.'
-    rf"|\[\$(?P<currency>[^\]-]{{0,{_LONGEST_CODE}}}+)[^\]]{{0,{_LONGEST_CODE}}}+\]|\[(?P<elapsed>[hms]+)\]"
-    rf"|\[[^\]]{{0,{_LONGEST_CODE}}}+\]"
+    rf"|\[\$(?P<currency>[^\]-]{{0,{_MAX_CODE_LENGTH}}}+)[^\]]{{0,{_MAX_CODE_LENGTH}}}+\]|\[(?P<elapsed>[hms]+)\]"
+    rf"|\[[^\]]{{0,{_MAX_CODE_LENGTH}}}+\]"
     r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<exponent>E[+-]0+)|(?P<date>y+|m+|d+|h+|s+|e+)(?:\.0+)?"
     r"|(?P<digit>[0#?])|(?P<sign>[.,%/;])|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
 _LITERALS: Final = ("quoted", "escaped", "currency", "other")
 _ZERO, _NEGATIVE = 2, 1
-_MOST_DECIMALS: Final = 15
+_MAX_DECIMALS: Final = 15
 #: From here on a value has more digits than a spreadsheet keeps, and is shown with an exponent.
 _LARGE: Final = 1e15
 
@@ -87,7 +87,7 @@ class NumberFormat:
 def number_format(code: str) -> NumberFormat:
     """Return the format of a code; one that is out of all proportion shows plain values."""
     sections: list[list[_Token]] = [[]]
-    for found in _TOKEN.finditer(code if len(code) <= _LONGEST_CODE else _GENERAL):
+    for found in _TOKEN.finditer(code if len(code) <= _MAX_CODE_LENGTH else _GENERAL):
         kind = found.lastgroup
         if kind == "sign" and found[0] == ";":
             sections.append([])
@@ -138,7 +138,7 @@ def _number(value: float, section: Sequence[_Token]) -> str:
 def _by_pattern(value: float, pattern: Sequence[_Token], after: Sequence[_Token]) -> str:
     exponent = next((text for kind, text in after if kind == "exponent"), "")
     point = pattern.index(("sign", ".")) if ("sign", ".") in pattern else len(pattern)
-    decimals = [text for kind, text in pattern[point:] if kind == "digit"][:_MOST_DECIMALS]
+    decimals = [text for kind, text in pattern[point:] if kind == "digit"][:_MAX_DECIMALS]
     if exponent:
         return f"{value:.{len(decimals)}E}"
     thousands = next((place for place, token in enumerate(after) if token != ("sign", ",")), len(after))

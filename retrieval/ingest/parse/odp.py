@@ -12,7 +12,7 @@ from retrieval.ingest.parse.odt import BodyReader
 from retrieval.ingest.parse.open_document import opened, qualified, text_of
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-_MOST_SLIDES: Final = 5000
+_MAX_SLIDES: Final = 5000
 _SLIDE_LEVEL: Final = 2
 _CLASS: Final = qualified("presentation", "class")
 _NOTES: Final = qualified("presentation", "notes")
@@ -29,8 +29,8 @@ def parse_odp(raw: RawDocument) -> ParsedDocument:
     """
     document = opened(raw.content, "presentation")
     slides = list(document.body.iterchildren(qualified("draw", "page")))
-    if len(slides) > _MOST_SLIDES:
-        raise IngestError("too_large", f"The presentation has more than {_MOST_SLIDES} slides.")
+    if len(slides) > _MAX_SLIDES:
+        raise IngestError("too_large", f"The presentation has more than {_MAX_SLIDES} slides.")
     hidden = _hidden_styles(document.root)
     style = qualified("draw", "style-name")
     title = document.facts.pop("title", "")

@@ -19,7 +19,7 @@ _FIGURES: Final = frozenset({"float", "percentage", "currency"})
 _DATES: Final = frozenset({"date", "time"})
 #: Words that a reader does not see in the cell.
 _ASIDE: Final = frozenset({"annotation", "shapes", "tracked-changes"})
-_MOST_REPEATED: Final = 1_048_576
+_MAX_REPEATED: Final = 1_048_576
 
 
 def parse_ods(raw: RawDocument) -> ParsedDocument:
@@ -129,5 +129,5 @@ def _shown(cell: Mapping[str, str], text: str) -> tuple[str, str]:
 
 def _count(attributes: Mapping[str, str], name: str) -> int:
     written = attributes.get(name, "1")
-    is_number = written.isascii() and written.isdecimal() and len(written) <= len(str(_MOST_REPEATED))
-    return min(max(int(written), 1), _MOST_REPEATED) if is_number else 1
+    is_number = written.isascii() and written.isdecimal() and len(written) <= len(str(_MAX_REPEATED))
+    return min(max(int(written), 1), _MAX_REPEATED) if is_number else 1

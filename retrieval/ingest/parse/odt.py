@@ -17,7 +17,7 @@ _PARAGRAPH: Final = qualified("text", "p")
 _TITLE_STYLE: Final = "Title"
 #: Of a line of program text; as many paragraphs as lines.
 _CODE_STYLE: Final = "Preformatted_20_Text"
-_MOST_LEVELS: Final = 6
+_MAX_LEVELS: Final = 6
 #: What is written elsewhere once more, or no text of the document.
 _SKIPPED: Final = frozenset(
     {
@@ -87,7 +87,7 @@ class BodyReader:
 
     def _heading(self, heading: _Element) -> None:
         level = heading.get(qualified("text", "outline-level"), "1")
-        self._builder.heading(text_of(heading), min(int(level), _MOST_LEVELS) if level in _LEVELS else _MOST_LEVELS)
+        self._builder.heading(text_of(heading), min(int(level), _MAX_LEVELS) if level in _LEVELS else _MAX_LEVELS)
         self._beside(heading)
 
     def _paragraph(self, paragraph: _Element) -> None:

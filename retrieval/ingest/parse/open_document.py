@@ -21,9 +21,9 @@ _NAMESPACE: Final = "urn:oasis:names:tc:opendocument:xmlns:{}:1.0"
 _SIGNS: Final = {"tab": "\t", "line-break": "\n"}
 _CELLS: Final = frozenset({"table-cell", "covered-table-cell"})
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
-_MOST_SPACES: Final = 200
-_MOST_COLUMNS: Final = 256
-_MOST_REPEATED_ROWS: Final = 1000
+_MAX_SPACES: Final = 200
+_MAX_COLUMNS: Final = 256
+_MAX_REPEATED_ROWS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def rows_of(table: _Element) -> list[list[str]]:
     for row in table.iter(qualified("table", "table-row")):
         if next(row.iterancestors(table.tag)) is table:
             cells = list(_cells(row, spans))
-            rows.extend([cells] * (_count(row, "number-rows-repeated", _MOST_REPEATED_ROWS) if any(cells) else 1))
+            rows.extend([cells] * (_count(row, "number-rows-repeated", _MAX_REPEATED_ROWS) if any(cells) else 1))
     width = max((place + 1 for cells in rows for place, text in enumerate(cells) if text), default=0)
     return [[*cells, *[""] * (width - len(cells))][:width] for cells in rows]
 
@@ -95,7 +95,7 @@ def _texts(element: _Element) -> Iterator[str]:
     for child in element:
         name = name_of(child)
         if name == "s":
-            yield " " * min(int(_decimal(child.get(qualified("text", "c"), "1"))), _MOST_SPACES)
+            yield " " * min(int(_decimal(child.get(qualified("text", "c"), "1"))), _MAX_SPACES)
         elif name in _SIGNS:
             yield _SIGNS[name]
         elif name and child.tag not in _ASIDE:
@@ -109,7 +109,7 @@ def _cells(row: _Element, spans: dict[int, tuple[int, str]]) -> Iterator[str]:
     for cell in row:
         if name_of(cell) not in _CELLS:
             continue
-        repeated = min(_count(cell, "number-columns-repeated", _MOST_COLUMNS), _MOST_COLUMNS - column)
+        repeated = min(_count(cell, "number-columns-repeated", _MAX_COLUMNS), _MAX_COLUMNS - column)
         text = " ".join(filter(None, (text_of(it).strip() for it in cell.iter(*_PARAGRAPHS))))
         for place in range(column, column + repeated):
             yield _spanned(cell, text, place, spans)
@@ -118,15 +118,15 @@ def _cells(row: _Element, spans: dict[int, tuple[int, str]]) -> Iterator[str]:
 
 def _spanned(cell: _Element, text: str, column: int, spans: dict[int, tuple[int, str]]) -> str:
     if name_of(cell) == "table-cell":
-        spans[column] = (_count(cell, "number-rows-spanned", _MOST_REPEATED_ROWS) - 1, text)
+        spans[column] = (_count(cell, "number-rows-spanned", _MAX_REPEATED_ROWS) - 1, text)
         return text
     left, above = spans.get(column, (0, ""))
     spans[column] = (left - 1, above)
     return above if left > 0 else ""
 
 
-def _count(element: _Element, name: str, most: int) -> int:
-    return min(max(int(_decimal(element.get(qualified("table", name), "1"))), 1), most)
+def _count(element: _Element, name: str, limit: int) -> int:
+    return min(max(int(_decimal(element.get(qualified("table", name), "1"))), 1), limit)
 
 
 def _decimal(written: str) -> str:

@@ -16,7 +16,7 @@ from retrieval.ingest.parse.pdf_lines import Line
 from retrieval.ingest.parse.pdf_running import without_running_lines
 from retrieval.text.document import ParsedDocument, RawDocument
 
-_MOST_PAGES: Final = 5000
+_MAX_PAGES: Final = 5000
 #: A line ends after a broken word too, though PDFium writes no line end there.
 _LINE_END: Final = re.compile(rf"\r?\n|(?<={BROKEN_WORD})")
 _DATE: Final = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
@@ -46,8 +46,8 @@ def parse_pdf(raw: RawDocument) -> ParsedDocument:
 def _read(content: bytes) -> tuple[list[list[Line]], dict[str, str]]:
     try:
         with pypdfium2.PdfDocument(content) as document:
-            if len(document) > _MOST_PAGES:
-                raise IngestError("too_large", f"The PDF has more than {_MOST_PAGES} pages.")
+            if len(document) > _MAX_PAGES:
+                raise IngestError("too_large", f"The PDF has more than {_MAX_PAGES} pages.")
             pages = [_page_lines(document, number) for number in range(len(document))]
             return pages, _properties(document)
     except pypdfium2.PdfiumError as error:

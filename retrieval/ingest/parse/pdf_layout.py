@@ -22,7 +22,7 @@ _SAME_ROW: Final = 0.8
 #: Wraps are not exact: hyphens, justified text and kerning leave so much room.
 _SLACK_CHARACTERS: Final = 3
 #: Shorter words ("in", "for") start many words that were broken.
-_SHORTEST_START: Final = 4
+_MIN_START: Final = 4
 
 
 def blocks_of_pages(pages: Sequence[Sequence[Line]]) -> list[Block]:
@@ -115,5 +115,5 @@ def _with_words_mended(text: str, words: set[str]) -> str:
 def _mended(start: str, end: str, words: set[str]) -> str:
     """Return the whole word, or keep the hyphen when the document knows the start as a word and not the whole."""
     whole = start + end
-    is_compound = len(start) >= _SHORTEST_START and start.casefold() in words and whole.casefold() not in words
+    is_compound = len(start) >= _MIN_START and start.casefold() in words and whole.casefold() not in words
     return f"{start}-{end}" if is_compound else whole

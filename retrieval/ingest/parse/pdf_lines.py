@@ -9,7 +9,7 @@ from typing import Final
 #: A gap this many times the usual leading separates two blocks.
 _BLOCK_GAP: Final = 1.35
 #: Gaps larger than this many line heights do not count as leading.
-_MOST_LEADING: Final = 2.5
+_MAX_LEADING: Final = 2.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def usual_leading(lines: Sequence[Line]) -> float:
     gaps = [
         above.bottom - below.bottom
         for above, below in pairwise(lines)
-        if 0 < above.bottom - below.bottom < _MOST_LEADING * max(above.height, 1)
+        if 0 < above.bottom - below.bottom < _MAX_LEADING * max(above.height, 1)
     ]
     return median(gaps) if gaps else 0
 

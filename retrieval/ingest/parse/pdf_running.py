@@ -10,10 +10,10 @@ from retrieval.ingest.parse.pdf_lines import Line, is_apart, usual_leading
 
 _PAGE_NUMBER: Final = re.compile(r"\W{0,100}(?:page\s+)?(?:#|[ivxlc]{1,7})(?:\s*(?:of|/|-)\s*#)?\W{0,100}")
 #: A header or footer has at most so many lines before a gap, and so many such layers.
-_MOST_EDGE_LINES: Final = 3
-_MOST_LAYERS: Final = 3
-_FEWEST_PAGES: Final = 3
-_FEWEST_NUMBERED_PAGES: Final = 2
+_MAX_EDGE_LINES: Final = 3
+_MAX_LAYERS: Final = 3
+_MIN_PAGES: Final = 3
+_MIN_NUMBERED_PAGES: Final = 2
 #: Between its first and its last page a running line stands on this share of the pages (left or right pages).
 _SHARE_OF_SPAN: Final = 0.4
 #: A line on this share of all pages says nothing about any of them.
@@ -26,7 +26,7 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     A running line is set apart from the text, so the repeated header row of a table stays.
     """
     kept = [list(page) for page in pages]
-    for _ in range(_MOST_LAYERS):
+    for _ in range(_MAX_LAYERS):
         outer = _without_outermost(kept)
         if outer == kept:
             break
@@ -58,9 +58,9 @@ def _repetitions(signature: str, pages: set[int], page_count: int) -> set[int]:
     What stands on many but not most pages is the title of a chapter: it is kept where it first stands.
     """
     if _PAGE_NUMBER.fullmatch(signature):
-        return pages if len(pages) >= _FEWEST_NUMBERED_PAGES else set()
+        return pages if len(pages) >= _MIN_NUMBERED_PAGES else set()
     span = max(pages) - min(pages) + 1
-    if len(pages) < _FEWEST_PAGES or len(pages) < _SHARE_OF_SPAN * span:
+    if len(pages) < _MIN_PAGES or len(pages) < _SHARE_OF_SPAN * span:
         return set()
     return pages if len(pages) >= _SHARE_OF_PAGES * page_count else pages - {min(pages)}
 
@@ -77,7 +77,7 @@ def _edge_lines(page: Sequence[Line]) -> frozenset[Line]:
 
 def _lines_to_gap(edge: Sequence[tuple[Line, bool]]) -> list[Line]:
     """Return the lines up to the first gap; none when there is no gap after the first few."""
-    nearest = edge[:_MOST_EDGE_LINES]
+    nearest = edge[:_MAX_EDGE_LINES]
     gap = next((position for position, (_, apart) in enumerate(nearest, start=1) if apart), 0)
     return [line for line, _ in nearest[:gap]]
 

@@ -19,9 +19,9 @@ from retrieval.ingest.parse.finish import finished, one_line
 from retrieval.ingest.parse.number_format import plain
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-_MOST_SLIDES: Final = 5000
-_MOST_NESTED_GROUPS: Final = 20
-_MOST_POINTS: Final = 1000
+_MAX_SLIDES: Final = 5000
+_MAX_NESTED_GROUPS: Final = 20
+_MAX_POINTS: Final = 1000
 _SLIDE_LEVEL: Final = 2
 _DIAGRAM: Final = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
 _DIAGRAM_POINT: Final = f"{{{_DIAGRAM}}}pt"
@@ -44,9 +44,9 @@ def parse_pptx(raw: RawDocument) -> ParsedDocument:
     if "ppt/presentation.xml" not in checked_names(raw.content):
         raise IngestError("corrupt", "The file is not a PowerPoint presentation.")
     presentation = Presentation(BytesIO(raw.content))
-    slides = list(islice(presentation.slides, _MOST_SLIDES + 1))
-    if len(slides) > _MOST_SLIDES:
-        raise IngestError("too_large", f"The presentation has more than {_MOST_SLIDES} slides.")
+    slides = list(islice(presentation.slides, _MAX_SLIDES + 1))
+    if len(slides) > _MAX_SLIDES:
+        raise IngestError("too_large", f"The presentation has more than {_MAX_SLIDES} slides.")
     properties = presentation.core_properties
     title = properties.title or ""
     return finished(
@@ -71,7 +71,7 @@ def _slide(slide: Slide, number: int) -> Iterator[Block]:
     builder = BlockBuilder()
     for shape in slide.shapes:
         if shape != slide.shapes.title:
-            _read(shape, builder, _MOST_NESTED_GROUPS)
+            _read(shape, builder, _MAX_NESTED_GROUPS)
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         notes = one_line(slide.notes_slide.notes_text_frame.text)
         builder.paragraph(f"Notes: {notes}" if notes else "")
@@ -130,7 +130,7 @@ def _read_chart(chart: _Shape, builder: BlockBuilder) -> None:
     if chart.has_title and chart.chart_title.has_text_frame:
         builder.paragraph(one_line(chart.chart_title.text_frame.text))
     for plot in chart.plots:
-        categories = [str(category) for category in islice(plot.categories, _MOST_POINTS)]
+        categories = [str(category) for category in islice(plot.categories, _MAX_POINTS)]
         series = list(plot.series)
         rows = [["", *(one_line(each.name or "") for each in series)]]
         values = [list(islice(each.values, len(categories))) for each in series]

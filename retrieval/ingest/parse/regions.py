@@ -8,7 +8,7 @@ from typing import Final
 from retrieval.ingest.parse.grid import TEXT, Row
 
 #: Cuts alternate between rows and columns; sheets nest no deeper.
-_MOST_CUTS: Final = 4
+_MAX_CUTS: Final = 4
 #: A gap of so many blank columns keeps two parts apart; one may be a spacer inside a table.
 _WIDE_GAP: Final = 3
 #: The share of cells in a column that must be text for it to name the rows.
@@ -17,10 +17,10 @@ _LABEL_SHARE: Final = 0.6
 _SAME_ROWS_SHARE: Final = 0.8
 #: The first rows of a band tell whether its parts stand by themselves; more gaps than this are a pattern, not parts.
 _SAMPLED_ROWS: Final = 200
-_MOST_GAPS: Final = 100
+_MAX_GAPS: Final = 100
 
 
-def regions(rows: Sequence[Row], cuts: int = _MOST_CUTS) -> Iterator[list[Row]]:
+def regions(rows: Sequence[Row], cuts: int = _MAX_CUTS) -> Iterator[list[Row]]:
     """Yield the regions of a sheet, from top to bottom and then from left to right.
 
     Blank rows always part. Blank columns part only what stands by itself: a part whose first
@@ -56,7 +56,7 @@ def _parts(band: list[Row]) -> list[list[Row]]:
     """Return the parts of a band that blank columns keep apart."""
     columns = columns_of(band)
     gaps = [(left, right) for left, right in pairwise(columns) if right > left + 1]
-    if not 0 < len(gaps) <= _MOST_GAPS:
+    if not 0 < len(gaps) <= _MAX_GAPS:
         return [band]
     sample = band[:_SAMPLED_ROWS]
     parts: list[list[Row]] = []

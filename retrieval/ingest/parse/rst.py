@@ -15,10 +15,10 @@ from retrieval.ingest.parse.decoding import charset_of, decode
 from retrieval.ingest.parse.finish import finished, tidy
 from retrieval.text.document import Block, ParsedDocument, RawDocument
 
-_MOST_LINE_CHARACTERS: Final = 10_000
+_MAX_LINE_CHARACTERS: Final = 10_000
 _DEEPEST_LEVEL: Final = 6
 #: Directives inside directives that docutils does not know are followed so far.
-_MOST_NESTING: Final = 5
+_MAX_NESTING: Final = 5
 #: A role that docutils does not know: what is joined to it, and what it marks, without the target behind it.
 _ROLE: Final = re.compile(
     r"(?<![\w:+.-])([\w+.-]*+):(?=[\w:+.-]{2})[\w:+.-]++(?<=:)`[~!]?([^`]*?)(?:(?<!\s)\s*+<[^<>`]*+>)?`"
@@ -43,8 +43,8 @@ def parse_rst(raw: RawDocument) -> ParsedDocument:
     Raises IngestError `too_large` for a line of 10,000 characters or more.
     """
     text = tidy(decode(raw.content, charset_of(raw.media_type)))
-    if max(map(len, text.split("\n"))) >= _MOST_LINE_CHARACTERS:
-        raise IngestError("too_large", f"A line of the file has more than {_MOST_LINE_CHARACTERS} characters.")
+    if max(map(len, text.split("\n"))) >= _MAX_LINE_CHARACTERS:
+        raise IngestError("too_large", f"A line of the file has more than {_MAX_LINE_CHARACTERS} characters.")
     return finished(raw, source_type="rst", blocks=_blocks(text, 0))
 
 
@@ -186,7 +186,7 @@ class _Reader:
         """Read what stands in a directive that docutils does not know."""
         for block in node.findall(nodes.literal_block):
             found = _DIRECTIVE.match(block.astext())
-            if found and found[1] not in _SILENT and self._nesting < _MOST_NESTING:
+            if found and found[1] not in _SILENT and self._nesting < _MAX_NESTING:
                 content = _OPTION.sub("", _dedented(block.astext()[found.end() :]))
                 self._directive(found[1], found[2], content)
 

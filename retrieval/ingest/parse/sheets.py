@@ -12,12 +12,12 @@ from retrieval.text.document import Block, BlockKind
 #: Level 1 would make the first sheet's name the document's title.
 _SHEET_LEVEL: Final = 2
 _REGION_LEVEL: Final = 3
-_LONGEST_TITLE: Final = 120
+_MAX_TITLE_LENGTH: Final = 120
 #: A block of more rows is cut, so that the cost of a block stays bounded.
-_MOST_ROWS: Final = 1000
+_MAX_ROWS: Final = 1000
 #: A wider header is cut into groups of columns, each beside the first column, so that rows repeat with their header.
 _WIDEST_HEADER: Final = 400
-_LONGEST_NAME: Final = 160
+_MAX_NAME_LENGTH: Final = 160
 
 
 def blocks_of_sheets(sheets: Iterable[Sheet]) -> Iterator[Block]:
@@ -77,7 +77,7 @@ class _SheetReader:
         if not rows:
             return
         text = one_line(rows[0].texts[0])
-        if rows[0].kinds[0] == TEXT and len(text) <= _LONGEST_TITLE and rows[0].columns[0] <= first_column + 1:
+        if rows[0].kinds[0] == TEXT and len(text) <= _MAX_TITLE_LENGTH and rows[0].columns[0] <= first_column + 1:
             yield Block(BlockKind.HEADING, text, level=_REGION_LEVEL, row=rows[0].number)
             rows = rows[1:]
         yield from _lines(rows)
@@ -85,8 +85,8 @@ class _SheetReader:
 
 def _lines(rows: Sequence[Row]) -> Iterator[Block]:
     """Yield rows of one or two cells as lines: a text, or a label and its value."""
-    for start in range(0, len(rows), _MOST_ROWS):
-        part = rows[start : start + _MOST_ROWS]
+    for start in range(0, len(rows), _MAX_ROWS):
+        part = rows[start : start + _MAX_ROWS]
         yield Block(BlockKind.LIST, "\n".join(map(_line, part)), row=part[0].number)
 
 
@@ -118,10 +118,10 @@ def _put_together(row: Row, first: int, last: int) -> Row:
 def _table(header: Header, rows: Sequence[Row]) -> Iterator[Block]:
     header, rows = _with_one_label(header, rows)
     groups = list(_groups(header))
-    if any(len(name) > _LONGEST_NAME for name in header.names):
+    if any(len(name) > _MAX_NAME_LENGTH for name in header.names):
         yield Block(BlockKind.LIST, "\n".join(f"- {one_line(name)}" for name in header.names if name))
-    for start in range(0, len(rows), _MOST_ROWS):
-        part = rows[start : start + _MOST_ROWS]
+    for start in range(0, len(rows), _MAX_ROWS):
+        part = rows[start : start + _MAX_ROWS]
         for group in groups:
             yield _table_block(group, part)
 
@@ -131,10 +131,10 @@ def _groups(header: Header) -> Iterator[Header]:
     group: list[int] = []
     width = 0
     for place, name in enumerate(header.names):
-        size = min(len(name), _LONGEST_NAME) + len(" | ")
+        size = min(len(name), _MAX_NAME_LENGTH) + len(" | ")
         if len(group) > 1 and width + size > _WIDEST_HEADER:
             yield _group(header, group)
-            group, width = [0], min(len(header.names[0]), _LONGEST_NAME)
+            group, width = [0], min(len(header.names[0]), _MAX_NAME_LENGTH)
         group.append(place)
         width += size
     yield _group(header, group)
@@ -148,7 +148,7 @@ def _group(header: Header, places: Sequence[int]) -> Header:
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+    return name if len(name) <= _MAX_NAME_LENGTH else f"{name[: _MAX_NAME_LENGTH - 1].rstrip()}…"
 
 
 def _table_block(header: Header, rows: Sequence[Row]) -> Block:

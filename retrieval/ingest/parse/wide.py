@@ -28,7 +28,7 @@ _CHARACTERS_PER_ODD: Final = 10
 #: Of so many letters one may be next to a letter of another script.
 _LETTERS_PER_BREAK: Final = 5
 #: Letters after which there is a space, a digit or a line's end, in scripts that have spaces.
-_LONGEST_RUN: Final = 24
+_MAX_RUN_LENGTH: Final = 24
 #: A shorter text is detected only where it is in an alphabet.
 _SHORT: Final = 4
 #: Share of characters that are letters or ASCII; the others are symbols.
@@ -115,7 +115,7 @@ class _Reading:
     def _has_spaces(self, counts: Counter[str]) -> bool:
         spaced = sum(count for script, count in counts.items() if script in _SCRIPTS - _UNSPACED)
         breaks = sum(character.isascii() and not character.isalpha() for character in self.text)
-        return breaks >= spaced // _LONGEST_RUN
+        return breaks >= spaced // _MAX_RUN_LENGTH
 
 
 _NOTHING: Final = _Reading("", " ")

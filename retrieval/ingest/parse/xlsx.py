@@ -29,7 +29,7 @@ def parse_xlsx(raw: RawDocument) -> ParsedDocument:
     """Return the document of an Excel workbook: a section per sheet, formulas by their stored results.
 
     Hidden sheets are read too, and named in the metadata. Raises IngestError: `too_large` beyond
-    `grid.MOST_CELLS` cells, `corrupt`, `encrypted`, `empty`.
+    `grid.MAX_CELLS` cells, `corrupt`, `encrypted`, `empty`.
     """
     names = checked_names(raw.content)
     with zipfile.ZipFile(BytesIO(raw.content)) as archive:

@@ -9,12 +9,12 @@ from retrieval.ingest.parse.grid import DATE, NUMBER, TEXT, Merge, Sheet, SheetB
 from retrieval.ingest.parse.number_dates import Clock
 from retrieval.ingest.parse.xlsx_parts import PLAIN, SharedStrings, Style
 
-_MOST_ROWS: Final = 1_048_576
-_MOST_COLUMNS: Final = 16_384
-_MOST_MERGES: Final = 100_000
+_MAX_ROWS: Final = 1_048_576
+_MAX_COLUMNS: Final = 16_384
+_MAX_MERGES: Final = 100_000
 _EXACT_DIGITS: Final = 15
 
-_column = lru_cache(maxsize=_MOST_COLUMNS)(column_number)
+_column = lru_cache(maxsize=_MAX_COLUMNS)(column_number)
 
 
 class SheetReader:
@@ -46,7 +46,7 @@ class SheetReader:
             written = attributes.get("r", "")
             self._row = int(written) if written.isdecimal() and len(written) <= len("1048576") else self._row + 1
             self._at = -1
-        elif name == "mergeCell" and len(self._merges) < _MOST_MERGES:
+        elif name == "mergeCell" and len(self._merges) < _MAX_MERGES:
             self._merges += _merges(attributes.get("ref", ""))
 
     def text(self, text: str) -> None:
@@ -68,7 +68,7 @@ class SheetReader:
         written = "".join(self._parts)
         if not written:
             self.uncalculated += self._has_formula
-        elif self._row <= _MOST_ROWS and 0 <= self._at < _MOST_COLUMNS:
+        elif self._row <= _MAX_ROWS and 0 <= self._at < _MAX_COLUMNS:
             style = self._style()
             text, kind = self._shown(written, style)
             self._builder.add(self._row, self._at, text, kind, is_bold=style.is_bold)

@@ -12,7 +12,7 @@ from retrieval.ingest.parse.html import parse_html
 from retrieval.ingest.parse.xml_tree import local, name_of, tree_of
 from retrieval.text.document import Block, BlockKind, ParsedDocument, RawDocument
 
-_MOST_PARTS: Final = 100_000
+_MAX_PARTS: Final = 100_000
 
 
 def parse_xml(raw: RawDocument) -> ParsedDocument:
@@ -28,8 +28,8 @@ def parse_xml(raw: RawDocument) -> ParsedDocument:
         raise IngestError("unsupported_type", "The file is a drawing.")
     if kind in FEED_ROOTS:
         return feed_of(raw, root)
-    if len(root) > _MOST_PARTS:
-        raise IngestError("too_large", f"The file has more than {_MOST_PARTS} parts.")
+    if len(root) > _MAX_PARTS:
+        raise IngestError("too_large", f"The file has more than {_MAX_PARTS} parts.")
     texts = ("\n".join(_lines(part, "")) for part in root)
     opening = _line(root, name_of(root), root.text or "")
     blocks = [Block(BlockKind.PARAGRAPH, text) for text in (*opening, *texts)]

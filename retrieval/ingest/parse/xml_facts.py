@@ -22,7 +22,7 @@ _FACTS: Final = {
     "identifier": "identifier",
 }
 _DATES: Final = frozenset({"created", "modified", "date"})
-_LONGEST: Final = 500
+_MAX_LENGTH: Final = 500
 _ISO_DATE_LENGTH: Final = len("2024-03-31")
 
 
@@ -37,7 +37,7 @@ class _Facts:
         self._parts = []
 
     def text(self, text: str) -> None:
-        if self._key and sum(map(len, self._parts)) < _LONGEST:
+        if self._key and sum(map(len, self._parts)) < _MAX_LENGTH:
             self._parts.append(text)
 
     def end(self, _: str) -> None:

@@ -8,7 +8,7 @@ from xml.parsers import expat
 from retrieval.errors import IngestError
 
 #: Office formats nest some twenty elements; a reader of events needs no more.
-_MOST_DEPTH: Final = 256
+_MAX_DEPTH: Final = 256
 
 
 def _ignore(_: str) -> None:
@@ -37,7 +37,7 @@ def read_events(stream: IO[bytes], handlers: Handlers) -> None:
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth
         depth += 1
-        if depth > _MOST_DEPTH:
+        if depth > _MAX_DEPTH:
             raise IngestError("corrupt", "The file nests its elements too deeply.")
         handlers.start(name.rpartition(":")[2], attributes)
 

@@ -18,7 +18,7 @@ from retrieval.text.document import ChunkLimits, RawDocument
 
 _LENGTH: Final = struct.Struct("!Q")
 #: The most that one part of a message may have; far above any item within its format's limits.
-_MOST_BYTES: Final = 1024**3
+_MAX_BYTES: Final = 1024**3
 #: The most that an answer may have: the chunks of 50 MiB of text with all that is worked out from them.
 MAX_ANSWER_BYTES: Final = 256 * 1024**2
 #: What an answer begins with: a text follows, or the reason for which there is none.
@@ -40,7 +40,7 @@ def write_part(stream: IO[bytes], content: bytes) -> None:
     stream.write(content)
 
 
-def read_part(stream: IO[bytes], *, max_bytes: int = _MOST_BYTES) -> bytes:
+def read_part(stream: IO[bytes], *, max_bytes: int = _MAX_BYTES) -> bytes:
     """Return the next part of a message; raise EOFError for one that is too long, or ends with the stream."""
     length = _LENGTH.unpack(_exactly(stream, _LENGTH.size))[0]
     if length > max_bytes:

@@ -34,10 +34,10 @@ _GRACE_SECONDS: Final = 5.0
 Prepare = Callable[[RawDocument, Preparation], PreparedText]
 
 
-def main(function: str, seconds: float, most_bytes: int) -> None:
+def main(function: str, seconds: float, max_bytes: int) -> None:
     """Answer until the input ends."""
     answers = _private_output()
-    _limit(most_bytes)
+    _limit(max_bytes)
     module, _, name = function.partition(":")
     prepare: Prepare = getattr(import_module(module), name)
     _send(answers, b"{}")
@@ -100,14 +100,14 @@ def _private_output() -> IO[bytes]:
     return private
 
 
-def _limit(most_bytes: int) -> None:
+def _limit(max_bytes: int) -> None:
     """Forbid this process to write files, to leave its memory behind and to take more of it than it may."""
     for ending in (signal.SIGALRM, signal.SIGIO):
         signal.signal(ending, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     wanted = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, 0)]
-    if most_bytes:
-        wanted.append((resource.RLIMIT_AS, most_bytes))
+    if max_bytes:
+        wanted.append((resource.RLIMIT_AS, max_bytes))
     for limit, value in wanted:
         # A system may not know a limit, or may hold a lower one already.
         with suppress(ValueError, OSError):

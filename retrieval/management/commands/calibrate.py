@@ -97,7 +97,7 @@ class Command(DatabaseCommand):
 
     def _measure(self, options: dict[str, Any]) -> None:
         with self._bar("steps") as bar:
-            how = Survey(preset=options["preset"], most_questions=options["questions_each"], progress=bar.update)
+            how = Survey(preset=options["preset"], max_questions=options["questions_each"], progress=bar.update)
             result = report.measure(
                 options["measure"], options["other"], options["unseen"], how=how, keep=options["keep"]
             )

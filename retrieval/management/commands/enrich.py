@@ -36,7 +36,7 @@ class Command(DatabaseCommand):
             if options["remove"]:
                 self.stdout.write(f"{connection.name}: removed from {remove_enrichment(connection)} chunks.")
                 return
-            cost = estimate_pass(connection, most=options["chunks"])
+            cost = estimate_pass(connection, limit=options["chunks"])
             self.stdout.write(f"{connection.name}: {_told(cost)}")
             if options["estimate"] or not cost.chunks:
                 return
@@ -46,14 +46,14 @@ class Command(DatabaseCommand):
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
 
-    def _run(self, connection: Connection, most: int | None) -> None:
+    def _run(self, connection: Connection, limit: int | None) -> None:
         with tqdm(unit=" chunks", disable=None, file=self.stderr) as bar:
 
             def progress(done: int, of: int) -> None:
                 bar.total = of
                 bar.update(done - bar.n)
 
-            result = enrich(connection, most=most, progress=progress)
+            result = enrich(connection, limit=limit, progress=progress)
         self.stdout.write(f"{connection.name}: {_outcome(result)}")
 
 

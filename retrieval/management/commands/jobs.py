@@ -14,7 +14,7 @@ from retrieval.ingest.reasons import advice
 from retrieval.ingest.services import cancel_sync, retry_failed
 from retrieval.models import Sync, SyncItem
 
-_MOST_ERRORS: Final = 20
+_MAX_ERRORS: Final = 20
 
 
 class Command(DatabaseCommand):
@@ -58,9 +58,9 @@ class Command(DatabaseCommand):
 
     def _errors(self, sync: Sync) -> None:
         failed = sync.items.filter(state=SyncItem.State.FAILED)
-        for item in failed[:_MOST_ERRORS]:
+        for item in failed[:_MAX_ERRORS]:
             self.stdout.write(f"  {item.external_id}: {item.reason}: {item.message} {advice(item.reason)}".rstrip())
-        if (more := failed.count() - _MOST_ERRORS) > 0:
+        if (more := failed.count() - _MAX_ERRORS) > 0:
             self.stdout.write(f"  and {more} more")
 
 

@@ -47,5 +47,5 @@ class Command(DatabaseCommand):
         self.stdout.write("| type | files | chunks | median tokens | most tokens | seconds |")
         self.stdout.write("| --- | --- | --- | --- | --- | --- |")
         for row in summaries(files):
-            numbers = f"{row.files:,} | {row.chunks:,} | {row.median_tokens:.0f} | {row.most_tokens:,}"
+            numbers = f"{row.files:,} | {row.chunks:,} | {row.median_tokens:.0f} | {row.max_tokens:,}"
             self.stdout.write(f"| {row.source_type} | {numbers} | {row.seconds:.1f} |")

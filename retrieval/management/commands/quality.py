@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from corecube.commands import DatabaseCommand
 from corecube.models import Connection
-from retrieval.operations.quality_preview import LowChunk, QualityPreview, live_least, preview
+from retrieval.operations.quality_preview import LowChunk, QualityPreview, live_minimum, preview
 
 _DEFAULT_LIMIT: Final = 20
 
@@ -20,20 +20,20 @@ class Command(DatabaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--connection", metavar="SLUG", help="only this one (default: all)")
         parser.add_argument(
-            "--least", type=float, metavar="X", help="threshold from 0 to 1 (default: the one that searches use)"
+            "--minimum", type=float, metavar="X", help="threshold from 0 to 1 (default: the one that searches use)"
         )
         parser.add_argument(
             "--limit", type=int, default=_DEFAULT_LIMIT, metavar="N", help="chunks listed for each (default: 20)"
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
-        least = live_least() if options["least"] is None else options["least"]
-        if not 0 <= least <= 1:
-            raise CommandError("--least is from 0 to 1.")
+        minimum = live_minimum() if options["minimum"] is None else options["minimum"]
+        if not 0 <= minimum <= 1:
+            raise CommandError("--minimum is from 0 to 1.")
         if options["limit"] < 0:
             raise CommandError("--limit is 0 or more.")
         for connection in _connections(options["connection"]):
-            self.stdout.write(_report(preview(connection, least=least, limit=options["limit"])))
+            self.stdout.write(_report(preview(connection, minimum=minimum, limit=options["limit"])))
 
 
 def _connections(slug: str | None) -> list[Connection]:
@@ -44,7 +44,7 @@ def _connections(slug: str | None) -> list[Connection]:
 
 
 def _report(found: QualityPreview) -> str:
-    head = f"{found.slug}: {found.dropped} of {found.chunks} chunks below {found.least:g}"
+    head = f"{found.slug}: {found.dropped} of {found.chunks} chunks below {found.minimum:g}"
     return "\n".join([head, *map(_line, found.lowest)])
 
 

@@ -58,7 +58,7 @@ class ConsolidatedConfig(PresetConfig):
     """The numbers of the preset `consolidated`; those of a section stand in its section set."""
 
     #: A section's depth says how large its pool is, and its own floor what counts as boilerplate.
-    unused: ClassVar[frozenset[str]] = frozenset({"fusion.pool", "quality.least"})
+    unused: ClassVar[frozenset[str]] = frozenset({"fusion.pool", "quality.minimum"})
 
     deadline_ms: int = tunable(20_000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
     bm25: Bm25Config = field(default_factory=Bm25Config)

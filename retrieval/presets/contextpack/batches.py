@@ -19,21 +19,21 @@ def batches(sizes: Sequence[int], window: Window, *, around: int) -> tuple[tuple
     `sizes` are the candidates' tokens, `around` those of the rest of a prompt.
     """
     room = int((window.context_tokens - window.answer_tokens) * (1 - _SLACK)) - around
-    most = max(1, (window.answer_tokens - _AROUND_TOKENS) // _RESULT_TOKENS)
+    limit = max(1, (window.answer_tokens - _AROUND_TOKENS) // _RESULT_TOKENS)
     places = [place for place, size in enumerate(sizes) if size <= room]
     fitting = [sizes[place] for place in places]
-    fewest = list(_filled(fitting, room, most))
+    minimum = list(_filled(fitting, room, limit))
     # Evened out by count where only the answer's length parted them: they are asked side by side.
-    even = -(-len(fitting) // max(1, len(fewest)))
-    evened = list(_filled(fitting, room, min(most, even)))
-    runs = evened if len(evened) == len(fewest) else fewest
+    even = -(-len(fitting) // max(1, len(minimum)))
+    evened = list(_filled(fitting, room, min(limit, even)))
+    runs = evened if len(evened) == len(minimum) else minimum
     return tuple(tuple(places[it] for it in run) for run in runs)
 
 
-def _filled(sizes: Sequence[int], room: int, most: int) -> Iterator[range]:
+def _filled(sizes: Sequence[int], room: int, limit: int) -> Iterator[range]:
     start = used = 0
     for place, size in enumerate(sizes):
-        if place > start and (used + size > room or place - start == most):
+        if place > start and (used + size > room or place - start == limit):
             yield range(start, place)
             start, used = place, 0
         used += size

@@ -78,7 +78,7 @@ class ContextConfig(Tunables):
     budget_tokens: int = tunable(
         12_000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
     )
-    least_primary: int = tunable(
+    min_primary: int = tunable(
         3,
         low=0,
         high=100,

@@ -73,8 +73,8 @@ def judged_ranking(hits: Ranking, judged: Mapping[ChunkId, Relevance], blend: Bl
     scored = [_judged_hit(hit, judged[hit.chunk_id]) for hit in hits if hit.chunk_id in judged]
     ordered = sorted(scored, key=lambda hit: (-hit.score, -hit.signals["blend"], hit.chunk_id))
     related = [hit for hit in ordered if hit.score > 0]
-    most = related[-1].score if related else _WHOLE
-    others = mapped_ranking(tuple(hit for hit in hits if hit.chunk_id not in judged), blend, most=most)
+    limit = related[-1].score if related else _WHOLE
+    others = mapped_ranking(tuple(hit for hit in hits if hit.chunk_id not in judged), blend, limit=limit)
     return (*related, *others, *ordered[len(related) :])
 
 
@@ -89,13 +89,13 @@ def _judged_hit(hit: Hit, relevance: Relevance) -> Hit:
     )
 
 
-def mapped_ranking(hits: Ranking, blend: BlendConfig, *, most: float = _WHOLE) -> Ranking:
+def mapped_ranking(hits: Ranking, blend: BlendConfig, *, limit: float = _WHOLE) -> Ranking:
     """Return ranked hits in the same order, their scores on the rubric's scale and marked as not judged by it.
 
     No score is above `most`, nor above one before it: hits of two kinds of scores may follow each other.
     """
     whole = blend.dense + blend.fulltext + blend.freshness
-    scores = accumulate((on_rubric_scale(hit, whole) for hit in hits), min, initial=most)
+    scores = accumulate((on_rubric_scale(hit, whole) for hit in hits), min, initial=limit)
     return tuple(_mapped_hit(hit, score) for hit, score in zip(hits, islice(scores, 1, None), strict=True))
 
 

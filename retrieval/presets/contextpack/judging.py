@@ -37,13 +37,13 @@ logger = logging.getLogger(__name__)
 #: Prompts of one search that are at work at once.
 _SIDE_BY_SIDE: Final = 8
 #: Times that candidates which are asked about together are parted or asked about again, at the most.
-_MOST_PROMPTS: Final = 16
+_MAX_PROMPTS: Final = 16
 #: Seconds before the second attempt, doubled before each further one; drawn from half to one and a half of it.
 _FIRST_WAIT_SECONDS: Final = 0.25
 #: Whoever has less time learns nothing of a model by its silence: a request may set a time that no model can keep.
 _TELLING_SECONDS: Final = 5.0
-_LONGEST_RESULT: Final = 600
-_LONGEST_AROUND: Final = 1000
+_MAX_RESULT_LENGTH: Final = 600
+_MAX_AROUND_LENGTH: Final = 1000
 _RANDOM: Final = random.SystemRandom()
 #: Asking again would come to the same.
 _FINAL: Final = (AnswerRefusedError, AnswerBreakerOpenError)
@@ -134,7 +134,7 @@ class Judging:
             return _Answers(dict(known), is_known=True)
         answers, parts, attempts = _Answers(), deque([run]), self.config.attempts
         try:
-            while parts and answers.prompts < _MOST_PROMPTS:
+            while parts and answers.prompts < _MAX_PROMPTS:
                 unread = await self._part(parts.popleft(), candidates, answers, attempts=attempts, ends=ends)
                 half = len(unread) // 2
                 parts += (unread[:half], unread[half:]) if half else ()
@@ -184,7 +184,7 @@ class Judging:
                 replace(self.provider, spend=_noting(self.provider.spend, self.took)),
                 messages(self.question, [candidates[place] for place in places]),
                 seconds=seconds,
-                longest=_LONGEST_AROUND + len(places) * _LONGEST_RESULT,
+                max_length=_MAX_AROUND_LENGTH + len(places) * _MAX_RESULT_LENGTH,
                 response_format=response_format() if self.config.strict_json else None,
             )
         except TimeoutError:

@@ -70,7 +70,7 @@ def items(primaries: Ranking, neighbours: Sequence[Neighbour]) -> tuple[Item, ..
     """
     places = {hit.chunk_id: place for place, hit in enumerate(primaries)}
     around = [Item(it.hit, it.relation, places[it.primary], it.distance) for it in neighbours if it.primary in places]
-    around.sort(key=_kept_longest)
+    around.sort(key=_keep_priority)
     found: dict[ChunkId, Item] = {}
     texts: set[str] = set()
     for item in (*(Item(hit, PRIMARY, place) for place, hit in enumerate(primaries)), *around):
@@ -82,7 +82,7 @@ def items(primaries: Ranking, neighbours: Sequence[Neighbour]) -> tuple[Item, ..
     return tuple(found.values())
 
 
-def _kept_longest(item: Item) -> tuple[int, int, int, ChunkId]:
+def _keep_priority(item: Item) -> tuple[int, int, int, ChunkId]:
     return (_RANKS[Relation(item.role)], item.place, item.distance, item.chunk_id)
 
 
@@ -90,13 +90,13 @@ def packed(
     found: Sequence[Item],
     *,
     budget_tokens: int,
-    least_primary: int,
+    min_primary: int,
     header: Callable[[int, Hit], str],
     count_tokens: CountTokens,
 ) -> Packing:
     """Drop items from the end of `found` until the rest fits the budget; the first primary hits stay in any case.
 
-    So cross-page neighbours go first, then siblings, parents and the primary hits behind the first `least_primary`. The
+    So cross-page neighbours go first, then siblings, parents and the primary hits behind the first `min_primary`. The
     kept are numbered from 1 without gaps. Tokens are those of each header and text as they stand, counted together
     with the break behind them, so that the whole has no more than their sum: what ingestion stored was counted by the
     model of its time.
@@ -107,7 +107,7 @@ def packed(
         Numbered(number, item, line, tokens)
         for number, (item, line, tokens) in enumerate(zip(found, lines, sizes, strict=True), start=1)
     ]
-    stays = min(least_primary, sum(item.role == PRIMARY for item in found))
+    stays = min(min_primary, sum(item.role == PRIMARY for item in found))
     total = sum(it.tokens for it in numbered)
     dropped: list[Numbered] = []
     while total > budget_tokens and len(numbered) > stays:

@@ -43,7 +43,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
             Blend(config.blend),
             Dedupe(config.dedupe, config.relevance.candidates),
             JudgeRelevance(config.relevance, config.blend, judge.ask if judge else None, resources.timed_reranker),
-            Neighbours(config.neighbours, config.relevance.top, config.quality.least),
+            Neighbours(config.neighbours, config.relevance.top, config.quality.minimum),
             PackContext(config.context, config.relevance.top, resources.answerer_counter, resources.own_counter),
             JudgeAnswerability(
                 config.answerability,

@@ -17,7 +17,7 @@ from retrieval.presets.contextpack.verdicts import ANSWER_SCHEMA
 
 _FENCE_LENGTH: Final = 16
 #: Characters of a title with its headings that are shown.
-_LONGEST_PLACE: Final = 300
+_MAX_PLACE_LENGTH: Final = 300
 _SYSTEM: Final = """\
 You judge how well passages from an organisation's documents answer a question. The message gives you the question and \
 numbered passages.
@@ -40,7 +40,7 @@ _ASKED: Final = "Question:\n{question}\n\nPassages:\n\n{passages}"
 _FENCED: Final = "<<<{fence}\n### [{number}] {place}\n{text}\n{fence}>>>"
 
 #: Changes with every word above, so that no judgment by another prompt is taken for one by this.
-PROMPT_VERSION: Final = hashlib.sha256(repr((_SYSTEM, _ASKED, _FENCED, _LONGEST_PLACE)).encode()).hexdigest()[:16]
+PROMPT_VERSION: Final = hashlib.sha256(repr((_SYSTEM, _ASKED, _FENCED, _MAX_PLACE_LENGTH)).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Shown:
 
 def shown(hit: Hit, *, characters: int) -> Shown:
     """Return the beginnings of a candidate's title with its headings and of its text, defused."""
-    place = " > ".join((hit.chunk.title, *hit.chunk.heading_path))[:_LONGEST_PLACE]
+    place = " > ".join((hit.chunk.title, *hit.chunk.heading_path))[:_MAX_PLACE_LENGTH]
     return Shown(" ".join(neutral(place).split()), neutral(hit.chunk.text[:characters]))
 
 

@@ -9,7 +9,7 @@ from retrieval.llm.neutral import plain
 from retrieval.presets.contextpack.types import Relevance
 from retrieval.text.json_text import unfenced
 
-_LONGEST_EVIDENCE: Final = 300
+_MAX_EVIDENCE_LENGTH: Final = 300
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "integer": (int,),
     "number": (int, float),
@@ -113,4 +113,4 @@ def _fits(value: Any, field: Mapping[str, Any]) -> bool:  # noqa: ANN401 -- what
 
 
 def _one_line(evidence: str) -> str:
-    return " ".join(plain(evidence).split())[:_LONGEST_EVIDENCE].rstrip()
+    return " ".join(plain(evidence).split())[:_MAX_EVIDENCE_LENGTH].rstrip()

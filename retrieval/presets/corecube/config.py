@@ -40,6 +40,6 @@ class CorecubeConfig(PresetConfig):
         """Scores this close are a tie."""
         return self.ties.tolerance
 
-    def least_score(self, score_type: ScoreType) -> float:
+    def min_score(self, score_type: ScoreType) -> float:
         """Return the floor of a score type; -inf for none."""
-        return self.floor.least(score_type)
+        return self.floor.minimum(score_type)

@@ -61,7 +61,7 @@ class GraphConfig(Tunables):
     )
     bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
     hops: int = tunable(1, low=0, high=2, unit="hops", help="How far links are followed.", costs=True)
-    most_edges: int = tunable(
+    max_edges: int = tunable(
         2000, low=10, high=20_000, unit="links", help="Links of the subgraph that one search reads.", costs=True
     )
     damping: float = tunable(
@@ -75,7 +75,7 @@ class GraphConfig(Tunables):
         help="Documents linked from more, and from more than the share, are hubs.",
     )
     hub_share: float = tunable(0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope for the same.")
-    most_mass: float = tunable(
+    max_mass: float = tunable(
         1.0, low=0.0, high=2.0, unit="", help="The most that links add to a hit, beside a fused score of 0 to 1."
     )
     next_share: float = tunable(
@@ -95,7 +95,7 @@ class SignalWeights(Tunables):
     """How much each signal of a hit counts.
 
     Similarity and links are min-max-normalised within the pool. Recency, salience and confidence are shares already:
-    only the pool's least is taken from them, as a range below `signals.least_span`, 1, counts as that wide.
+    only the pool's least is taken from them, as a range below `signals.min_span`, 1, counts as that wide.
     """
 
     similarity: float = tunable(0.4, low=0.0, high=1.0, unit="", help="Weight of relevance: fused similarity.")
@@ -133,7 +133,7 @@ class SignalsConfig(Tunables):
         unit="",
         help="Share of the sparse leg's score in similarity, where that leg searches; the others have the rest.",
     )
-    least_cosine_span: float = tunable(
+    min_cosine_span: float = tunable(
         0.1, low=0.0, high=1.0, unit="", help="Cosines of a pool closer together than this are not stretched to 0 to 1."
     )
     written_share: float = tunable(
@@ -143,7 +143,7 @@ class SignalsConfig(Tunables):
         unit="",
         help="Share of similarity for holding the identifiers, paths and numbers of a question as they are written.",
     )
-    least_span: float = tunable(
+    min_span: float = tunable(
         1.0,
         low=0.0,
         high=1.0,
@@ -163,13 +163,13 @@ class SignalsConfig(Tunables):
             dense=self.dense_share,
             fulltext=1 - self.dense_share,
             freshness=0.0,
-            least_cosine_span=self.least_cosine_span,
+            min_cosine_span=self.min_cosine_span,
         )
 
     @property
-    def least_spans(self) -> dict[str, float]:
+    def min_spans(self) -> dict[str, float]:
         """The least span of each signal that has one."""
-        return dict.fromkeys(("recency", "salience", "confidence"), self.least_span)
+        return dict.fromkeys(("recency", "salience", "confidence"), self.min_span)
 
     def of(self, memory_type: MemoryType) -> SignalWeights:
         """Return the weights of a memory type."""
@@ -193,7 +193,7 @@ class FewPairsConfig(Tunables):
 class NearDuplicatesConfig(Tunables):
     """What counts as said already."""
 
-    least_similarity: float = tunable(
+    min_similarity: float = tunable(
         0.8, low=0.5, high=1.0, unit="", help="Estimated Jaccard similarity from which texts are near duplicates."
     )
 
@@ -208,7 +208,7 @@ class DiversifyConfig(Tunables):
     depth: int = tunable(
         50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.", costs=True
     )
-    least_cosine: float = tunable(
+    min_cosine: float = tunable(
         0.94,
         low=0.0,
         high=0.99,
@@ -222,7 +222,7 @@ class PackConfig(Tunables):
     """How hits become the numbered context: best first, second last."""
 
     budget_tokens: int = tunable(4000, low=100, high=200_000, unit="tokens", help="Size of the context.", costs=True)
-    most_passages: int = tunable(20, low=1, high=100, unit="passages", help="Passages packed at the most.", costs=True)
+    max_passages: int = tunable(20, low=1, high=100, unit="passages", help="Passages packed at the most.", costs=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ SEAT: Final = "seat"
 #: What naming a document adds to its fused score of 0 to 1.
 _NAMED_LIFT: Final = 1.0
 #: What a link keeps whose sentence has none of the question's other words.
-_LEAST_SENTENCE: Final = 0.5
+_MIN_SENTENCE: Final = 0.5
 #: A word and a lexeme of fewer letters are the same only when they are equal.
 _STEM_LETTERS: Final = 4
 #: How far apart the scores of seats are at least.
@@ -79,11 +79,11 @@ def lifted(hits: Ranking, given: Expansion, config: GraphConfig) -> Ranking:
     links. Then seats: the named documents first and the best bridge of each, in front of what scores higher.
     """
     ways = _ways(given)
-    steps = best_steps((Step(*pair, way.evidence) for pair, way in ways.items()), most=config.bridges)
+    steps = best_steps((Step(*pair, way.evidence) for pair, way in ways.items()), limit=config.bridges)
     if given.is_cut:
-        brought = traverse(given.seeds, steps, hops=config.hops, most=config.most_mass)
+        brought = traverse(given.seeds, steps, hops=config.hops, limit=config.max_mass)
     else:
-        brought = pagerank(given.seeds, steps, damping=config.damping, most=config.most_mass)
+        brought = pagerank(given.seeds, steps, damping=config.damping, limit=config.max_mass)
     lifts = _lifts(given, ways, steps, brought)
     pool = {hit.chunk_id: _scored(hit, given.scores.get(hit.chunk_id, 0.0)) for hit in hits}
     for document, reasons in lifts.items():
@@ -129,7 +129,7 @@ def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
         entry = given.entries.get(edge.target)
         if entry is None:
             continue
-        said = _LEAST_SENTENCE + (1.0 - _LEAST_SENTENCE) * matches[edge.sentence]
+        said = _MIN_SENTENCE + (1.0 - _MIN_SENTENCE) * matches[edge.sentence]
         pair = (edge.source.document_id, edge.target)
         evidence = edge.weight * relation_match(entry.z) * said
         if pair not in best or best[pair].evidence <= evidence:

@@ -70,11 +70,11 @@ def _path(uri: str) -> str:
     return re.sub(r"^[a-z][\w+.-]*://[^/]*", "", uri)
 
 
-def prevailing(found: Iterable[tuple[MemoryType, float]], *, least_share: float) -> MemoryType | None:
+def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -> MemoryType | None:
     """Return the memory type that has at least this share of what all weigh, (type, weight) each; None for none."""
     weights: dict[MemoryType, float] = {}
     for memory_type, weight in found:
         weights[memory_type] = weights.get(memory_type, 0.0) + weight
     best = max(weights, key=lambda it: (weights[it], it), default=None)
     total = math.fsum(weights.values())
-    return best if best is not None and total > 0 and weights[best] >= least_share * total else None
+    return best if best is not None and total > 0 and weights[best] >= min_share * total else None

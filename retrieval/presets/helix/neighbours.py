@@ -9,7 +9,7 @@ from retrieval.presets.helix.config import GraphConfig
 NEXT: Final = "next"
 SECTION: Final = "section"
 #: Chunks of one section that are lifted, the nearest first.
-_MOST_OF_SECTION: Final = 6
+_MAX_OF_SECTION: Final = 6
 
 
 def neighbours_of(
@@ -35,4 +35,4 @@ def neighbours_of(
 def _around(ordinal: int, section: tuple[int, int]) -> list[int]:
     first, last = section
     others = (it for it in range(first, last + 1) if it != ordinal)
-    return sorted(others, key=lambda it: (abs(it - ordinal), it))[:_MOST_OF_SECTION]
+    return sorted(others, key=lambda it: (abs(it - ordinal), it))[:_MAX_OF_SECTION]

@@ -12,7 +12,7 @@ from retrieval.presets.helix.config import FewPairsConfig
 from retrieval.stages.rerank import Rerank
 
 #: More take a processor seconds: 100 pairs through a large cross-encoder took 88 s and more.
-MOST_PAIRS: Final = 30
+MAX_PAIRS: Final = 30
 
 
 def optional_rerank(
@@ -25,8 +25,8 @@ def optional_rerank(
     """
     if not config.candidates:
         return ()
-    if config.candidates > MOST_PAIRS:
-        raise ConfigError(f"A reranker on this machine takes at most {MOST_PAIRS} candidates, not {config.candidates}.")
+    if config.candidates > MAX_PAIRS:
+        raise ConfigError(f"A reranker on this machine takes at most {MAX_PAIRS} candidates, not {config.candidates}.")
     limits = RerankConfig(candidates=config.candidates, reserve_ms=config.reserve_ms)
     return (Rerank(limits, reranker and timed(_local(reranker), calls or ModelCalls())),)
 

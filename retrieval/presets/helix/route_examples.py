@@ -22,7 +22,7 @@ from retrieval.presets.helix.router.routes import ROUTES, Examples, Router, ship
 
 MAX_CHARACTERS: Final = 300
 #: Examples that admins can add; each takes some milliseconds of a process's first search.
-MOST_ADDED: Final = 500
+MAX_ADDED: Final = 500
 #: A training that failed is tried again after so long.
 _AGAIN_SECONDS: Final = 60.0
 
@@ -64,8 +64,8 @@ def add_example(route: str, text: str, *, actor: User) -> RouteExample:
     if text in shipped_examples().get(route, ()):
         raise InvalidRequestError("That example is shipped already.")
     with changing():
-        if RouteExample.objects.count() >= MOST_ADDED:
-            raise InvalidRequestError(f"There are {MOST_ADDED} examples already; delete one first.")
+        if RouteExample.objects.count() >= MAX_ADDED:
+            raise InvalidRequestError(f"There are {MAX_ADDED} examples already; delete one first.")
         example, is_new = RouteExample.objects.get_or_create(route=route, text=text)
         if is_new:
             audit.record("route_example.added", actor=actor, subject=route, example=example.pk)

@@ -19,25 +19,25 @@ class SeedChunks:
     #: Named documents of which nothing was found.
     unfound: frozenset[UUID]
     #: Chunks that are read, but for the named documents' own.
-    most: int
+    limit: int
 
     def of(self, read: Sequence[SeedText], scores: Mapping[ChunkId, float]) -> list[SeedText]:
         """Return what links are taken from, of what was read, the best first; first chunks fill what room is left."""
         ranked = sorted(read, key=lambda it: (-scores.get(it.chunk, 0.0), it.chunk.ordinal, it.chunk))
         others = [it.chunk for it in ranked if it.chunk not in self.chunks]
         own = {it.document_id: it for it in reversed(others) if it.document_id in self.unfound}
-        room = max(0, self.most - len(self.chunks) - len(own))
+        room = max(0, self.limit - len(self.chunks) - len(own))
         taken = self.chunks | {*own.values()} | {*[it for it in others if it not in own.values()][:room]}
         return [it for it in ranked if it.chunk in taken]
 
 
 def seed_chunks(
-    scores: Mapping[ChunkId, float], seeds: Collection[UUID], named: Collection[UUID], *, most: int
+    scores: Mapping[ChunkId, float], seeds: Collection[UUID], named: Collection[UUID], *, limit: int
 ) -> SeedChunks:
     """Return the `most` best of the seeds' chunks that were found; a named document is not left out for better ones."""
     held = sorted((it for it in scores if it.document_id in seeds), key=lambda it: (-scores[it], it))
     best = {it.document_id: it for it in reversed(held)}
-    chunks = {*held[:most], *(best[document] for document in named if document in best)}
+    chunks = {*held[:limit], *(best[document] for document in named if document in best)}
     unfound = frozenset(named) - best.keys()
-    begun = tuple(it for it in seeds if len(chunks) < most or it in unfound)
-    return SeedChunks(frozenset(chunks), begun, unfound, most)
+    begun = tuple(it for it in seeds if len(chunks) < limit or it in unfound)
+    return SeedChunks(frozenset(chunks), begun, unfound, limit)

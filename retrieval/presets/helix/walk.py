@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 _RELATION_CENTRE: Final = 2.0
 #: PageRank's remaining mass at which the walk ends.
 _NEXT_TO_NOTHING: Final = 1e-6
-_MOST_STEPS: Final = 50
+_MAX_STEPS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,18 @@ def relation_match(z: float) -> float:
     return 0.5 + 0.5 / (1.0 + exp(min(50.0, max(-50.0, _RELATION_CENTRE - z))))
 
 
-def best_steps(steps: Iterable[Step], *, most: int) -> list[Step]:
+def best_steps(steps: Iterable[Step], *, limit: int) -> list[Step]:
     """Return the steps with the most evidence, `most` a source, the best first."""
     taken: dict[UUID, int] = defaultdict(int)
     kept = []
     for step in sorted(steps, key=lambda it: (-it.evidence, it.source, it.target)):
-        if taken[step.source] < most:
+        if taken[step.source] < limit:
             taken[step.source] += 1
             kept.append(step)
     return kept
 
 
-def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: float, most: float) -> dict[UUID, float]:
+def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: float, limit: float) -> dict[UUID, float]:
     """Return what Personalized PageRank lifts each document by, 0 to `most`.
 
     p = (1 - d) v + d A'p with the seeds' weights as v and the links' evidence as A. A row that sums to more than 1 is
@@ -63,16 +63,16 @@ def pagerank(seeds: Mapping[UUID, float], steps: Sequence[Step], *, damping: flo
     sources, targets, shares = _transitions(steps, place)
     came = np.zeros(len(nodes))
     mass: NDArray[np.floating[Any]] = (1.0 - damping) * restart
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         mass = damping * np.bincount(targets, weights=shares * mass[sources], minlength=len(nodes))
         came += mass
         if mass.sum() < _NEXT_TO_NOTHING:
             break
     unit = (1.0 - damping) * damping or 1.0
-    return {node: min(most, float(came[place[node]]) / unit) for node in nodes if came[place[node]] > 0}
+    return {node: min(limit, float(came[place[node]]) / unit) for node in nodes if came[place[node]] > 0}
 
 
-def traverse(seeds: Mapping[UUID, float], steps: Sequence[Step], *, hops: int, most: float) -> dict[UUID, float]:
+def traverse(seeds: Mapping[UUID, float], steps: Sequence[Step], *, hops: int, limit: float) -> dict[UUID, float]:
     """Return what a bounded breadth-first walk lifts each document by, 0 to `most`: the best path's product.
 
     The fallback where the subgraph was cut short: it needs no whole graph to be right about the nearest.
@@ -86,7 +86,7 @@ def traverse(seeds: Mapping[UUID, float], steps: Sequence[Step], *, hops: int, m
         reached: dict[UUID, float] = {}
         for source, weight in front.items():
             for step in out[source]:
-                amount = min(most, weight * step.evidence)
+                amount = min(limit, weight * step.evidence)
                 if amount > lifts.get(step.target, 0.0):
                     lifts[step.target] = reached[step.target] = amount
         front = reached

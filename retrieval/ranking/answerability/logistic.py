@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Signals = Mapping[str, float]
 
-_MOST_STEPS: Final = 100
-_MOST_HALVINGS: Final = 30
+_MAX_STEPS: Final = 100
+_MAX_HALVINGS: Final = 30
 #: A Newton step that lowers the loss by less than this is the last.
 _CONVERGED: Final = 1e-10
 #: Signals that vary less than this are left as they are, not blown up.
-_LEAST_SCALE: Final = 1e-6
+_MIN_SCALE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def uninformed(samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel
         counts = np.array([sample.weight for sample in held])
         mean = float(np.average(values, weights=counts)) if held else 0.0
         spread = math.sqrt(float(np.average((values - mean) ** 2, weights=counts))) if held else 1.0
-        means[name], scales[name] = mean, spread if spread >= _LEAST_SCALE else 1.0
+        means[name], scales[name] = mean, spread if spread >= _MIN_SCALE else 1.0
     return LogisticModel(0.0, dict.fromkeys(names, 0.0), means, scales)
 
 
@@ -144,9 +144,9 @@ class _Loss:
 def _newton(loss: _Loss, *, start: Floats) -> Floats:
     """Return the weights at the loss's minimum; a step that overshoots is halved."""
     weights, value = start, loss.value(start)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         step, share = loss.step(weights), 1.0
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             if loss.value(weights - share * step) <= value:
                 break
             share /= 2

@@ -13,7 +13,7 @@ _JOINING: Final = re.compile(
 )
 #: Blanks and quotation marks before a word are read so far back.
 _LOOK_BACK_CHARACTERS: Final = 64
-_LONGEST_INITIALISM: Final = 6
+_MAX_INITIALISM_LENGTH: Final = 6
 #: Words that deny; stop words to full text, so that no lexeme tells of them. "t" is what is left of "isn't".
 _DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "english": frozenset({"not", "never", "no", "nor", "neither", "without", "cannot", "t"}),
@@ -72,7 +72,7 @@ def _is_capitalised(question: str, word: re.Match[str]) -> bool:
     text = word.group()
     if not text[0].isupper() or text == "I":
         return False
-    is_initialism = 1 < len(text) <= _LONGEST_INITIALISM and text.isupper()
+    is_initialism = 1 < len(text) <= _MAX_INITIALISM_LENGTH and text.isupper()
     before = question[max(0, word.start() - _LOOK_BACK_CHARACTERS) : word.start()]
     return is_initialism or not _SENTENCE_START.search(before)
 

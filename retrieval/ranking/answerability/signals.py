@@ -25,8 +25,8 @@ _RIVALS: Final = 5
 #: Places of each leg that are compared.
 _TOP: Final = 10
 #: With fewer other hits than this a leg says nothing about how far its best stands out.
-_LEAST_OTHERS: Final = 10
-_LEAST_SPREAD: Final = 1e-6
+_MIN_OTHERS: Final = 10
+_MIN_SPREAD: Final = 1e-6
 
 Lexemes = frozenset[str]
 
@@ -163,10 +163,10 @@ def _cosines(evidence: Evidence) -> dict[str, float]:
 
 
 def _lead(scores: Sequence[float]) -> dict[str, float]:
-    if len(scores) <= _LEAST_OTHERS:
+    if len(scores) <= _MIN_OTHERS:
         return {}
     best, others = scores[0], scores[1:]
-    return {"cosine_lead": (best - fmean(others)) / max(pstdev(others), _LEAST_SPREAD)}
+    return {"cosine_lead": (best - fmean(others)) / max(pstdev(others), _MIN_SPREAD)}
 
 
 def _named(evidence: Evidence) -> dict[str, float]:

@@ -13,7 +13,7 @@ from retrieval.ranking.answerability.model import AnswerabilityModel
 
 #: Share of the question's weight that unknown terms must have to be the reason.
 _MUCH_UNKNOWN: Final = 0.2
-_MOST_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 
 
 class Reason(StrEnum):
@@ -111,6 +111,6 @@ def _strength(signals: Signals) -> str:
 
 
 def _unknown(terms: Sequence[Term]) -> str:
-    named = ", ".join(f"“{term.lexeme}”" for term in terms[:_MOST_NAMED])
-    more = f" and {len(terms) - _MOST_NAMED} more" if len(terms) > _MOST_NAMED else ""
+    named = ", ".join(f"“{term.lexeme}”" for term in terms[:_MAX_NAMED])
+    more = f" and {len(terms) - _MAX_NAMED} more" if len(terms) > _MAX_NAMED else ""
     return f"Nothing in scope holds {named}{more}."

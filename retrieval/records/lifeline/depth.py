@@ -20,8 +20,8 @@ def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: boo
     policy = section.ask.section
     cap = max(policy.cap, chunks)
     highest = {facts.name: int(facts.high) for facts in Section.declared()}
-    most = min(highest["complexity"], cap)
-    enough = (it for it in range(policy.complexity, most + 1) if _depth(it, cap, section, config, is_cut) >= chunks)
+    limit = min(highest["complexity"], cap)
+    enough = (it for it in range(policy.complexity, limit + 1) if _depth(it, cap, section, config, is_cut) >= chunks)
     complexity = next(enough, None)
     if cap > highest["cap"] or complexity is None:
         return "No complexity and cap that a section may have would have let it in."

@@ -33,7 +33,7 @@ def _fresh(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of sev
 
 
 def _quality(hit: Hit, config: PresetConfig) -> str:
-    return f"quality {hit.chunk.quality:.2f}, least {config.quality.least:.2f}"
+    return f"quality {hit.chunk.quality:.2f}, least {config.quality.minimum:.2f}"
 
 
 def _scored(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of several
@@ -48,7 +48,7 @@ def _judged(hit: Hit, config: PresetConfig) -> str:  # noqa: ARG001 -- one of se
 
 
 def _floored(hit: Hit, config: PresetConfig) -> str:
-    floor = config.least_score(hit.score_type)
+    floor = config.min_score(hit.score_type)
     return f"{hit.score_type} {hit.score:.3f}, " + (f"floor {floor:.3f}" if floor > float("-inf") else "no floor")
 
 

@@ -14,7 +14,7 @@ from retrieval.records.lifeline.remedies import at_least, policy_at_most
 from retrieval.records.lifeline.types import Evidence, Step, StepState
 
 #: Words that a sentence lists; of more it says how many.
-_MOST_WORDS: Final = 5
+_MAX_WORDS: Final = 5
 _FIELDS: Final[Mapping[str, str]] = {"A": "title", "B": "heading"}
 _RELAXED: Final = "fulltext_relaxed"
 _CAPPED: Final = "fulltext_capped"
@@ -97,10 +97,10 @@ def _left_out(look: Look) -> tuple[str, str] | None:
         return "not one of the documents asked for", "Asking for it too would have let it be searched."
     if kept.source_types and hit.facts.source_type not in kept.source_types:
         return f"of type {hit.facts.source_type}, which was not asked for", ""
-    if hit.facts.quality < kept.least_quality:
-        least = math.floor(hit.facts.quality * 100) / 100
-        remedy = policy_at_most(look.state, look.config, "quality_floor", least, "would have let it be searched")
-        return f"quality {hit.facts.quality:.2f}, and {kept.least_quality:.2f} is the least that is searched", remedy
+    if hit.facts.quality < kept.min_quality:
+        minimum = math.floor(hit.facts.quality * 100) / 100
+        remedy = policy_at_most(look.state, look.config, "quality_floor", minimum, "would have let it be searched")
+        return f"quality {hit.facts.quality:.2f}, and {kept.min_quality:.2f} is the least that is searched", remedy
     return None
 
 
@@ -130,7 +130,7 @@ def _found_dense(look: Look) -> tuple[str, ...]:
 def _found_fulltext(look: Look) -> tuple[str, ...]:
     if look.hit is None:
         return ()
-    held = ", ".join(_held(look.hit)[:_MOST_WORDS])
+    held = ", ".join(_held(look.hit)[:_MAX_WORDS])
     lacking = _lacking(look)
     return (f"score {look.hit.signals['fulltext']:.3f}", held, *([f"not {_words(lacking)}"] if lacking else []))
 
@@ -148,8 +148,8 @@ def _missed_bm25(look: Look) -> tuple[str, str]:
     if look.hit is None or not look.hit.matches:
         return f"it holds none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
     depth = len(look.ranking)
-    least = f", the last with score {look.ranking[-1].score:.2f}" if look.ranking else ""
-    return f"it holds {_words(_held_lexemes(look))}; not among the {depth:,} that the leg returned{least}", ""
+    minimum = f", the last with score {look.ranking[-1].score:.2f}" if look.ranking else ""
+    return f"it holds {_words(_held_lexemes(look))}; not among the {depth:,} that the leg returned{minimum}", ""
 
 
 def _held_lexemes(look: Look) -> list[str]:
@@ -187,7 +187,7 @@ def _in_part(look: Look, hit: Hit) -> tuple[str, str]:
         return f"score {score:.3f}, not in the window of {depth:,}", ""
     where = f"full-text rank {place.rank:,} of {place.among:,}, score {score:.3f}, window {depth:,}"
     if look.has_note(_CAPPED):
-        remedy = at_least(look.config, "fulltext.most_matches", place.among, "would have scored every match")
+        remedy = at_least(look.config, "fulltext.max_matches", place.among, "would have scored every match")
         return f"{where}; only a part of the matches was scored", remedy
     return where, at_least(look.config, "fulltext.depth", place.rank, "would have let it in") * (place.rank > depth)
 
@@ -233,8 +233,8 @@ def _lacking(look: Look) -> list[str]:
 
 def _words(lexemes: Sequence[str]) -> str:
     """Return lexemes in quotes, the first few of many."""
-    shown = ", ".join(map(_quoted, lexemes[:_MOST_WORDS]))
-    rest = len(lexemes) - _MOST_WORDS
+    shown = ", ".join(map(_quoted, lexemes[:_MAX_WORDS]))
+    rest = len(lexemes) - _MAX_WORDS
     return f"{shown} and {rest} more" if rest > 0 else shown
 
 

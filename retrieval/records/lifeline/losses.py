@@ -10,7 +10,7 @@ from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.fairness import least_slots
+from retrieval.presets.consolidated.evidence.fairness import min_slots
 from retrieval.presets.consolidated.evidence.quota import cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
@@ -21,8 +21,8 @@ from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_lea
 _WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool", "judge_relevance": "relevance.top"}
 #: The stages whose windows a section's depth sets.
 _BY_DEPTH: Final = frozenset({"fuse", "quota"})
-#: The tunable that says how many hits are packed, where that is not `pack.most_passages`.
-_MOST_PACKED: Final[Mapping[str, str]] = {"pack_context": "relevance.top"}
+#: The tunable that says how many hits are packed, where that is not `pack.max_passages`.
+_MAX_PACKED: Final[Mapping[str, str]] = {"pack_context": "relevance.top"}
 _HUNDREDTHS: Final = 100
 _THOUSANDTHS: Final = 1000
 
@@ -85,10 +85,10 @@ def _rerank_cut(loss: Loss) -> tuple[str, str]:
     rank = int(loss.drop.numbers["rank"])
     section = loss.state.part(SectionState)
     if section is not None and loss.span.stage == "protect":
-        most = _places(loss, section.ask)
+        limit = _places(loss, section.ask)
         if section.ask.is_plain:
-            return loss.drop.detail, f"Asking for {most:,} hits would have kept it."
-        return loss.drop.detail, policy_at_least(loss.state, "keep", most, "would have kept it")
+            return loss.drop.detail, f"Asking for {limit:,} hits would have kept it."
+        return loss.drop.detail, policy_at_least(loss.state, "keep", limit, "would have kept it")
     name = _WINDOWS.get(loss.span.stage, "rerank.candidates")
     return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in")
 
@@ -97,15 +97,15 @@ def _places(loss: Loss, ask: SectionAsk) -> int:
     """Return how many places a chunk would have needed to have one, as they are shared."""
     if loss.hit is None or not isinstance(loss.config, ConsolidatedConfig):
         return int(loss.drop.numbers["rank"])
-    return least_slots(loss.hit, loss.before, type_of=ask.type_of, config=loss.config.fairness)
+    return min_slots(loss.hit, loss.before, type_of=ask.type_of, config=loss.config.fairness)
 
 
 def _quality(loss: Loss) -> tuple[str, str]:
-    least = _rounded_down(loss.drop.numbers["quality"], _HUNDREDTHS)
+    minimum = _rounded_down(loss.drop.numbers["quality"], _HUNDREDTHS)
     if loss.state.part(SectionState) is not None:
-        remedy = policy_at_most(loss.state, loss.config, "quality_floor", least, "would have kept it")
+        remedy = policy_at_most(loss.state, loss.config, "quality_floor", minimum, "would have kept it")
         return loss.drop.detail, remedy
-    return loss.drop.detail, at_most(loss.config, "quality.least", least, "would have kept it")
+    return loss.drop.detail, at_most(loss.config, "quality.minimum", minimum, "would have kept it")
 
 
 def _below_floor(loss: Loss) -> tuple[str, str]:
@@ -113,8 +113,8 @@ def _below_floor(loss: Loss) -> tuple[str, str]:
         return loss.drop.detail, _lower_policy(loss)
     if loss.hit is None:
         return loss.drop.detail, ""
-    least = _rounded_down(loss.drop.numbers["score"], _THOUSANDTHS)
-    return loss.drop.detail, at_most(loss.config, f"floor.{loss.hit.score_type}", least, "would have kept it")
+    minimum = _rounded_down(loss.drop.numbers["score"], _THOUSANDTHS)
+    return loss.drop.detail, at_most(loss.config, f"floor.{loss.hit.score_type}", minimum, "would have kept it")
 
 
 def _lower_policy(loss: Loss) -> str:
@@ -125,8 +125,8 @@ def _lower_policy(loss: Loss) -> str:
     section, nearness, floor = loss.state.part(SectionState), loss.drop.numbers["nearness"], loss.drop.numbers["floor"]
     if section is None or loss.span.stage != "floors" or floor <= 0:
         return ""
-    least = _rounded_down(section.ask.section.score_floor * nearness / floor, _THOUSANDTHS)
-    return policy_at_most(loss.state, loss.config, "score_floor", max(0.0, least), "would have kept it")
+    minimum = _rounded_down(section.ask.section.score_floor * nearness / floor, _THOUSANDTHS)
+    return policy_at_most(loss.state, loss.config, "score_floor", max(0.0, minimum), "would have kept it")
 
 
 def _duplicate(loss: Loss) -> tuple[str, str]:
@@ -135,15 +135,15 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
     why = _preferred(kept, loss.hit, loss.state.scope)
     if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
         return f"has the same text as {name}{why}", "Of one and the same text only one place is kept."
-    least = _hundredth_above(likeness)
-    remedy = at_least(loss.config, f"{loss.span.stage}.least_similarity", least, "would have kept both")
+    minimum = _hundredth_above(likeness)
+    remedy = at_least(loss.config, f"{loss.span.stage}.min_similarity", minimum, "would have kept both")
     return f"lost to its near-duplicate {name} at {likeness:.2f}{why}", remedy
 
 
 def _budget(loss: Loss) -> tuple[str, str]:
-    if "most" in loss.drop.numbers:
+    if "limit" in loss.drop.numbers:
         rank = loss.drop.numbers["rank"]
-        name = _MOST_PACKED.get(loss.span.stage, "pack.most_passages")
+        name = _MAX_PACKED.get(loss.span.stage, "pack.max_passages")
         return loss.drop.detail, at_least(loss.config, name, rank, "would have had a place for it")
     if "needed" in loss.drop.numbers:
         needed = int(loss.drop.numbers["needed"])
@@ -209,10 +209,10 @@ def _rounded_down(value: float, parts: int) -> float:
 
 def _hundredth_above(value: float) -> float:
     """Return the least hundredth that is above a value; 0.58 x 100 is less than 58 in floating point."""
-    least = math.floor(value * _HUNDREDTHS) / _HUNDREDTHS
-    while least <= value:
-        least = round(least + 1 / _HUNDREDTHS, 2)
-    return least
+    minimum = math.floor(value * _HUNDREDTHS) / _HUNDREDTHS
+    while minimum <= value:
+        minimum = round(minimum + 1 / _HUNDREDTHS, 2)
+    return minimum
 
 
 _EXPLAINED: Final[Mapping[DropReason, Callable[[Loss], tuple[str, str]]]] = {

@@ -27,7 +27,7 @@ CONTENTS_END: Final = re.compile(
     r"\s*+(?:[A-Z]-)?(?:\d{1,4}|[ivxlc]{1,7})$"
 )
 #: A longer line is no line of a printed table of contents.
-MOST_CONTENTS_CHARACTERS: Final = 200
+MAX_CONTENTS_CHARACTERS: Final = 200
 
 #: A whole line that only says which page this is, and how long such a line may be.
 PAGE_LINE: Final = re.compile(
@@ -35,10 +35,10 @@ PAGE_LINE: Final = re.compile(
     r"[-\u2013\u2014\s]*|[-\u2013\u2014]\s*\d{1,4}\s*[-\u2013\u2014]",
     re.IGNORECASE,
 )
-MOST_PAGE_CHARACTERS: Final = 40
+MAX_PAGE_CHARACTERS: Final = 40
 
 #: A line of this many words can be a copyright line; a longer one is prose that speaks of copyright.
-MOST_COPYRIGHT_WORDS: Final = 25
+MAX_COPYRIGHT_WORDS: Final = 25
 COPYRIGHT: Final = re.compile(
     r"^(?>\W*?(?:copyright\b|©|\(c\)\s*(?:copyright\b|\d{4}))).*?(?:\b(?:19|20)\d\d\b|\breserved\b)"
     r"|©\s*(?:19|20)\d\d|(?:19|20)\d\d\s*©",
@@ -57,7 +57,7 @@ MADE_WITH: Final = re.compile(
     re.IGNORECASE,
 )
 #: A longer line says more than what made the page.
-MOST_MADE_WITH_CHARACTERS: Final = 80
+MAX_MADE_WITH_CHARACTERS: Final = 80
 
 #: A cookie banner says that cookies are used, and asks for something. A page about cookies does only the first.
 COOKIES_USED: Final = re.compile(
@@ -77,7 +77,7 @@ COOKIES_ASKED: Final = re.compile(
 )
 
 #: A disclaimer under an e-mail is no shorter than this.
-FEWEST_DISCLAIMER_CHARACTERS: Final = 60
+MIN_DISCLAIMER_CHARACTERS: Final = 60
 #: One of these stands in every match of MAIL_SELF; looking for them first is many times faster.
 MAIL_HINTS: Final = (
     "mail", "message", "communication", "transmission", "nachricht", "courriel", "courrier", "mensaje", "correo",

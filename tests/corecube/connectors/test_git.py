@@ -321,7 +321,7 @@ def test_a_copy_that_was_damaged_is_had_again(origin, connector):
 
 
 def test_a_copy_of_many_fetches_is_made_anew(origin, connector, monkeypatch):
-    monkeypatch.setattr("corecube.connectors.git.mirror._MOST_PACKS", 3)
+    monkeypatch.setattr("corecube.connectors.git.mirror._MAX_PACKS", 3)
     for number in range(7):
         origin.commit({"a.md": str(number).encode()})
         source = connector()

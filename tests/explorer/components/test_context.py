@@ -3,7 +3,7 @@
 import pytest
 
 from explorer.components.context import context_panel
-from explorer.components.drops import MOST_ROWS, labels_of
+from explorer.components.drops import MAX_ROWS, labels_of
 from retrieval.engine.state import Drop, DropReason
 
 
@@ -41,6 +41,6 @@ def test_everything_left_out_is_listed_with_its_reason_those_first_that_came_fur
 
 
 def test_a_long_list_of_what_was_left_out_ends_in_a_count(finished, make_outcome, labels):
-    drops = (Drop(finished.hits[0].chunk_id, DropReason.QUALITY),) * (MOST_ROWS + 5)
+    drops = (Drop(finished.hits[0].chunk_id, DropReason.QUALITY),) * (MAX_ROWS + 5)
     panel = context_panel(make_outcome(drops=drops), labels)
-    assert (len(panel.left_out.rows), panel.left_out.unlisted) == (MOST_ROWS, 5)
+    assert (len(panel.left_out.rows), panel.left_out.unlisted) == (MAX_ROWS, 5)

@@ -2,7 +2,7 @@
 
 import uuid
 
-from explorer.components.drops import MOST_ROWS, drop_list, labels_of, readable
+from explorer.components.drops import MAX_ROWS, drop_list, labels_of, readable
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import ChunkId
 
@@ -33,8 +33,8 @@ def test_a_detail_does_not_name_what_has_no_label():
 
 
 def test_a_long_list_ends_in_a_count():
-    found = drop_list([Drop(KEPT, DropReason.TOP_K)] * (MOST_ROWS + 7), LABELS)
-    assert (len(found.rows), found.unlisted) == (MOST_ROWS, 7)
+    found = drop_list([Drop(KEPT, DropReason.TOP_K)] * (MAX_ROWS + 7), LABELS)
+    assert (len(found.rows), found.unlisted) == (MAX_ROWS, 7)
 
 
 def test_a_label_names_title_headings_and_source(finished):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.components.lanes import (
-    MOST_CARDS,
+    MAX_CARDS,
     Facts,
     Source,
     drop_words,
@@ -134,8 +134,8 @@ def test_a_lane_shows_so_many_cards_and_lines_stay_inside(make_outcome):
         rankings={"dense": hits(*range(1, 31)), "fulltext": hits(*range(30, 0, -1))}, hits=hits(*range(1, 31))
     )
     shown = panel(outcome)
-    assert [len(column.lane.cards) for column in shown.columns] == [MOST_CARDS] * 3
-    assert len(shown.columns[0].gap.lines) == MOST_CARDS
+    assert [len(column.lane.cards) for column in shown.columns] == [MAX_CARDS] * 3
+    assert len(shown.columns[0].gap.lines) == MAX_CARDS
     # Of the result's first 20, full text has 11 to 20 at its places 20 to 11.
     assert len(shown.columns[1].gap.lines) == 10
     assert shown.overlap.both == 30

@@ -45,7 +45,7 @@ def test_two_endings_are_never_let_go_together(monkeypatch):
 
 
 def test_after_a_while_it_ends_all_the_same(monkeypatch):
-    monkeypatch.setattr(module, "_LONGEST_WAIT_SECONDS", 0.02)
+    monkeypatch.setattr(module, "_MAX_WAIT_SECONDS", 0.02)
     with EndingThreads(1, lambda: 5) as threads:
         assert threads.submit(lambda: "ended").result(10) == "ended"
 

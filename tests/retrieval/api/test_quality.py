@@ -18,7 +18,7 @@ def low(world):
 def test_an_admin_is_told_what_would_be_dropped(world, get):
     answer = get(address("ledger"), world.key("alice")).json()
     (chunk,) = answer.pop("lowest")
-    assert answer == {"connection": "ledger", "least": 0.3, "dropped": 1, "chunks": 1}
+    assert answer == {"connection": "ledger", "minimum": 0.3, "dropped": 1, "chunks": 1}
     stored = Chunk.objects.get(connection_id=world.ledger.pk)
     assert chunk["url"] == f"http://testserver/documents/{stored.document_id}/#chunk-0"
     assert (chunk["quality"], chunk["parts"]) == (0.1, {"legal": 0.9})
@@ -51,7 +51,7 @@ def test_an_unknown_connection_is_not_found(world, get):
 def test_an_admin_without_a_grant_is_told_the_counts_and_no_text(world, get):
     Grant.objects.filter(user=world.alice, compartment__slug="finance").delete()
     response = get(address("ledger"), world.key("alice"))
-    assert response.json() == {"connection": "ledger", "least": 0.3, "dropped": 1, "chunks": 1, "lowest": None}
+    assert response.json() == {"connection": "ledger", "minimum": 0.3, "dropped": 1, "chunks": 1, "lowest": None}
     assert "48,200" not in response.content.decode()
 
 

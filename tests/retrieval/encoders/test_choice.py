@@ -13,7 +13,7 @@ VOYAGE = {"kind": "voyage", "model": "v-large", "dim": 16, "query_model": "v-sma
 
 @pytest.fixture
 def choices(make_model):
-    return Choices(models_dir=make_model(smallest_dim=2).parent, model="tiny", calls=5)
+    return Choices(models_dir=make_model(min_dim=2).parent, model="tiny", calls=5)
 
 
 def with_services(choices):

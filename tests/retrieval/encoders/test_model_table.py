@@ -96,7 +96,7 @@ def test_a_brought_model_is_adopted_with_the_tables_facts(make_model, models_dir
     (directory / "manifest.json").unlink()
     assert run("adopt", "tiny").strip() == str(directory)
     manifest = read_manifest(directory)
-    assert (manifest.pooling, manifest.dim, manifest.licence, manifest.smallest_dim) == ("mean", 3, "MIT", 2)
+    assert (manifest.pooling, manifest.dim, manifest.licence, manifest.min_dim) == ("mean", 3, "MIT", 2)
     assert " ready " in line_of(run("list"), "tiny")
 
 

@@ -99,9 +99,9 @@ def test_longer_vectors_are_cut_only_where_that_is_configured(make):
 
 
 def test_requests_keep_to_texts_and_tokens():
-    assert requests([5, 5, 5, 5], most_texts=3, most_tokens=100) == [(0, 3), (3, 4)]
-    assert requests([50, 60, 10, 200, 1], most_texts=9, most_tokens=100) == [(0, 1), (1, 3), (3, 4), (4, 5)]
-    assert requests([], most_texts=3, most_tokens=100) == []
+    assert requests([5, 5, 5, 5], max_texts=3, max_tokens=100) == [(0, 3), (3, 4)]
+    assert requests([50, 60, 10, 200, 1], max_texts=9, max_tokens=100) == [(0, 1), (1, 3), (3, 4), (4, 5)]
+    assert requests([], max_texts=3, max_tokens=100) == []
 
 
 def test_many_documents_go_in_several_requests(make, server):

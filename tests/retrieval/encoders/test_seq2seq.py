@@ -43,7 +43,7 @@ def test_a_text_beyond_the_limit_is_cut_at_the_end(tmp_path):
 
 
 def test_what_does_not_end_is_cut_short(tmp_path):
-    model = load_seq2seq(write_model(tmp_path / "tiny-writer", ends=False, most_new_tokens=4))
+    model = load_seq2seq(write_model(tmp_path / "tiny-writer", ends=False, max_new_tokens=4))
     assert model.write("pump", count=1) == ["what pump pump pump"]
 
 
@@ -72,7 +72,7 @@ def test_a_decoder_that_asks_for_more_is_refused(tmp_path):
 def test_a_manifest_that_cannot_be_is_refused(tmp_path):
     directory = write_model(tmp_path / "tiny-writer")
     text = (directory / "manifest.json").read_text()
-    for wrong in ('"most_new_tokens": 0', '"sampled_from": 0', '"start_token": -1'):
+    for wrong in ('"max_new_tokens": 0', '"sampled_from": 0', '"start_token": -1'):
         name = wrong.partition(":")[0]
         lines = [f"  {wrong}," if name in line else line for line in text.splitlines()]
         (directory / "manifest.json").write_text("\n".join(lines).replace(",\n}", "\n}"))

@@ -82,7 +82,7 @@ def directory(t5, tmp_path_factory):
         prefix="",
         start_token=0,
         end_token=1,
-        most_new_tokens=12,
+        max_new_tokens=12,
     )
     write_manifest(manifest, directory)
     return directory

@@ -8,8 +8,8 @@ from retrieval.encoders import load_encoder
 
 
 def test_vectors_are_cut_where_the_model_allows_it(make_model):
-    encoder = load_encoder(make_model(smallest_dim=2), dim=2)
-    whole = load_encoder(make_model(smallest_dim=2))
+    encoder = load_encoder(make_model(min_dim=2), dim=2)
+    whole = load_encoder(make_model(min_dim=2))
     assert (encoder.dim, whole.dim) == (2, 3)
     long, short = whole.encode_query("alpha betas"), encoder.encode_query("alpha betas")
     assert np.allclose(short, long[:2] / np.linalg.norm(long[:2]), atol=1e-6)
@@ -20,7 +20,7 @@ def test_vectors_are_cut_where_the_model_allows_it(make_model):
 @pytest.mark.parametrize(("smallest", "dim", "words"), [(0, 2, "must not be cut"), (2, 1, "2 to 3"), (2, 4, "2 to 3")])
 def test_a_cut_that_the_model_is_not_for_is_an_error(make_model, smallest, dim, words):
     with pytest.raises(ConfigError, match=words):
-        load_encoder(make_model(smallest_dim=smallest), dim=dim)
+        load_encoder(make_model(min_dim=smallest), dim=dim)
 
 
 def test_a_passage_is_pooled_from_its_own_tokens_in_the_whole_run(make_model):

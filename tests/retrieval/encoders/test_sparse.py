@@ -34,9 +34,9 @@ def test_the_heaviest_words_are_kept_in_the_vocabularys_order():
     arrays.arrays(np.float32, st.integers(1, 30), elements=st.floats(0, 10, width=32)),
     st.integers(1, 30),
 )
-def test_what_is_kept_weighs_at_least_what_is_left_out(weights, most):
-    vector = heaviest(weights, most)
-    assert len(vector.places) == min(most, int((weights > 0).sum()))
+def test_what_is_kept_weighs_at_least_what_is_left_out(weights, limit):
+    vector = heaviest(weights, limit)
+    assert len(vector.places) == min(limit, int((weights > 0).sum()))
     assert list(vector.places) == sorted(vector.places)
     left = np.delete(weights, vector.places)
     assert not vector.weights or not len(left) or min(vector.weights) >= left.max()
@@ -52,13 +52,13 @@ def test_a_model_gives_a_text_its_words_and_those_it_stands_for(tmp_path):
 
 
 def test_chunks_and_queries_keep_as_many_words_as_their_limits(tmp_path):
-    write_sparse_model(tmp_path / "tiny-sparse", WORDS, most_terms=2, query_terms=1)
+    write_sparse_model(tmp_path / "tiny-sparse", WORDS, max_terms=2, query_terms=1)
     encoder = load_sparse_encoder(tmp_path / "tiny-sparse")
     assert len(encoder.encode_query("undo rollback queue").places) == 1
     assert len(encoder.encode_documents(["undo rollback queue"])[0].places) == 2
 
 
-@pytest.mark.parametrize("changes", [{"most_terms": 1001}, {"most_terms": 0}, {"query_terms": 0}, {"vocabulary": 0}])
+@pytest.mark.parametrize("changes", [{"max_terms": 1001}, {"max_terms": 0}, {"query_terms": 0}, {"vocabulary": 0}])
 def test_a_manifest_beyond_what_an_index_takes_is_refused(tmp_path, changes):
     with pytest.raises(ValueError, match="vocabulary"):
         write_sparse_model(tmp_path / "tiny-sparse", WORDS, **changes)

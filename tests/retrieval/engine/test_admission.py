@@ -239,7 +239,7 @@ def test_a_turn_that_comes_when_the_time_is_over_is_not_begun():
             until(lambda: admission.load().waiting)
             world.clock.now = 60.0
         assert second.result(10) == Refusal.BUDGET_OVER
-    assert (admission.load().held, admission.load().longest_wait_seconds) == (0, 0.0)
+    assert (admission.load().held, admission.load().max_wait_seconds) == (0, 0.0)
 
 
 def test_who_would_wait_for_too_long_is_told_at_once():

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
-from retrieval.encoders.admission import FEWEST_CALLS, INGEST_SLOTS, calls_under
+from retrieval.encoders.admission import INGEST_SLOTS, MIN_CALLS, calls_under
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal
 
 CONFIG = LadderConfig()
@@ -116,5 +116,5 @@ def test_each_purpose_goes_through_where_the_one_before_it_does(active, seconds)
 def test_ingest_gives_way_as_memory_fills_up_and_never_stands_still(one, other, configured):
     easy, full = sorted((one, other))
     calls = calls_under(easy, configured=configured)
-    assert FEWEST_CALLS <= calls <= max(FEWEST_CALLS, min(configured, INGEST_SLOTS))
+    assert MIN_CALLS <= calls <= max(MIN_CALLS, min(configured, INGEST_SLOTS))
     assert calls_under(full, configured=configured) <= calls

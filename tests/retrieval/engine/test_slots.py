@@ -51,7 +51,7 @@ def test_who_has_waited_long_enough_leaves_the_queue(seconds):
 
 
 def test_a_crowd_leaves_nothing_behind():
-    slots, inside, most = Slots(3), [], []
+    slots, inside, limit = Slots(3), [], []
     lock = threading.Lock()
 
     def work(number):
@@ -59,7 +59,7 @@ def test_a_crowd_leaves_nothing_behind():
             return 0
         with lock:
             inside.append(number)
-            most.append(len(inside))
+            limit.append(len(inside))
         sleep(0.0005)
         with lock:
             inside.remove(number)
@@ -68,7 +68,7 @@ def test_a_crowd_leaves_nothing_behind():
 
     with ThreadPoolExecutor(24) as threads:
         served = sum(threads.map(work, range(600)))
-    assert max(most) <= 3
+    assert max(limit) <= 3
     assert 0 < served <= 600
     assert (slots.held, slots.waiting) == (0, 0)
     assert slots.take_free()

@@ -237,7 +237,7 @@ def test_a_diff_names_what_changed_in_order():
 
 def test_what_a_preset_inherits_and_does_not_use_can_neither_be_seen_nor_set():
     names = {facts.name for facts in ConsolidatedConfig.declared_below()}
-    assert ConsolidatedConfig.unused == {"fusion.pool", "quality.least"}
+    assert ConsolidatedConfig.unused == {"fusion.pool", "quality.minimum"}
     assert ConsolidatedConfig.unused.isdisjoint(names)
     assert "fusion.rank_constant" in names
     assert "quality" not in {section.name for section in ConsolidatedConfig.sections()}

@@ -68,7 +68,7 @@ def test_a_search_can_do_without_documents_or_whole_articles(db, collection):
 
 
 def test_every_condition_is_asked(db, collection, other):
-    how = Survey(preset="corecube", most_questions=100, progress=lambda: None)
+    how = Survey(preset="corecube", max_questions=100, progress=lambda: None)
     result = survey(load_dataset(collection), [load_dataset(other)], how)
     counts = {it: sum(row.condition is it for row in result.measured) for it in Condition}
     assert counts == {

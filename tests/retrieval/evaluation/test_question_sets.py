@@ -4,7 +4,7 @@ from corecube.errors import InvalidRequestError
 from corecube.models import AuditEvent
 from retrieval.evaluation.question_sets import delete_case, delete_set, mark_case, save_case, set_named
 from retrieval.models import Case, QuestionSet
-from retrieval.records.judgments import LONGEST_QUERY
+from retrieval.records.judgments import MAX_QUERY_LENGTH
 
 
 def test_a_set_is_made_once_under_its_name(people):
@@ -20,14 +20,14 @@ def test_a_question_is_saved_once_and_cut_where_retrieval_reads_no_further(peopl
     made = set_named("s", actor=people["alice"])
     first, is_new = save_case(made, f"  {'long ' * 200}", actor=people["alice"])
     assert is_new
-    assert len(first.query) <= LONGEST_QUERY
+    assert len(first.query) <= MAX_QUERY_LENGTH
     assert save_case(made, f"{'long ' * 200}", actor=people["alice"]) == (first, False)
     with pytest.raises(InvalidRequestError, match="needs a question"):
         save_case(made, " \0 ", actor=people["alice"])
 
 
 def test_a_set_holds_only_so_many(people, monkeypatch):
-    monkeypatch.setattr("retrieval.evaluation.question_sets.MOST_CASES", 1)
+    monkeypatch.setattr("retrieval.evaluation.question_sets.MAX_CASES", 1)
     made = set_named("s", actor=people["alice"])
     save_case(made, "one", actor=people["alice"])
     with pytest.raises(InvalidRequestError, match="at most"):

@@ -92,7 +92,7 @@ def test_of_many_questions_the_same_ones_are_drawn_each_time(db, judged, monkeyp
     document = json.loads((judged / "first" / "corpus.jsonl").read_text().splitlines()[0])["_id"]
     qrels = [f"q{number}\t{document}\t1" for number in range(8)]
     (judged / "first" / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *qrels]))
-    monkeypatch.setattr(side_by_side, "_MOST_QUESTIONS", 5)
+    monkeypatch.setattr(side_by_side, "_MAX_QUESTIONS", 5)
     drawn, again = (side_by_side.collections(judged, [], progress=lambda _: None)[0].questions for _ in range(2))
     assert drawn == again
     assert len({query.id for query in drawn.queries}) == 5
@@ -172,7 +172,7 @@ def test_rows_are_printed_as_they_come(db, judged, capsys, monkeypatch):
 
 def test_headings_of_one_document_ask_for_it(db, files):
     connection = ingested_folder(files, lambda _: None)
-    items = known_items([connection], name="raw files", most=10)
+    items = known_items([connection], name="raw files", limit=10)
     asked = {query.text: items.qrels[query.id] for query in items.queries}
     # "Safety" is a label, and "Wear and tear" stands in two documents.
     assert asked == {"Cleaning the rollers": {"press.md": 1}, "Lighting the burner": {"oven.md": 1}}
@@ -180,7 +180,7 @@ def test_headings_of_one_document_ask_for_it(db, files):
 
 def test_the_same_questions_are_drawn_in_every_run(db, files):
     connection = ingested_folder(files, lambda _: None)
-    drawn = [known_items([connection], name="raw files", most=2) for _ in range(2)]
+    drawn = [known_items([connection], name="raw files", limit=2) for _ in range(2)]
     assert len(drawn[0].queries) == 2
     assert drawn[0] == drawn[1]
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.graph.mentions import MOST_KEYS, mentions_of, occurrences
+from retrieval.graph.mentions import MAX_KEYS, mentions_of, occurrences
 from retrieval.graph.spans import key_of, number_of
 
 
@@ -43,7 +43,7 @@ def test_a_name_stands_there_capitalised_unless_any_case_will_do():
 @given(st.text(max_size=400))
 def test_there_are_never_too_many_keys_and_each_is_there_once(text):
     found = mentions_of(text)
-    assert len(found.keys) <= MOST_KEYS
+    assert len(found.keys) <= MAX_KEYS
     assert len(set(found.keys)) == len(found.keys)
     assert 0 <= found.phrases <= len(found.keys)
 

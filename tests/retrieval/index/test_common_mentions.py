@@ -40,7 +40,7 @@ def speak_of_it(connection, count):
 @pytest.fixture(autouse=True)
 def from_three_on(monkeypatch):
     """Count what stands in three chunks of a connection, instead of 200."""
-    monkeypatch.setattr(common_mentions, "_FEWEST_COMMON", 3)
+    monkeypatch.setattr(common_mentions, "_MIN_COMMON", 3)
 
 
 @pytest.fixture
@@ -144,23 +144,23 @@ def test_a_name_that_is_common_in_scope_is_not_followed(governed, bob):
 @pytest.mark.usefixtures("at_most_five")
 def test_what_is_hidden_makes_no_name_common_for_others(governed, bob, alice):
     first, *others = speak_of_it(governed.runbooks, 3)
-    before = graph.subgraph([first], [], scope=bob, with_shared_names=True, most=1000)
+    before = graph.subgraph([first], [], scope=bob, with_shared_names=True, limit=1000)
     speak_of_it(governed.vault, 3)
     # Three and three: common for whoever sees both, and for nobody else.
-    assert graph.subgraph([first], [], scope=bob, with_shared_names=True, most=1000) == before
+    assert graph.subgraph([first], [], scope=bob, with_shared_names=True, limit=1000) == before
     assert leads(first, scope=bob)[1] == set(others)
     assert leads(first, scope=alice)[1] == set()
     speak_of_it(governed.vault, 30)
-    assert graph.subgraph([first], [], scope=bob, with_shared_names=True, most=1000) == before
+    assert graph.subgraph([first], [], scope=bob, with_shared_names=True, limit=1000) == before
 
 
 def test_hubs_count_on_from_what_is_known_to_be_common(governed, bob, alice):
     speak_of_it(governed.runbooks, 4)
     speak_of_it(governed.vault, 9)
-    assert graph.hubs(["zanzibar"], most=3, scope=bob) == {"zanzibar"}
-    assert graph.hubs(["zanzibar"], most=4, scope=bob) == set()
-    assert graph.hubs(["zanzibar"], most=12, scope=alice) == {"zanzibar"}
-    assert graph.hubs(["zanzibar"], most=13, scope=alice) == set()
+    assert graph.hubs(["zanzibar"], limit=3, scope=bob) == {"zanzibar"}
+    assert graph.hubs(["zanzibar"], limit=4, scope=bob) == set()
+    assert graph.hubs(["zanzibar"], limit=12, scope=alice) == {"zanzibar"}
+    assert graph.hubs(["zanzibar"], limit=13, scope=alice) == set()
 
 
 @pytest.mark.usefixtures("at_most_five")

@@ -37,7 +37,7 @@ def all_ways(scope, index, vector, kept):
     terms = [Term("queue", 1, 1.0), Term("rollback", 1, 1.0)]
     near = {"scope": scope, "index": index, "depth": 50, "timeout_seconds": 5, "kept": kept}
     exact = store.dense_exact(vector, **near)
-    words = {"terms": terms, "scope": scope, "search": SEARCH, "depth": 50, "most": 50, "timeout_seconds": 5}
+    words = {"terms": terms, "scope": scope, "search": SEARCH, "depth": 50, "limit": 50, "timeout_seconds": 5}
     everything = store.dense_exact(vector, **near | {"kept": RequestFilter()})
     return {
         "exact": exact,
@@ -83,7 +83,7 @@ def mixed(world):
 
 def stored(scope, kept):
     """Return what a filter leaves of a scope, as it reads."""
-    chunks = Chunk.objects.filter(connection_id__in=scope.connection_ids, quality__gte=kept.least_quality)
+    chunks = Chunk.objects.filter(connection_id__in=scope.connection_ids, quality__gte=kept.min_quality)
     types = dict(Document.objects.values_list("pk", "source_type"))
     return {
         (chunk.document_id, chunk.ordinal)
@@ -99,7 +99,7 @@ def test_every_way_leaves_the_same_chunks(mixed, request, who, index, unit):
     scope = request.getfixturevalue(who)
     types, hints = [(), ("excel",), ("csv", "pdf")], ["", "table", "list", "steps"]
     for source_types, hint, quality in itertools.product(types, hints, [0.0, 0.25, 0.95]):
-        kept = RequestFilter(source_types=frozenset(source_types), hint=hint, least_quality=quality)
+        kept = RequestFilter(source_types=frozenset(source_types), hint=hint, min_quality=quality)
         expected = stored(scope, kept)
         for way, ranking in all_ways(scope, index, unit(3)[0], kept).items():
             found = {tuple(hit.chunk_id) for hit in ranking}
@@ -121,7 +121,7 @@ def test_what_a_filter_says_of_documents_and_chunks_holds_together(mixed, world,
     type_and_time = {"source_types": frozenset({document.source_type}), "since": NEW - DAY}
     Document.objects.update(modified_at=OLD)
     Document.objects.filter(pk=document.pk).update(modified_at=NEW)
-    kept = RequestFilter(documents=frozenset({document.pk}), hint="table", least_quality=0.05, **type_and_time)
+    kept = RequestFilter(documents=frozenset({document.pk}), hint="table", min_quality=0.05, **type_and_time)
     expected = {it for it in stored(alice, kept) if it[0] == document.pk}
     for way, ranking in all_ways(alice, index, unit(1)[0], kept).items():
         found = {tuple(hit.chunk_id) for hit in ranking}

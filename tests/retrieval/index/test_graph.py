@@ -55,14 +55,14 @@ def everything():
 
 def leads(seed, *, scope, shared=True):
     """Return the documents that a seed's texts lead to, by name and by shared phrase."""
-    found = graph.subgraph([seed], [], scope=scope, with_shared_names=shared, most=1000)
+    found = graph.subgraph([seed], [], scope=scope, with_shared_names=shared, limit=1000)
     named = {name.document_id for name in found.names} - {seed}
     return named, {holder.chunk.document_id for holder in found.holders} - {seed}
 
 
 def states(seed, *, scope):
     """Return the documents that a seed's links lead to, with their kind and what a reader sees of them."""
-    found = graph.subgraph([seed], [], scope=scope, with_shared_names=False, most=1000).stated
+    found = graph.subgraph([seed], [], scope=scope, with_shared_names=False, limit=1000).stated
     return {(it.stated.kind.value, it.target, it.stated.name) for it in found}
 
 
@@ -112,10 +112,10 @@ def test_neither_end_of_a_link_is_out_of_scope(governed):
     hidden = put(governed.vault, "hidden", "Hidden Page", "It speaks of Zanzibar, then of Seen Page.")
     assert leads(seen, scope=alice) == ({hidden}, {hidden})
     assert leads(seen, scope=bob) == (set(), set())
-    assert graph.subgraph([hidden], [], scope=bob, with_shared_names=True, most=1000).size == 0
+    assert graph.subgraph([hidden], [], scope=bob, with_shared_names=True, limit=1000).size == 0
     assert graph.names([key_of("Hidden Page")], [hidden], scope=bob) == graph.Names()
-    assert graph.hubs([key_of("Zanzibar")], most=1, scope=bob) == set()
-    assert graph.hubs([key_of("Zanzibar")], most=1, scope=alice) == {"zanzibar"}
+    assert graph.hubs([key_of("Zanzibar")], limit=1, scope=bob) == set()
+    assert graph.hubs([key_of("Zanzibar")], limit=1, scope=alice) == {"zanzibar"}
 
 
 def test_what_a_hidden_connection_makes_common_is_no_hub_for_others(governed, bob, alice):
@@ -124,8 +124,8 @@ def test_what_a_hidden_connection_makes_common_is_no_hub_for_others(governed, bo
         put(governed.vault, f"hidden{number}", f"Hidden {number}", "Zanzibar is hidden.")
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE retrieval_chunkmentions")
-    assert graph.hubs([key_of("Zanzibar")], most=5, scope=bob) == set()
-    assert graph.hubs([key_of("Zanzibar")], most=5, scope=alice) == {"zanzibar"}
+    assert graph.hubs([key_of("Zanzibar")], limit=5, scope=bob) == set()
+    assert graph.hubs([key_of("Zanzibar")], limit=5, scope=alice) == {"zanzibar"}
 
 
 def test_a_hyperlink_leads_to_its_document_whichever_came_first(governed, alice):
@@ -167,7 +167,7 @@ def test_a_triple_leads_to_the_documents_that_its_ends_name(governed, alice):
     lambert = put(governed.runbooks, "lambert", "Lambert", "He.")
     (found,) = (
         it
-        for it in graph.subgraph([guy], [], scope=alice, with_shared_names=False, most=99).stated
+        for it in graph.subgraph([guy], [], scope=alice, with_shared_names=False, limit=99).stated
         if it.target == lambert
     )
     assert (found.stated.sentence, found.quality) == ("Guy of Tuscany brother of Lambert", 1.0)
@@ -182,9 +182,9 @@ def test_many_of_one_name_are_not_all_read(governed, alice):
     for number in range(15):
         put(governed.runbooks, f"intro {number}", "Introduction Page", "Nothing.")
     seed = put(governed.runbooks, "seed", "Seed", "See the Introduction Page.")
-    found = graph.subgraph([seed], [], scope=alice, with_shared_names=True, most=1000)
+    found = graph.subgraph([seed], [], scope=alice, with_shared_names=True, limit=1000)
     assert len(found.names) == 9
-    cut = graph.subgraph([seed], [], scope=alice, with_shared_names=True, most=3)
+    cut = graph.subgraph([seed], [], scope=alice, with_shared_names=True, limit=3)
     assert cut.is_cut
     assert cut.size == 3
 

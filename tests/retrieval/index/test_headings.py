@@ -69,7 +69,7 @@ def test_nothing_out_of_scope_is_found(book, bob, alice):
 
 
 def test_the_filter_holds_for_headings_too(book, alice):
-    assert [it[1:4] for it in found(alice, DEBT, kept=RequestFilter(least_quality=0.85))] == [
+    assert [it[1:4] for it in found(alice, DEBT, kept=RequestFilter(min_quality=0.85))] == [
         ("Debt", 0, 1),
         ("Debt and rent", 0, 0),
         ("Debt", 1, 1),

@@ -39,7 +39,7 @@ _CONFIGS = st.builds(
     FulltextConfig,
     relax_below=st.sampled_from([1, 3, 100]),
     # From 1 on almost every match is too common.
-    most_matches=st.sampled_from([1, 2, 1000]),
+    max_matches=st.sampled_from([1, 2, 1000]),
 )
 
 

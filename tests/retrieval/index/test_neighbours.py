@@ -56,7 +56,7 @@ def hit(document, ordinal):
 def around(document, ordinal, scope, **numbers):
     """Return the ordinals around a chunk by relation."""
     config = NeighboursConfig(**numbers)
-    found = neighbours_of((hit(document, ordinal),), config=config, scope=scope, least_quality=0.3, timeout_seconds=5)
+    found = neighbours_of((hit(document, ordinal),), config=config, scope=scope, min_quality=0.3, timeout_seconds=5)
     assert all(it.primary == ChunkId(document, ordinal) for it in found)
     by_relation = {"parent": [], "sibling": [], "cross_page": []}
     for it in found:
@@ -125,7 +125,7 @@ def test_all_hits_are_looked_at_in_one_statement(paged, bob, world):
             (hit(other, 8), hit(paged, 8)),
             config=NeighboursConfig(),
             scope=bob,
-            least_quality=0.3,
+            min_quality=0.3,
             timeout_seconds=5,
         )
     assert [(it.primary.document_id, it.hit.chunk_id.ordinal) for it in found] == [
@@ -179,7 +179,7 @@ def test_the_statement_reads_by_keys_alone(world, bob):
         for number in range(1000, 4000)
     )
     parameters = neighbour_parameters(
-        tuple(hit(document, 4) for document in documents), NeighboursConfig(), bob, least_quality=0.3
+        tuple(hit(document, 4) for document in documents), NeighboursConfig(), bob, min_quality=0.3
     )
     plan = plan_of(NEIGHBOURS, parameters)
     assert {"retrieval_chunk_pkey", "retrieval_document_pkey"} <= indexes(plan)

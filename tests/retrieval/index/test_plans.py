@@ -87,7 +87,7 @@ def terms(bob):
         "match": "'rollback'",
         "scope": bob.connection_ids,
         "depth": 10,
-        "most": 100,
+        "limit": 100,
         "until": "40000000-0000-0000-0000-000000000000",
         "term_1": "'rollback'",
         "idf_1": 1.0,
@@ -118,7 +118,7 @@ def test_a_quantised_statement_walks_its_hnsw_index_alone_and_then_compares_whol
 def test_a_walk_looks_up_by_its_key_what_a_filter_asks_of_each_chunk(vector, index, wordy, many, scan):
     rebuild(replace(index, scan=scan, scan_dim=16))
     for kept, also in (
-        (RequestFilter(hint="table", least_quality=0.25), {"retrieval_chunk_pkey"}),
+        (RequestFilter(hint="table", min_quality=0.25), {"retrieval_chunk_pkey"}),
         (RequestFilter(source_types=frozenset({"excel"})), {"retrieval_document_pkey"}),
         (RequestFilter(documents=frozenset({UUID(int=1), UUID(int=2)})), set()),
     ):
@@ -134,7 +134,7 @@ def test_a_walk_looks_up_by_its_key_what_a_filter_asks_of_each_chunk(vector, ind
 def test_the_exact_statement_finds_chunks_of_too_low_a_quality_by_their_index(vector, wordy, many):
     with database.cursor() as cursor:
         cursor.execute("UPDATE retrieval_chunk SET quality = 0.1 WHERE ordinal %% 100 = 0", [])
-    sql, parameters = filtered(statements.DENSE_EXACT, vector, RequestFilter(least_quality=0.25))
+    sql, parameters = filtered(statements.DENSE_EXACT, vector, RequestFilter(min_quality=0.25))
     plan = plan_of(sql, parameters)
     assert "chunk_by_quality" in indexes(plan)
     assert "Seq Scan" not in scans(plan, "retrieval_chunk")
@@ -146,8 +146,8 @@ def test_headings_are_found_by_their_index(bob, wordy):
             "UPDATE retrieval_chunk SET heading_path = '{Word}', search = setweight(search, 'B') WHERE ordinal >= 1000"
         )
     asked = {"match": "'word1500':B", "terms": ["'word1500':B"], "idfs": [1.0], "scope": bob.connection_ids}
-    kept = RequestFilter(least_quality=0.25)
-    plan = plan_of(*filtered(statements.statement("headings"), asked | {"most": 2000, "depth": 8}, kept))
+    kept = RequestFilter(min_quality=0.25)
+    plan = plan_of(*filtered(statements.statement("headings"), asked | {"limit": 2000, "depth": 8}, kept))
     assert "chunk_headings" in indexes(plan)
     assert "Seq Scan" not in scans(plan, "retrieval_chunk")
 

@@ -34,7 +34,7 @@ def look(asked, document_id, *, match="", ordinals=()):
 
 def test_the_full_text_score_is_bit_for_bit_that_of_the_leg(bob, probed, rolling):
     match = any_of(TERMS[:2])
-    leg = store.fulltext(match, terms=TERMS, scope=bob, search=SEARCH, depth=100, most=1000, timeout_seconds=5)
+    leg = store.fulltext(match, terms=TERMS, scope=bob, search=SEARCH, depth=100, limit=1000, timeout_seconds=5)
     scores = {hit.chunk_id: hit.score for hit in leg.ranking if hit.chunk_id.document_id == rolling}
     found = look(probed(bob), rolling, match=match, ordinals=[chunk_id.ordinal for chunk_id in scores])
     assert scores
@@ -91,7 +91,7 @@ def test_the_place_by_full_text_is_that_of_the_leg(bob, probed, common):
     term = Term("common", 64, 1.0)
     asked = probed(bob, terms=[term])
     leg = store.fulltext(
-        "'common'", terms=[term], scope=bob, search=SEARCH, depth=100, most=1000, timeout_seconds=5
+        "'common'", terms=[term], scope=bob, search=SEARCH, depth=100, limit=1000, timeout_seconds=5
     ).ranking
     assert len(leg) == 64
     for rank, hit in enumerate(leg, start=1):

@@ -44,7 +44,7 @@ def test_every_way_finds_the_same(world, alice):
     search = store.TextSearch((0.1, 0.5, 0.7, 1.0), 0.2)
     found = [
         store.fulltext(
-            any_of(terms), terms=terms, scope=alice, search=search, depth=9, most=9, timeout_seconds=5, reach=reach
+            any_of(terms), terms=terms, scope=alice, search=search, depth=9, limit=9, timeout_seconds=5, reach=reach
         )
         for reach in Reach
     ]

@@ -9,7 +9,7 @@ from django.db import connection as database
 from corecube.errors import ConfigError
 from retrieval.encoders import load_encoder
 from retrieval.index import store
-from retrieval.index.scans import MOST_OVERSAMPLE, ScanChoice, dense_statement
+from retrieval.index.scans import MAX_OVERSAMPLE, ScanChoice, dense_statement
 from retrieval.testing import HashEncoder
 from tests.retrieval.index.conftest import rebuild
 
@@ -19,7 +19,7 @@ QUANTISED = ("int8", "binary", "prefix")
 class Nested(HashEncoder):
     """A model whose first 16 components and more stand for the whole, if one believes it."""
 
-    smallest_dim = 16
+    min_dim = 16
 
 
 @pytest.fixture(params=QUANTISED)
@@ -56,8 +56,8 @@ def test_more_candidates_find_more_and_all_of_them_find_everything(bob, walked, 
             shares.append(len(found & {hit.chunk_id for hit in exact(query, bob, walked)}) / 20)
         return np.mean(shares)
 
-    least, usual, all_of_them = recall(1.0), recall(8.0), recall(45.0)
-    assert least < usual <= all_of_them
+    minimum, usual, all_of_them = recall(1.0), recall(8.0), recall(45.0)
+    assert minimum < usual <= all_of_them
     assert all_of_them >= 0.95
 
 
@@ -97,7 +97,7 @@ def test_the_bits_of_int8_are_thresholds_apart(index):
         (ScanChoice("prefix", 16), "was not trained so"),
         (ScanChoice("binary", 16), "Only the scan prefix"),
         (ScanChoice("binary", oversample=0.5), "between 1 and 20"),
-        (ScanChoice("binary", oversample=MOST_OVERSAMPLE + 1), "between 1 and 20"),
+        (ScanChoice("binary", oversample=MAX_OVERSAMPLE + 1), "between 1 and 20"),
     ],
 )
 def test_what_cannot_be_is_refused(choice, message):

@@ -25,13 +25,13 @@ def asked(text):
     return read_query(text, characters=500)
 
 
-def found(match, terms, scope, *, most=1000, depth=100):
-    return store.fulltext(match, terms=terms, scope=scope, search=SEARCH, depth=depth, most=most, timeout_seconds=5)
+def found(match, terms, scope, *, limit=1000, depth=100):
+    return store.fulltext(match, terms=terms, scope=scope, search=SEARCH, depth=depth, limit=limit, timeout_seconds=5)
 
 
-def capped(match, terms, scope, *, share, most=1000, depth=100):
+def capped(match, terms, scope, *, share, limit=1000, depth=100):
     return store.fulltext_capped(
-        match, terms=terms, scope=scope, search=SEARCH, depth=depth, most=most, share=share, timeout_seconds=5
+        match, terms=terms, scope=scope, search=SEARCH, depth=depth, limit=limit, share=share, timeout_seconds=5
     )
 
 
@@ -118,7 +118,7 @@ def test_every_leg_returns_only_what_conditions_leave_of_the_scope(world, alice,
     assert (kept.names, kept.facts) == (("author", "year"), ('["Ada", "2025"]',))
     query, term = unit(10)[0], Term("rollback", 3, 1.0)
     both = {"scope": alice, "depth": 50, "timeout_seconds": 5, "kept": RequestFilter(kept=kept)}
-    near, words = {"index": index, **both}, {"terms": [term], "search": SEARCH, "most": 50, **both}
+    near, words = {"index": index, **both}, {"terms": [term], "search": SEARCH, "limit": 50, **both}
     rankings = (
         store.dense_exact(query, **near),
         store.dense_hnsw(query, ef_search=100, **near),
@@ -177,9 +177,9 @@ def test_the_full_text_score_is_the_sum_of_idf_times_the_saturated_rank(world, a
 
 def test_more_matches_than_may_be_scored_are_noticed(world, alice):
     term = Term("rollback", 3, 0.5)
-    assert found("'rollback'", [term], alice, most=3).scored == 3
-    assert found("'rollback'", [term], alice, most=2).scored == 3
-    assert found("'rollback'", [term], alice, most=1).scored == 2
+    assert found("'rollback'", [term], alice, limit=3).scored == 3
+    assert found("'rollback'", [term], alice, limit=2).scored == 3
+    assert found("'rollback'", [term], alice, limit=1).scored == 2
     assert found("'nothing'", [term], alice).scored == 0
 
 
@@ -198,11 +198,11 @@ def test_of_a_common_term_titles_are_all_found_and_of_the_rest_a_share(world, bo
 
 
 def test_titles_that_are_too_common_too_are_only_part_of_the_share(world, bob, common):
-    assert places(capped("'common'", [COMMON], bob, share=0.25, most=7)) == set(range(16))
+    assert places(capped("'common'", [COMMON], bob, share=0.25, limit=7)) == set(range(16))
 
 
 def test_the_whole_share_is_everything(world, bob, common):
-    assert places(capped("'common'", [COMMON], bob, share=1.0, most=7)) == set(range(64))
+    assert places(capped("'common'", [COMMON], bob, share=1.0, limit=7)) == set(range(64))
     whole = found("'common'", [COMMON], bob)
     assert capped("'common'", [COMMON], bob, share=1.0).ranking == whole.ranking
 

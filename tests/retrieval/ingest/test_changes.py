@@ -323,7 +323,7 @@ def test_what_a_passing_trouble_kept_out_is_tried_again_though_it_is_not_listed_
     edit(wiki, "3", "Now about beta.")
     first = due(space)
     assert begin_next(uuid4())
-    SyncItem.objects.update(attempts=claims.MOST_ATTEMPTS - 1)
+    SyncItem.objects.update(attempts=claims.MAX_ATTEMPTS - 1)
     wiki.site.pages = AnyPath(lambda *_: (503, {}, b"{}"))
     assert take_next(uuid4())
     assert settle_next()

@@ -108,10 +108,10 @@ def test_the_connection_with_the_fewest_claims_goes_first(folders):
     assert begin_next(first)
     assert begin_next(second)
     turn = claims.fair_sync()
-    claims.claim(turn, first, most=2)
+    claims.claim(turn, first, limit=2)
     other = claims.fair_sync()
     assert other.connection_id != turn.connection_id
-    claims.claim(other, second, most=1)
+    claims.claim(other, second, limit=1)
     assert claims.fair_sync() == other
 
 
@@ -119,7 +119,7 @@ def test_two_workers_never_claim_the_same_item(folders):
     sync = queue_sync(folders["large"], actor=None)
     begin_next(uuid4())
     sync.refresh_from_db()
-    first, second = (claims.claim(sync, uuid4(), most=15) for _ in range(2))
+    first, second = (claims.claim(sync, uuid4(), limit=15) for _ in range(2))
     assert len({item.pk for item in (*first, *second)}) == 30
     assert [item.external_id for item in first] == [f"{number:02}.md" for number in range(15)]
 
@@ -143,7 +143,7 @@ def test_a_lost_workers_claims_return_and_its_late_result_is_not_stored(folders,
 def test_an_item_that_workers_die_over_fails_in_the_end(folders):
     sync = queue_sync(folders["small"], actor=None)
     begin_next(uuid4())
-    SyncItem.objects.filter(external_id="01.md").update(attempts=claims.MOST_ATTEMPTS - 1)
+    SyncItem.objects.filter(external_id="01.md").update(attempts=claims.MAX_ATTEMPTS - 1)
     claims.claim(sync, uuid4())
     SyncItem.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     work_through()
@@ -387,9 +387,9 @@ def test_stored_secrets_reach_the_connector(folders, monkeypatch):
 def test_an_item_that_a_worker_ended_over_is_tried_by_itself(folders):
     sync = queue_sync(folders["large"], actor=None)
     begin_next(uuid4())
-    for attempt in range(1, claims.MOST_ATTEMPTS + 1):
+    for attempt in range(1, claims.MAX_ATTEMPTS + 1):
         worker = uuid4()
-        claimed = claims.claim(sync, worker, most=5)
+        claimed = claims.claim(sync, worker, limit=5)
         # The first time nobody knows which of them it is; then the worker dies over the first one alone.
         assert len(claimed) == (5 if attempt == 1 else 1)
         while attempt > 1 and claimed[0].external_id != "00.md":
@@ -460,8 +460,8 @@ def test_a_sync_is_cancelled_only_when_the_last_worker_has_stopped(folders):
     sync = queue_sync(folders["small"], actor=None)
     first, second = uuid4(), uuid4()
     begin_next(first)
-    claims.claim(sync, first, most=1)
-    claims.claim(sync, second, most=1)
+    claims.claim(sync, first, limit=1)
+    claims.claim(sync, second, limit=1)
     assert cancel_sync(sync, actor=None).status == "cancelling"
     # What nobody has in hand is forgotten at once, and nothing more can be claimed or begun.
     assert sync.items.count() == 2

@@ -45,6 +45,6 @@ def test_a_hostile_file_of_five_megabytes_becomes_bounded_chunks_in_time(source,
     sync = sync_connection(source)
     assert time.monotonic() - started < MAX_SECONDS
     assert sync.added >= 1
-    longest = Chunk.objects.aggregate(longest=Max(Length("text")))["longest"]
-    assert longest <= ChunkLimits().max_characters
+    max_length = Chunk.objects.aggregate(max_length=Max(Length("text")))["longest"]
+    assert max_length <= ChunkLimits().max_characters
     assert Chunk.objects.filter(text__contains="hall seven").exists()

@@ -40,7 +40,7 @@ def test_a_summary_counts_the_files_of_its_type():
     ]
     html, pdf = summaries(files)
     assert (html.source_type, html.files, html.chunks, html.median_tokens) == ("html", 1, 1, 7)
-    assert (pdf.files, pdf.chunks, pdf.median_tokens, pdf.most_tokens, pdf.seconds) == (2, 3, 20, 60, 0.75)
+    assert (pdf.files, pdf.chunks, pdf.median_tokens, pdf.max_tokens, pdf.seconds) == (2, 3, 20, 60, 0.75)
 
 
 def test_the_larger_profile_makes_fewer_and_larger_chunks(folder):

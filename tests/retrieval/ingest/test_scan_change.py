@@ -23,7 +23,7 @@ DEFINITION = "SELECT indexdef FROM pg_indexes WHERE indexname = %s"
 class Counting(HashEncoder):
     """Counts what it embeds; its first 16 components may stand for the whole."""
 
-    smallest_dim = 16
+    min_dim = 16
 
     def __init__(self):
         super().__init__()

@@ -149,7 +149,7 @@ def test_many_streams_run_at_once(llm, client):
     started = time.monotonic()
     assert len(set(asyncio.run(all_of_them()))) == 1
     assert time.monotonic() - started < 5
-    assert llm.most_at_once > 20
+    assert llm.max_at_once > 20
 
 
 FAULTS = [

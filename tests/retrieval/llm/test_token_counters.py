@@ -59,7 +59,7 @@ def test_a_budget_is_one_of_those_tokens(world, llm):
     assert whole.trace.tokenizer == "hash"
     assert whole.trace.final_token_count <= 250
     stored("ours", llm, "bytes", is_default=True)
-    config = ContextPackConfig(context=ContextConfig(budget_tokens=250, least_primary=1))
+    config = ContextPackConfig(context=ContextConfig(budget_tokens=250, min_primary=1))
     pack = retrieve("rollback staging", config=config, principal=world.principal("bob"))
     assert 0 < len(pack.selected_chunks) < len(whole.selected_chunks)
     assert len(pack.context_pack.encode()) <= 250
@@ -70,7 +70,7 @@ def test_the_whole_text_keeps_to_a_budget_that_is_nearly_its_size(world, llm, mo
     stored("ours", llm, "bytes", is_default=True)
     bob = world.principal("bob")
     budget = len(retrieve("rollback staging", principal=bob).context_pack.encode()) + more
-    config = ContextPackConfig(context=ContextConfig(budget_tokens=budget, least_primary=1))
+    config = ContextPackConfig(context=ContextConfig(budget_tokens=budget, min_primary=1))
     pack = retrieve("rollback staging", config=config, principal=bob)
     assert len(pack.selected_chunks) == packed
     assert len(pack.context_pack.encode()) <= pack.trace.final_token_count <= budget

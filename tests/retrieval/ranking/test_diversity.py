@@ -24,16 +24,16 @@ def preference(it):
     return (it.signals["trust"], it.signals["freshness"])
 
 
-def dedupe(hits, least=0.9, top_k=10):
-    return drop_duplicates(tuple(hits), preference=preference, least_similarity=least, top_k=top_k)
+def dedupe(hits, minimum=0.9, top_k=10):
+    return drop_duplicates(tuple(hits), preference=preference, min_similarity=minimum, top_k=top_k)
 
 
 def ids(hits):
     return [it.chunk_id for it in hits]
 
 
-def like(one, other, least=0.9):
-    return resemblance(Words(one), Words(other), least)
+def like(one, other, minimum=0.9):
+    return resemblance(Words(one), Words(other), minimum)
 
 
 def test_the_most_trusted_then_the_freshest_copy_stays_in_the_best_place():
@@ -72,7 +72,7 @@ def test_nearly_the_same_text_goes_and_the_drop_tells_how_alike_it_was():
 
 def test_below_the_similarity_both_stay():
     changed = LONG.replace("stepbb", "stepbb again")
-    assert ids(dedupe((hit(1, text=LONG), hit(2, text=changed)), least=0.95)[0]) == [chunk_id(1), chunk_id(2)]
+    assert ids(dedupe((hit(1, text=LONG), hit(2, text=changed)), minimum=0.95)[0]) == [chunk_id(1), chunk_id(2)]
 
 
 def test_punctuation_and_case_make_no_difference():
@@ -99,7 +99,7 @@ def test_punctuation_and_case_make_no_difference():
 def test_a_number_a_negation_a_name_or_another_word_in_its_place_keeps_both(one, other):
     first, second = (f"{LONG} {LONG[::-1]} {it} {LONG[5:]}" for it in (one, other))
     assert like(first, second, 0.8) == 0
-    assert len(dedupe((hit(1, text=first), hit(2, text=second)), least=0.8)[0]) == 2
+    assert len(dedupe((hit(1, text=first), hit(2, text=second)), minimum=0.8)[0]) == 2
 
 
 def test_the_first_word_of_a_sentence_is_no_name():

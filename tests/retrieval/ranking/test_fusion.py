@@ -57,7 +57,7 @@ def test_min_max_maps_the_range_to_0_and_1():
 
 def test_a_range_below_the_least_span_is_not_blown_up():
     # 0.02 apart in a range taken as 0.1 wide: 0.2.
-    assert min_max([0.50, 0.52], least_span=0.1) == pytest.approx([0.0, 0.2])
+    assert min_max([0.50, 0.52], min_span=0.1) == pytest.approx([0.0, 0.2])
 
 
 def test_min_max_of_equal_values_is_0():

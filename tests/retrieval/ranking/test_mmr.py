@@ -25,8 +25,8 @@ def test_relevance_alone_or_difference_alone():
 def test_a_common_subject_is_no_repetition():
     vectors = units([1, 0], [1, 0.6], [0, 1])
     # Their cosine is 0.857: below 0.9 it costs nothing.
-    assert marginal_order([1.0, 0.9, 0.4], vectors, balance=0.5, least_cosine=0.9) == [0, 1, 2]
-    assert marginal_order([1.0, 0.9, 0.4], vectors, balance=0.5, least_cosine=0.0) == [0, 2, 1]
+    assert marginal_order([1.0, 0.9, 0.4], vectors, balance=0.5, min_cosine=0.9) == [0, 1, 2]
+    assert marginal_order([1.0, 0.9, 0.4], vectors, balance=0.5, min_cosine=0.0) == [0, 2, 1]
 
 
 def test_the_first_stay_where_they_are():

@@ -88,13 +88,13 @@ def test_one_value_for_all_decides_nothing():
 
 
 def test_a_range_below_the_least_span_is_not_blown_up():
-    assert min_max_known([0.2, 0.3, None], least_span=1.0) == pytest.approx([0.0, 0.1, None])
+    assert min_max_known([0.2, 0.3, None], min_span=1.0) == pytest.approx([0.0, 0.1, None])
 
 
 def test_similarity_weighs_both_legs_signals_of_every_hit():
     hits = (hit(1, cosine=0.9, fulltext=2.0), hit(2, cosine=0.5, fulltext=4.0), hit(3, fulltext=3.0), hit(4))
     # Cosines become 1 and 0, full-text scores 0, 1 and 1/2.
-    found = similarity(hits, Weights(0.6, 0.4, None), least_cosine_span=0.1)
+    found = similarity(hits, Weights(0.6, 0.4, None), min_cosine_span=0.1)
     assert found == [pytest.approx(0.6), pytest.approx(0.4), pytest.approx(0.2), None]
 
 
@@ -103,7 +103,7 @@ def test_the_score_is_the_sum_of_the_weighed_signals():
         hit(1, similarity=1.0, recency=0.2, salience=0.1, confidence=1 / 3, graph=0.0),
         hit(2, similarity=0.0, recency=1.0, salience=0.9, confidence=1.0, graph=0.0),
     )
-    ranked = rank_by_signals(hits, WEIGHTS, least_spans={})
+    ranked = rank_by_signals(hits, WEIGHTS, min_spans={})
     # The second has 0.05 + 0.2 + 0.2 = 0.45, the first 0.4; the graph, the same for both, adds nothing.
     assert [it.chunk_id for it in ranked] == [hits[1].chunk_id, hits[0].chunk_id]
     assert [it.score for it in ranked] == pytest.approx([0.45, 0.4])
@@ -119,7 +119,7 @@ def test_seats_stand_before_every_score():
         hit(3, similarity=0.1, seat=1),
         hit(4, similarity=0.5),
     )
-    ranked = rank_by_signals(hits, WEIGHTS, least_spans={})
+    ranked = rank_by_signals(hits, WEIGHTS, min_spans={})
     assert [it.chunk_id.document_id.int for it in ranked] == [3, 2, 1, 4]
 
 
@@ -129,7 +129,7 @@ _SIGNALS = st.dictionaries(st.sampled_from(SIGNALS), st.floats(0, 1), max_size=5
 @given(st.lists(_SIGNALS, max_size=8), st.floats(0, 1))
 def test_contributions_sum_to_the_score_and_lie_within_the_weights(signals, span):
     hits = tuple(hit(number, **given) for number, given in enumerate(signals))
-    ranked = rank_by_signals(hits, WEIGHTS, least_spans=dict.fromkeys(SIGNALS, span))
+    ranked = rank_by_signals(hits, WEIGHTS, min_spans=dict.fromkeys(SIGNALS, span))
     assert {it.chunk_id for it in ranked} == {it.chunk_id for it in hits}
     assert all(it.score == pytest.approx(math.fsum(it.contributions.values())) for it in ranked)
     assert all(-1e-9 <= part <= WEIGHTS[name] + 1e-9 for it in ranked for name, part in it.contributions.items())
@@ -141,7 +141,7 @@ def test_what_is_stale_and_important_is_not_buried_by_what_is_new():
     old = hit(1, similarity=0.8, recency=0.0, salience=0.9, confidence=1.0)
     new = hit(2, similarity=0.75, recency=1.0, salience=0.3, confidence=1 / 3)
     spans = dict.fromkeys(("recency", "salience", "confidence"), 1.0)
-    assert rank_by_signals((new, old), WEIGHTS, least_spans=spans)[0].chunk_id == old.chunk_id
+    assert rank_by_signals((new, old), WEIGHTS, min_spans=spans)[0].chunk_id == old.chunk_id
 
 
 def test_the_sparse_leg_takes_its_share_of_similarity_by_hand():

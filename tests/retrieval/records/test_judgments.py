@@ -8,7 +8,7 @@ from retrieval.errors import UnknownPassageError
 from retrieval.index.writer import delete_documents
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Judgment
-from retrieval.records.judgments import LONGEST_QUERY, PassageId, grades_of, judge, normalised_query
+from retrieval.records.judgments import MAX_QUERY_LENGTH, PassageId, grades_of, judge, normalised_query
 
 
 def passage(slug, word):
@@ -48,7 +48,7 @@ def test_case_and_white_space_make_no_other_question():
 @given(st.text(max_size=600))
 def test_evening_out_is_done_once(text):
     once = normalised_query(text)
-    assert len(once) <= LONGEST_QUERY
+    assert len(once) <= MAX_QUERY_LENGTH
     assert once == once.strip()
     assert normalised_query(once) == once
 

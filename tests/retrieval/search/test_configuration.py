@@ -115,8 +115,8 @@ def test_overrides_out_of_limits_end_the_search_before_it_begins(world, override
 
 
 def test_no_override_and_no_draft_widens_the_scope(world):
-    store({"quality.least": 0.0, "floor.blend": 0.0}, status="draft")
-    mine = {hit.chunk.connection_id for hit in find(world, overrides={"quality.least": 0.0}).hits}
+    store({"quality.minimum": 0.0, "floor.blend": 0.0}, status="draft")
+    mine = {hit.chunk.connection_id for hit in find(world, overrides={"quality.minimum": 0.0}).hits}
     assert mine == {world.runbooks.pk}
     as_bob = search(SearchRequest(text="rollback", draft=True), principal=Principal(world.bob, actor=world.alice))
     assert {hit.chunk.connection_id for hit in as_bob.hits} == {world.runbooks.pk}

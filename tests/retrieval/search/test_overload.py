@@ -14,7 +14,7 @@ from django.db import connection
 from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.errors import OverloadedError
-from corecube.pool import connections_at_work, fit, most_connections, room_for_one
+from corecube.pool import connections_at_work, fit, max_connections, room_for_one
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import PoolConfig, Purpose, Refusal
 from retrieval.search import runtime
@@ -152,7 +152,7 @@ def test_a_pool_holds_no_more_than_its_server_has_room_for(pool_of):
 
     module._fitted.pop(pool)
     connection.ensure_connection()
-    assert pool.max_size == most_connections() == 256 - 3 - 16
+    assert pool.max_size == max_connections() == 256 - 3 - 16
     fit(connection)
     assert pool.max_size == 237
 

@@ -174,11 +174,11 @@ def test_the_index_keeps_what_postgresql_keeps(library, leg):
     everything = leg("rollback draining retry_limit crowns queue häuser").rankings["bm25"]
     assert len({hit.chunk_id.document_id for hit in everything}) == Document.objects.count() - 1
     for kept in (
-        *(RequestFilter(least_quality=it) for it in (0.05, 0.1, 0.25, 0.9, 0.95)),
+        *(RequestFilter(min_quality=it) for it in (0.05, 0.1, 0.25, 0.9, 0.95)),
         *(RequestFilter(hint=it) for it in ("table", "list", "steps")),
         *(RequestFilter(source_types=frozenset(it)) for it in (("excel",), ("csv", "pdf"), ("docx",))),
         RequestFilter(documents=pair),
-        RequestFilter(documents=pair, hint="table", least_quality=0.2, source_types=frozenset({"csv", "excel"})),
+        RequestFilter(documents=pair, hint="table", min_quality=0.2, source_types=frozenset({"csv", "excel"})),
     ):
         state = leg("rollback draining retry_limit crowns queue häuser", kept=kept)
         by_index = {hit.chunk_id for hit in state.rankings["bm25"]}

@@ -29,10 +29,10 @@ def test_near_duplicates_behind_the_hits_wanted_are_compared_where_their_order_m
     hits = (copy(1, "another text", 1), copy(2, TEXT, 1), copy(3, f"{TEXT} today", 1))
     wanted = replace(state, hits=hits, top_k=1)
     assert len(Dedupe(DedupeConfig())(wanted).hits) == 3
-    assert [it.chunk_id for it in Dedupe(DedupeConfig(), least_window=3)(wanted).hits] == [chunk_id(1), chunk_id(2)]
+    assert [it.chunk_id for it in Dedupe(DedupeConfig(), min_window=3)(wanted).hits] == [chunk_id(1), chunk_id(2)]
 
 
 def test_at_a_similarity_of_one_only_equal_words_are_duplicates(state):
     hits = (copy(1, TEXT, 1), copy(2, f"{TEXT} today", 1), copy(3, TEXT.upper(), 1))
-    after = Dedupe(DedupeConfig(least_similarity=1.0))(replace(state, hits=hits))
+    after = Dedupe(DedupeConfig(min_similarity=1.0))(replace(state, hits=hits))
     assert [it.chunk_id for it in after.hits] == [chunk_id(1), chunk_id(2)]

@@ -24,8 +24,8 @@ def test_a_floor_belongs_to_its_score_type(state):
 
 
 def test_the_default_floors_keep_the_least_score_of_every_type(state):
-    least = {ScoreType.BLEND: 0.0, ScoreType.LOGIT: -20.0, ScoreType.RELEVANCE: 0.0, ScoreType.MAXSIM: -1.0}
-    hits = tuple(of_type(number, score, kind) for number, (kind, score) in enumerate(least.items()))
+    minimum = {ScoreType.BLEND: 0.0, ScoreType.LOGIT: -20.0, ScoreType.RELEVANCE: 0.0, ScoreType.MAXSIM: -1.0}
+    hits = tuple(of_type(number, score, kind) for number, (kind, score) in enumerate(minimum.items()))
     assert Floor(FloorConfig())(replace(state, hits=hits)).hits == hits
 
 

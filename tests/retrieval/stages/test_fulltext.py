@@ -67,7 +67,7 @@ def test_the_query_is_taken_as_meant(search, text, config, hits, notes):
 
 def test_a_term_that_is_too_common_is_looked_for_in_every_document_that_is_named(search):
     named = Document.objects.filter(external_id__in=["0.md", "4.md", "8.md"]).values_list("pk", flat=True)
-    found, codes, state = search("valve", RequestFilter(documents=frozenset(named)), most_matches=3, relax_below=1)
+    found, codes, state = search("valve", RequestFilter(documents=frozenset(named)), max_matches=3, relax_below=1)
     assert (found, codes) == (3, ["fulltext_all_terms"])
     assert {hit.chunk_id.document_id for hit in state.rankings["fulltext"]} == set(named)
 
@@ -82,18 +82,18 @@ def test_a_term_that_is_too_common_is_looked_for_in_every_document_that_is_named
     ],
 )
 def test_of_what_is_too_common_titles_are_ranked_first(search, text, notes):
-    _, codes, state = search(text, most_matches=3, relax_below=1)
+    _, codes, state = search(text, max_matches=3, relax_below=1)
     ranking = state.rankings["fulltext"]
     assert codes == notes
     # The three titles by their index, and of the others those whose ids fall into the share.
     assert len(ranking) >= 3 if "gasket" not in text else ranking
     assert [hit.score for hit in ranking] == sorted((hit.score for hit in ranking), reverse=True)
-    assert search(text, most_matches=3, relax_below=1)[2].rankings == state.rankings
+    assert search(text, max_matches=3, relax_below=1)[2].rankings == state.rankings
 
 
 def test_a_share_of_everything_ranks_as_if_nothing_were_capped(search):
     whole = search("valve", relax_below=1)[2].rankings["fulltext"]
-    capped = search("valve", most_matches=8, relax_below=1)[2].rankings["fulltext"]
+    capped = search("valve", max_matches=8, relax_below=1)[2].rankings["fulltext"]
     assert [hit for hit in whole if hit in capped] == list(capped)
     assert capped[:3] == whole[:3]
 

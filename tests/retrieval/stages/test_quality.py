@@ -13,8 +13,8 @@ def judged(number, quality, **parts):
     return replace(made, facts=replace(made.chunk, quality=quality, quality_parts=parts))
 
 
-def run(state, *hits, least=0.3):
-    return Quality(QualityConfig(least=least))(replace(state, hits=hits))
+def run(state, *hits, minimum=0.3):
+    return Quality(QualityConfig(minimum=minimum))(replace(state, hits=hits))
 
 
 def test_boilerplate_goes_and_the_drop_tells_its_parts_the_heaviest_first(state):
@@ -33,4 +33,4 @@ def test_exactly_the_threshold_stays_and_its_quality_is_a_signal(state):
 
 @pytest.mark.parametrize("quality", [0.0, 0.5, 1.0])
 def test_a_threshold_of_nothing_keeps_everything(state, quality):
-    assert len(run(state, judged(1, quality), least=0.0).hits) == 1
+    assert len(run(state, judged(1, quality), minimum=0.0).hits) == 1

@@ -7,7 +7,7 @@ WITH counted AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(mentions.keys) AS key
     WHERE document.connection_id = %(connection)s
     GROUP BY key
-    HAVING count(*) >= %(fewest)s
+    HAVING count(*) >= %(minimum)s
 ),
 gone AS (
     DELETE FROM retrieval_commonmention

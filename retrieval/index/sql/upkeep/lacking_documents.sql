@@ -10,4 +10,4 @@ WHERE chunk.document_id > %(after)s
     )
 GROUP BY chunk.document_id
 ORDER BY chunk.document_id
-LIMIT %(most)s
+LIMIT %(limit)s

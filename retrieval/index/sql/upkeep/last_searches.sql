@@ -13,5 +13,5 @@ CROSS JOIN LATERAL (
             WHERE record.connection_ids @> own.connection
         )
     ORDER BY record.at DESC, record.id DESC
-    LIMIT %(most)s
+    LIMIT %(limit)s
 ) AS last

@@ -13,7 +13,7 @@ holders AS MATERIALIZED (
     SELECT DISTINCT document_id
     FROM retrieval_chunk
     JOIN shared USING (simhash)
-    WHERE connection_id = %(connection)s AND documents >= %(fewest)s
+    WHERE connection_id = %(connection)s AND documents >= %(minimum)s
 ),
 weighed AS MATERIALIZED (
     SELECT
@@ -36,7 +36,7 @@ suspects AS MATERIALIZED (
     FROM retrieval_chunk AS chunk
     JOIN shared USING (simhash)
     JOIN weighed USING (document_id)
-    WHERE connection_id = %(connection)s AND documents >= %(fewest)s
+    WHERE connection_id = %(connection)s AND documents >= %(minimum)s
 ),
 spelled AS (
     SELECT DISTINCT ON (content_hash) content_hash, document_id, ordinal
@@ -56,7 +56,7 @@ repeated AS (
     JOIN worded USING (content_hash)
     WHERE is_own
     GROUP BY words
-    HAVING count(DISTINCT document_id) >= %(fewest)s
+    HAVING count(DISTINCT document_id) >= %(minimum)s
 ),
 placed AS (
     SELECT

@@ -4,4 +4,4 @@ SELECT document_id, transaction_id
 FROM retrieval_outboxentry
 WHERE transaction_id > %(after)s AND transaction_id < %(before)s
 ORDER BY transaction_id
-FETCH FIRST %(most)s ROWS WITH TIES
+FETCH FIRST %(limit)s ROWS WITH TIES

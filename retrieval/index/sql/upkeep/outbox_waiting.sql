@@ -5,5 +5,5 @@ FROM (
     FROM retrieval_outboxentry
     WHERE transaction_id > %(after)s
     ORDER BY transaction_id
-    LIMIT %(most)s
+    LIMIT %(limit)s
 ) AS waiting

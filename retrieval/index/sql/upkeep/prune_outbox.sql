@@ -6,7 +6,7 @@ WITH forgotten AS (
         FROM retrieval_outboxentry
         WHERE transaction_id <= %(until)s
         ORDER BY transaction_id
-        LIMIT %(most)s
+        LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED
     )
     RETURNING transaction_id

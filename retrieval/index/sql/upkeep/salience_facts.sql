@@ -38,7 +38,7 @@ ranked AS (
 distinctive AS MATERIALIZED (
     SELECT document_id, lexeme, idf, sum(idf) OVER (PARTITION BY document_id) AS of_all
     FROM ranked
-    WHERE place <= %(most)s
+    WHERE place <= %(limit)s
 ),
 held AS (
     SELECT document_id, ordinal, sum(idf) / min(of_all) AS share

@@ -14,4 +14,4 @@ WHERE chunk.connection_id = %(connection)s
             AND encoding.model_key = %(model)s
     )
 ORDER BY chunk.document_id, chunk.ordinal
-LIMIT %(most)s
+LIMIT %(limit)s

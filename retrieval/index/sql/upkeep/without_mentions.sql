@@ -9,4 +9,4 @@ WHERE chunk.connection_id = %(connection)s
         WHERE mentions.document_id = chunk.document_id AND mentions.ordinal = chunk.ordinal
     )
 ORDER BY chunk.document_id
-LIMIT %(most)s
+LIMIT %(limit)s

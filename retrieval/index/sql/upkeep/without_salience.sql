@@ -4,4 +4,4 @@ FROM retrieval_chunk
 WHERE connection_id = %(connection)s AND salience IS NULL AND document_id > %(after)s
 GROUP BY document_id
 ORDER BY document_id
-LIMIT %(most)s
+LIMIT %(limit)s

@@ -52,7 +52,7 @@ def backoff_seconds(attempt: int, *, draw: float, config: CascadeConfig) -> floa
 
     `draw` lies between 0 and 1; 0.5 is no jitter, the ends are the most of it.
     """
-    wait: float = min(config.longest_wait_seconds, config.first_wait_seconds * 2.0 ** (attempt - 1))
+    wait: float = min(config.max_wait_seconds, config.first_wait_seconds * 2.0 ** (attempt - 1))
     return wait * (1 + config.jitter * (2 * draw - 1))
 
 
@@ -60,10 +60,10 @@ def backoff_seconds(attempt: int, *, draw: float, config: CascadeConfig) -> floa
 class QualityGate:
     """What a recovered chunk must have to count as evidence."""
 
-    least_quality: float
+    min_quality: float
     #: A chunk whose cosine is not known, or that was looked for by words alone, need not reach it.
-    least_nearness: float
-    least_tokens: int
+    min_nearness: float
+    min_tokens: int
     scale: CosineScale = AS_IT_IS
 
     @classmethod
@@ -71,14 +71,14 @@ class QualityGate:
         cls, *, quality_floor: float, score_floor: float, config: CascadeConfig, scale: CosineScale = AS_IT_IS
     ) -> "QualityGate":
         """Return the gate of a section with these floors."""
-        return cls(quality_floor, config.floor_share * score_floor, config.least_tokens, scale)
+        return cls(quality_floor, config.floor_share * score_floor, config.min_tokens, scale)
 
     def passes(self, hit: Hit, *, by_words: bool = False) -> bool:
         """Return whether the hit is evidence; one that was looked for by words alone may lie far from the query."""
-        is_text = hit.chunk.token_count >= self.least_tokens and bool(hit.chunk.text.strip())
+        is_text = hit.chunk.token_count >= self.min_tokens and bool(hit.chunk.text.strip())
         nearness = self.scale.nearness_of(hit)
-        is_near = by_words or nearness is None or nearness >= self.least_nearness
-        return is_text and is_near and hit.chunk.quality >= self.least_quality
+        is_near = by_words or nearness is None or nearness >= self.min_nearness
+        return is_text and is_near and hit.chunk.quality >= self.min_quality
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,13 +189,13 @@ class Cascade:
         started = self.world.clock()
         found, error = self._searched(tier)
         passing = tuple(hit for hit in found if self.gate.passes(hit, by_words=tier is Tier.LEXICAL))
-        least = self.config.structure_least if tier is Tier.STRUCTURE else 1
+        minimum = self.config.structure_minimum if tier is Tier.STRUCTURE else 1
         result = TierResult(
             tier=tier,
             attempt=attempt,
             found=len(found),
             passed=len(passing),
-            is_accepted=len(passing) >= least,
+            is_accepted=len(passing) >= minimum,
             is_expected=is_expected(tier, has_documents=self.has_documents),
             seconds=self.world.clock() - started,
             waited_seconds=waited,

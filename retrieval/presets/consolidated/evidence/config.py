@@ -20,7 +20,7 @@ class DepthConfig(Tunables):
     )
     some_factor: float = tunable(1.0, low=1.0, high=4.0, unit="", help="The same in between.", costs=True)
     many_factor: float = tunable(1.5, low=1.0, high=4.0, unit="", help="The same where documents are many.", costs=True)
-    least: int = tunable(
+    minimum: int = tunable(
         8, low=1, high=100, unit="chunks", help="A section never asks for fewer, but for its own cap.", costs=True
     )
     sparse_below: int = tunable(
@@ -114,7 +114,7 @@ class QuotaConfig(Tunables):
     seats: int = tunable(
         2, low=1, high=50, unit="chunks", help="Best chunks of every source type that the cut keeps where it can."
     )
-    most_share: float = tunable(
+    max_share: float = tunable(
         0.5, low=0.0, high=1.0, unit="", help="Share of the places after which no type gets a second seat by quota."
     )
 
@@ -126,7 +126,7 @@ class SourceRecoveryConfig(Tunables):
     ceiling_seconds: float = tunable(
         12.0, low=0.1, high=60.0, unit="s", help="Time one such look may take.", costs=True
     )
-    most_protected: int = tunable(
+    max_protected: int = tunable(
         8,
         low=0,
         high=100,
@@ -146,14 +146,14 @@ class CascadeConfig(Tunables):
         high=10.0,
         unit="s",
         help="Wait after the first tier; each one doubles it.",
-        at_most="longest_wait_seconds",
+        at_most="max_wait_seconds",
     )
-    longest_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Longest wait, before jitter.")
+    max_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Longest wait, before jitter.")
     jitter: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Share by which a wait is longer or shorter.")
-    structure_least: int = tunable(
+    structure_minimum: int = tunable(
         3, low=1, high=100, unit="chunks", help="Passing chunks of the routed headings that make a sweep needless."
     )
-    least_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="A recovered chunk with fewer is no evidence.")
+    min_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="A recovered chunk with fewer is no evidence.")
     floor_share: float = tunable(
         0.5, low=0.0, high=1.0, unit="", help="Share of the section's score floor that a recovered chunk must reach."
     )
@@ -171,15 +171,15 @@ class FairnessConfig(Tunables):
 class PrecedenceConfig(Tunables):
     """What a source type's precedence adds to a reranked score."""
 
-    most: float = tunable(
+    limit: float = tunable(
         0.004,
         low=0.0,
         high=0.05,
         unit="",
         help="What the foremost source type gets; the last gets nothing, the others stand evenly between.",
-        at_most="smallest_margin",
+        at_most="min_margin",
     )
-    smallest_margin: float = tunable(
+    min_margin: float = tunable(
         0.005, low=0.0, high=0.05, unit="", help="The smallest lead by a reranker that means something."
     )
     fallback_share: float = tunable(
@@ -199,7 +199,7 @@ class SemanticBm25Config(Tunables):
 class RerankPlanConfig(Tunables):
     """When the cross-encoder is asked, and in how many requests."""
 
-    least_budget_ms: int = tunable(
+    min_budget_ms: int = tunable(
         150, low=0, high=60_000, unit="ms", help="With less time left the cross-encoder is not asked at all."
     )
     chunk_ms: float = tunable(

@@ -137,20 +137,20 @@ def tighten(  # noqa: PLR0913 -- by keyword
     keep: int,
     breaker: BreakerState | None,
     type_of: Callable[[Hit], str],
-    least_of: Mapping[str, int] = _NONE_MORE,
+    minimum_of: Mapping[str, int] = _NONE_MORE,
     scale: CosineScale = AS_IT_IS,
 ) -> Tightened:
     """Return the pool without hits whose nearness is below the hint's floor, or as it is where that must not be.
 
     It must not while the breaker is not closed, where fewer than `keep` hits would be left, and where the last hit of a
-    source type would go, or of those that `least_of` names a hit of the last so many. A hit whose cosine is not known
+    source type would go, or of those that `minimum_of` names a hit of the last so many. A hit whose cosine is not known
     stays.
     """
     if hint.floor is None:
         return Tightened(hits, None, hint.cliff_position, hint.skip)
     kept, drops = above_score_floor(hits, hint.floor, scale, why="behind a cliff at")
     skip = _unsafe(len(kept) - keep, breaker)
-    if skip is None and _loses_type(Counter(map(type_of, hits)), Counter(map(type_of, kept)), least_of):
+    if skip is None and _loses_type(Counter(map(type_of, hits)), Counter(map(type_of, kept)), minimum_of):
         skip = TightenSkip.SOURCE_DIVERSITY_LOSS
     if skip is not None:
         return Tightened(hits, hint.floor, hint.cliff_position, skip)
@@ -164,9 +164,9 @@ def _unsafe(room: int, breaker: BreakerState | None) -> TightenSkip | None:
     return TightenSkip.POOL_SIZE if room < 0 else None
 
 
-def _loses_type(before: Counter[str], after: Counter[str], least_of: Mapping[str, int]) -> bool:
+def _loses_type(before: Counter[str], after: Counter[str], minimum_of: Mapping[str, int]) -> bool:
     """Return whether a source type has fewer hits left than it must have, as far as it had so many."""
-    return any(after[name] < min(count, max(1, least_of.get(name, 1))) for name, count in before.items())
+    return any(after[name] < min(count, max(1, minimum_of.get(name, 1))) for name, count in before.items())
 
 
 def is_rate_in_band(outcomes: Counter[bool], config: DensityConfig) -> bool:

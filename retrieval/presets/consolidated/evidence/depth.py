@@ -50,7 +50,7 @@ def adaptive_top_k(
     The cap wins over the floor.
     """
     wanted = rounded_up(complexity * document_factor(documents, config) * health_factor(health, config))
-    return min(cap, max(config.least, wanted))
+    return min(cap, max(config.minimum, wanted))
 
 
 def over_fetched(top_k: int, *, cap: int, config: DepthConfig) -> int:

@@ -21,15 +21,15 @@ def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], conf
     none, to the best whose document has not, then to the best. So a share is only exceeded where nothing else is left.
     The rest follows in the order in which it came. Each hit has its rank before that among its signals, "merit_rank".
     """
-    document_most = _most(config.document_share, slots)
-    type_most = _most(config.type_share, slots)
+    document_limit = _limit(config.document_share, slots)
+    type_limit = _limit(config.type_share, slots)
     documents: Counter[UUID] = Counter()
     types: Counter[str] = Counter()
     waiting = [replace(hit, signals={**hit.signals, MERIT: rank}) for rank, hit in enumerate(hits, start=1)]
     placed: list[Hit] = []
     while waiting and len(placed) < slots:
-        in_share = [place for place, hit in enumerate(waiting) if documents[hit.chunk_id.document_id] < document_most]
-        fair = [place for place in in_share if types[type_of(waiting[place])] < type_most]
+        in_share = [place for place, hit in enumerate(waiting) if documents[hit.chunk_id.document_id] < document_limit]
+        fair = [place for place in in_share if types[type_of(waiting[place])] < type_limit]
         chosen = waiting.pop((fair or in_share or [0])[0])
         placed.append(chosen)
         documents[chosen.chunk_id.document_id] += 1
@@ -37,7 +37,7 @@ def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], conf
     return (*placed, *waiting)
 
 
-def least_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> int:
+def min_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> int:
     """Return among how few places a hit would have one; `hits`, with it among them, come from `fair_order`."""
     by_merit = tuple(sorted(hits, key=lambda it: it.signals[MERIT]))
     for slots in range(1, len(hits)):
@@ -47,6 +47,6 @@ def least_slots(hit: Hit, hits: Ranking, *, type_of: Callable[[Hit], str], confi
     return len(hits)
 
 
-def _most(share: float, slots: int) -> int:
+def _limit(share: float, slots: int) -> int:
     """Return how many of the places a share is, at least one."""
     return max(1, math.ceil(share * slots - 1e-9))

@@ -28,7 +28,7 @@ def grade_of(nearness: Sequence[float], *, keep: int, config: GradeConfig) -> Gr
     best = sorted(nearness, reverse=True)[:keep]
     mean = math.fsum(best) / keep
     bounds = ((Grade.A, config.a_from), (Grade.B, config.b_from), (Grade.C, config.c_from), (Grade.D, config.d_from))
-    return next((grade for grade, least in bounds if mean >= least), Grade.F)
+    return next((grade for grade, minimum in bounds if mean >= minimum), Grade.F)
 
 
 def relaxed_floor(floor: float, grade: Grade, config: GradeConfig) -> float:

@@ -17,9 +17,9 @@ def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceCo
 
     Where the fallback scored, its smaller scores get `fallback_share` of it.
     """
-    most = config.most * (config.fallback_share if is_fallback else 1.0)
+    limit = config.limit * (config.fallback_share if is_fallback else 1.0)
     steps = max(1, len(precedence) - 1)
-    return {name: most * (len(precedence) - 1 - place) / steps for place, name in enumerate(precedence)}
+    return {name: limit * (len(precedence) - 1 - place) / steps for place, name in enumerate(precedence)}
 
 
 def by_precedence(hits: Ranking, boost_of: Callable[[Hit], float | None]) -> Ranking:

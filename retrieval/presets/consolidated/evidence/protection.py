@@ -17,19 +17,19 @@ def cut_with_protection(
     hits: Ranking,
     *,
     keep: int,
-    most_protected: int,
+    max_protected: int,
     survivor_floors: Mapping[str, int],
     type_of: Callable[[Hit], str],
 ) -> tuple[Ranking, tuple[Drop, ...]]:
     """Return the first `keep` hits and, in their order, those that are let back in behind them.
 
-    Those are the first `most_protected` recovered hits that the cut took; then, of each type that is still under its
+    Those are the first `max_protected` recovered hits that the cut took; then, of each type that is still under its
     survivor floor, the first ones up to the floor, as far as there are any. They have the rank that they came with,
     from 1, among their signals, "protected". Expects all hits, in the order that decides who is kept.
     """
     cut = range(min(keep, len(hits)), len(hits))
     kept = {*range(min(keep, len(hits)))}
-    kept.update(islice((place for place in cut if is_recovered(hits[place])), most_protected))
+    kept.update(islice((place for place in cut if is_recovered(hits[place])), max_protected))
     for source_type, floor in survivor_floors.items():
         own = [place for place, hit in enumerate(hits) if type_of(hit) == source_type]
         lacking = floor - sum(place in kept for place in own)

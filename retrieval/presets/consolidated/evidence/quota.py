@@ -13,7 +13,7 @@ def cut_with_quota(
     """Return the best `top_k` of an over-fetched pool, in order, with the best hits of every source type among them.
 
     First the best hit of each type gets a seat, the better placed types first where there are more of them than places;
-    then the second of each and so on, the worse placed types first, up to `seats` and while less than `most_share` of
+    then the second of each and so on, the worse placed types first, up to `seats` and while less than `max_share` of
     the places is taken. The other places go to the best of the rest.
     """
     seated = _seats(hits, top_k, type_of, config)
@@ -38,7 +38,7 @@ def _seats(hits: Ranking, top_k: int, type_of: Callable[[Hit], str], config: Quo
     for turn in range(config.seats):
         types = list(by_type.values())
         for places in types if turn == 0 else reversed(types):
-            is_room = len(seated) < (top_k if turn == 0 else config.most_share * top_k)
+            is_room = len(seated) < (top_k if turn == 0 else config.max_share * top_k)
             if is_room and turn < len(places):
                 seated.add(places[turn])
     return seated

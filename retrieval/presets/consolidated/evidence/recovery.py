@@ -39,13 +39,13 @@ class Missing:
         return self.found == 0
 
 
-def wanted(missing: Missing, section: Section, *, most: int) -> int:
+def wanted(missing: Missing, section: Section, *, limit: int) -> int:
     """Return how many chunks are recovered of a missing type, at most `most`.
 
     Twice as many as its quantity floor lacks, and no fewer than its survivor floor needs beside those of the pool.
     """
     survivors = section.survivor_floor(missing.source_type) - missing.found
-    return min(most, max(_CHOICE * (missing.floor - missing.found), survivors))
+    return min(limit, max(_CHOICE * (missing.floor - missing.found), survivors))
 
 
 def missing_types(section: Section, counts: Mapping[str, int]) -> tuple[Missing, ...]:

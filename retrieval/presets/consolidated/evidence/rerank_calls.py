@@ -16,7 +16,7 @@ from retrieval.text.context_line import in_context
 logger = logging.getLogger(__name__)
 
 #: Batches of one search that are asked side by side; of more, each thread asks several after each other.
-MOST_AT_ONCE: Final = 4
+MAX_AT_ONCE: Final = 4
 #: (first, after last) of a batch's places in the pool.
 Batch = tuple[int, int]
 Outcome = Sequence[float] | Exception
@@ -37,7 +37,7 @@ class RerankCall:
         None is waited for much longer than the time that it was given, whatever the cross-encoder does; an executor
         that works in the caller's thread cannot promise that.
         """
-        lanes = [batches[lane::MOST_AT_ONCE] for lane in range(min(MOST_AT_ONCE, len(batches)))]
+        lanes = [batches[lane::MAX_AT_ONCE] for lane in range(min(MAX_AT_ONCE, len(batches)))]
         futures = [executor.submit(self._lane, hits, lane) for lane in lanes]
         found: dict[Batch, Outcome] = {}
         for lane, future in zip(lanes, futures, strict=True):

@@ -41,7 +41,7 @@ class RerankPlan:
 
 def budget_floor_ms(chunks: int, chunk_ms: float, config: RerankPlanConfig) -> float:
     """Return the time that must be left for so many chunks: that of the chunks, and an absolute least."""
-    return max(config.least_budget_ms, chunks * chunk_ms)
+    return max(config.min_budget_ms, chunks * chunk_ms)
 
 
 def plan_rerank(
@@ -136,8 +136,8 @@ class ChunkTime:
 
     def timed_out(self, chunks: int, seconds: float) -> None:
         """Take into account that so many chunks would have taken longer than that: it can only raise the time."""
-        if chunks > 0 and (least := 1000 * seconds / chunks) > self._ms:
-            self._move(least, self.config.learning)
+        if chunks > 0 and (minimum := 1000 * seconds / chunks) > self._ms:
+            self._move(minimum, self.config.learning)
 
     def skipped(self) -> None:
         """Return a little towards the first expectation: else a slow hour would shut the cross-encoder out for good."""

@@ -14,7 +14,7 @@ from retrieval.presets.consolidated.evidence.sections import FIELDS, NUMBERS, TE
 
 #: The section sets that CoreCube comes with.
 SHIPPED: Final = ("property_memo", "report")
-_MOST_SECTIONS: Final = 100
+_MAX_SECTIONS: Final = 100
 _DECLARED: Final = {facts.name: facts for facts in Section.declared()}
 
 
@@ -80,8 +80,8 @@ class _Reading:
 
     def _sections(self, written: object, defaults: Defaults) -> tuple[Section, ...]:
         rows = self._list("sections", written)
-        if len(rows) > _MOST_SECTIONS:
-            self.problems["sections"] = f"must not be more than {_MOST_SECTIONS}"
+        if len(rows) > _MAX_SECTIONS:
+            self.problems["sections"] = f"must not be more than {_MAX_SECTIONS}"
             return ()
         read = (self._section(place, row, defaults) for place, row in enumerate(rows, start=1))
         return tuple(section for section in read if section is not None)

@@ -11,8 +11,8 @@ from retrieval.engine.tunables import Tunables, tunable
 from retrieval.text.hints import HINTS
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,59}")
-_MOST_TITLE: Final = 120
-_MOST_TEMPLATE: Final = 500
+_MAX_TITLE: Final = 120
+_MAX_TEMPLATE: Final = 500
 _PLACEHOLDERS: Final = frozenset({"subject"})
 
 
@@ -82,8 +82,8 @@ class Section(Tunables):
     def _texts(self) -> Iterator[tuple[str, str]]:
         if not NAME.fullmatch(self.name):
             yield "name", "must be small letters, digits and _, beginning with a letter, at most 60"
-        if not 0 < len(self.title.strip()) <= _MOST_TITLE:
-            yield "title", f"must have 1 to {_MOST_TITLE} characters"
+        if not 0 < len(self.title.strip()) <= _MAX_TITLE:
+            yield "title", f"must have 1 to {_MAX_TITLE} characters"
         if problem := _template_problem(self.template):
             yield "template", problem
         if self.hint and self.hint not in HINTS:
@@ -99,12 +99,12 @@ class Section(Tunables):
         if both := sorted(set(self.required) & set(self.never_recovered)):
             yield "never_recovered", f"names what is required: {', '.join(both)}"
 
-    def _floors(self, name: str, floors: Mapping[str, int], bound: str, most: int) -> Iterator[tuple[str, str]]:
+    def _floors(self, name: str, floors: Mapping[str, int], bound: str, limit: int) -> Iterator[tuple[str, str]]:
         if others := sorted(set(floors) - set(self.required)):
             yield name, f"names what is not required: {', '.join(others)}"
         if any(floor < 1 for floor in floors.values()):
             yield name, "must be 1 or more"
-        if sum(floors.values()) > most:
+        if sum(floors.values()) > limit:
             yield name, f"must not exceed {bound} together"
 
 
@@ -117,8 +117,8 @@ FIELDS: Final = tuple(item.name for item in fields(Section))
 
 
 def _template_problem(template: str) -> str:
-    if not 0 < len(template.strip()) <= _MOST_TEMPLATE:
-        return f"must have 1 to {_MOST_TEMPLATE} characters"
+    if not 0 < len(template.strip()) <= _MAX_TEMPLATE:
+        return f"must have 1 to {_MAX_TEMPLATE} characters"
     try:
         parts = list(Formatter().parse(template))
     except ValueError:

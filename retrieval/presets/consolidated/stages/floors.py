@@ -41,7 +41,7 @@ class SectionFloors:
         if section is None or not state.hits:
             return state
         section = self._graded(section, state.hits)
-        good, too_poor = above_quality_floor(state.hits, state.filter.least_quality)
+        good, too_poor = above_quality_floor(state.hits, state.filter.min_quality)
         kept, too_far = above_score_floor(good, section.score_floor, self.scale)
         return replace(
             state,

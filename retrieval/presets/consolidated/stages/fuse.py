@@ -30,14 +30,14 @@ class FuseWeighted:
         weights = ranking_weights(state.rankings, self.weights.sparse_weight)
         fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
         section = state.part(SectionState)
-        most = section.fetched if section else len(fused)
+        limit = section.fetched if section else len(fused)
         drops = tuple(
             Drop(
                 hit.chunk_id,
                 DropReason.OUTSIDE_WINDOW,
-                f"fused rank {rank}, window {most}",
-                {"rank": rank, "window": most},
+                f"fused rank {rank}, window {limit}",
+                {"rank": rank, "window": limit},
             )
-            for rank, hit in enumerate(fused[most:], start=most + 1)
+            for rank, hit in enumerate(fused[limit:], start=limit + 1)
         )
-        return replace(state, hits=fused[:most], drops=(*state.drops, *drops))
+        return replace(state, hits=fused[:limit], drops=(*state.drops, *drops))

@@ -36,7 +36,7 @@ class Protect:
         kept, drops = cut_with_protection(
             state.hits,
             keep=ask.section.keep,
-            most_protected=self.config.most_protected,
+            max_protected=self.config.max_protected,
             survivor_floors={name: ask.section.survivor_floor(name) for name in ask.section.required},
             type_of=ask.type_of,
         )

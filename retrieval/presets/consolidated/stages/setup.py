@@ -78,7 +78,7 @@ class SetUpSection:
         counts = scope_counts(
             scope,
             asked,
-            most_documents=depth.some_documents,
+            max_documents=depth.some_documents,
             sparse_below=depth.sparse_below,
             timeout_seconds=_COUNTING_SHARE * state.deadline.leg_seconds,
         )
@@ -110,8 +110,8 @@ class SetUpSection:
         only an admin is told: they are other people's.
         """
         policy, depth, documents = section.ask.section, self.config.depth, section.documents
-        most = depth.some_documents
-        told = f"more than {most}" if documents > most else str(documents)
+        limit = depth.some_documents
+        told = f"more than {limit}" if documents > limit else str(documents)
         parts = (
             f"base {policy.complexity}",
             f"{told} documents x {document_factor(documents, depth):g}",
@@ -144,8 +144,8 @@ def narrowed_by(section: Section, kept: RequestFilter) -> RequestFilter:
 
     A kind of content that the request names itself stays, of two floors the higher one.
     """
-    floor = max(kept.least_quality, section.quality_floor)
-    return replace(kept, hint=kept.hint or section.hint, least_quality=floor)
+    floor = max(kept.min_quality, section.quality_floor)
+    return replace(kept, hint=kept.hint or section.hint, min_quality=floor)
 
 
 def scope_health(counts: ScopeCounts, failing: frozenset[str], config: DepthConfig) -> Health:

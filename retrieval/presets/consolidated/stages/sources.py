@@ -67,11 +67,11 @@ class RecoverSources:
 
     def _recovered(self, missing: Missing, state: SearchState, section: SectionState) -> SearchState:
         """Return the state with what the compartments in scope have of a missing type."""
-        most = wanted(missing, section.ask.section, most=self.config.most_protected)
-        looks = [self._look(missing, most, name, scope, state, section) for name, scope in _compartments(state.scope)]
+        limit = wanted(missing, section.ask.section, limit=self.config.max_protected)
+        looks = [self._look(missing, limit, name, scope, state, section) for name, scope in _compartments(state.scope)]
         results = tuple(result for _, result in looks)
         found = [hit for hits, _ in looks for hit in hits]
-        new, error = self._read(_best_new(found, state.hits, most), state, section)
+        new, error = self._read(_best_new(found, state.hits, limit), state, section)
         hits = merged(state.hits, new)
         return replace(
             state,
@@ -83,7 +83,7 @@ class RecoverSources:
     def _look(
         self,
         missing: Missing,
-        most: int,
+        limit: int,
         compartment: str,
         scope: AccessScope,
         state: SearchState,
@@ -105,7 +105,7 @@ class RecoverSources:
                     terms=state.terms.terms,
                     scope=scope,
                     kept=kept,
-                    depth=most + missing.found,
+                    depth=limit + missing.found,
                     timeout_seconds=until - clock(),
                 )
 
@@ -143,7 +143,7 @@ class RecoverSources:
 def _searched(state: SearchState, section: SectionState) -> RequestFilter:
     """Return what the pool was searched in, without the section's own filters."""
     asked = section.asked_filter
-    return replace(state.filter, hint=asked.hint, least_quality=asked.least_quality)
+    return replace(state.filter, hint=asked.hint, min_quality=asked.min_quality)
 
 
 def _compartments(scope: AccessScope) -> Iterator[tuple[str, AccessScope]]:
@@ -155,11 +155,11 @@ def _compartments(scope: AccessScope) -> Iterator[tuple[str, AccessScope]]:
         yield name, scope.only(ids, reveal=False)
 
 
-def _best_new(found: Iterable[Hit], pool: Ranking, most: int) -> Ranking:
+def _best_new(found: Iterable[Hit], pool: Ranking, limit: int) -> Ranking:
     """Return the best hits that the pool lacks, in order; those whose cosine is known come before those without."""
     known = {hit.chunk_id for hit in pool}
     new = (hit for hit in found if hit.chunk_id not in known)
-    return tuple(sorted(new, key=lambda hit: ("cosine" not in hit.signals, -hit.score))[:most])
+    return tuple(sorted(new, key=lambda hit: ("cosine" not in hit.signals, -hit.score))[:limit])
 
 
 def _note(missing: Missing, results: Iterable[SourceResult], *, added: int, error: str) -> Note:

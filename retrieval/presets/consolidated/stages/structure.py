@@ -12,7 +12,7 @@ from retrieval.presets.consolidated.config import StructureConfig
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 #: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
-_MOST_HOLDING: Final = 20_000
+_MAX_HOLDING: Final = 20_000
 #: Seconds that it may take: it only helps a recovery that most searches do without.
 _MAX_SECONDS: Final = 1.0
 
@@ -42,7 +42,7 @@ class RouteStructure:
             return state
         try:
             found = headings_for(
-                rarest(state.terms.terms, cap=_MOST_HOLDING),
+                rarest(state.terms.terms, cap=_MAX_HOLDING),
                 scope=state.scope,
                 kept=state.filter,
                 depth=self.config.headings,

@@ -45,7 +45,7 @@ class TightenPool:
             keep=ask.section.keep,
             breaker=None if self.guard is None else self.guard.breaker.state,
             type_of=ask.type_of,
-            least_of=_least_of(ask.section),
+            minimum_of=_minimum_of(ask.section),
             scale=self.scale,
         )
         self.figures.tightened(ask.name, is_applied=done.is_applied)
@@ -59,6 +59,6 @@ class TightenPool:
         )
 
 
-def _least_of(section: Section) -> dict[str, int]:
+def _minimum_of(section: Section) -> dict[str, int]:
     """Return how many chunks of each required type the cut must leave, as far as there are so many."""
     return {name: max(section.quantity_floor(name), section.survivor_floor(name)) for name in section.required}

@@ -25,7 +25,7 @@ class Neighbours:
     #: Primary hits at the most.
     top: int
     #: Chunks of a lower quality are boilerplate.
-    least_quality: float
+    min_quality: float
 
     name: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
@@ -50,7 +50,7 @@ class Neighbours:
                 primaries,
                 config=self.config,
                 scope=state.scope,
-                least_quality=max(self.least_quality, state.filter.least_quality),
+                min_quality=max(self.min_quality, state.filter.min_quality),
                 timeout_seconds=state.deadline.read_seconds,
             )
         except SearchTimeoutError:

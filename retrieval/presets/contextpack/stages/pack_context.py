@@ -57,7 +57,7 @@ class PackContext:
         found = packed(
             items(primaries, around.neighbours),
             budget_tokens=self.config.budget_tokens,
-            least_primary=self.config.least_primary,
+            min_primary=self.config.min_primary,
             header=lambda number, hit: header(number, hit, state.scope),
             count_tokens=counter.count,
         )
@@ -67,7 +67,7 @@ class PackContext:
                 hit.chunk_id,
                 DropReason.BUDGET,
                 f"rank {rank}, at most {self.top} hits are packed",
-                {"rank": rank, "most": self.top},
+                {"rank": rank, "limit": self.top},
             )
             for rank, hit in enumerate(wanted[self.top :], start=self.top + 1)
         )

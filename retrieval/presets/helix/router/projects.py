@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-_FEWEST_LETTERS: Final = 2
+_MIN_LETTERS: Final = 2
 #: What makes a word a name even in small letters: a digit, a hyphen, an underscore, a capital inside.
 _MARKED: Final = re.compile(r"\d|[-_./]|(?<=\w)[A-Z]")
 
@@ -16,7 +16,7 @@ def project_in(text: str, known: Iterable[str]) -> str:
     like "data" as well: it counts where it stands beside the word "project", or where it is a capitalised name and the
     question has it capitalised behind another word.
     """
-    found = [name for name in known if len(name.strip()) >= _FEWEST_LETTERS and _names(text, name.strip())]
+    found = [name for name in known if len(name.strip()) >= _MIN_LETTERS and _names(text, name.strip())]
     return max(found, key=lambda name: (len(name), name), default="")
 
 

@@ -62,7 +62,7 @@ class Likeness:
         """The route that it is most like; empty where there is none."""
         return next(iter(self.by_route), "")
 
-    def skip(self, *, least: float, margin: float) -> str:
+    def skip(self, *, minimum: float, margin: float) -> str:
         """Return the skip route that it is like by at least so much, and by so much more than any that searches.
 
         Empty for none. Where in doubt there is none: to search costs little, to miss costs much.
@@ -70,14 +70,14 @@ class Likeness:
         skips = {route: it for route, it in self.by_route.items() if route in SKIP_ROUTES}
         others = [it for route, it in self.by_route.items() if route not in SKIP_ROUTES]
         best = next(iter(skips), "")
-        if not best or skips[best] < least or skips[best] - max(others, default=-1.0) < margin:
+        if not best or skips[best] < minimum or skips[best] - max(others, default=-1.0) < margin:
             return ""
         return best
 
-    def memory_type(self, *, least: float) -> MemoryType | None:
+    def memory_type(self, *, minimum: float) -> MemoryType | None:
         """Return the memory type that it is most like of all routes, by at least so much; None for none."""
         found = self.nearest
-        return MemoryType(found) if found in _TYPES and self.by_route[found] >= least else None
+        return MemoryType(found) if found in _TYPES and self.by_route[found] >= minimum else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ _COUNTS: Final = {
         ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
     )
 } | {"a": 1, "an": 1, "few": 3, "couple of": 2}
-_MOST: Final = 1000
+_LIMIT: Final = 1000
 _MONTHS_OF_YEAR: Final = 12
 _QUARTER: Final = 3
 

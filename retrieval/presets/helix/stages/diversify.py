@@ -47,7 +47,7 @@ class Diversify:
             _unit_vectors(head),
             balance=self.config.relevance,
             first=sum(SEAT in hit.signals for hit in head),
-            least_cosine=self.config.least_cosine,
+            min_cosine=self.config.min_cosine,
         )
         moved = sum(place != now for now, place in enumerate(order))
         notes = (Note("diversified", f"{moved} of {len(head)} hits changed their place."),) if moved else ()

@@ -74,13 +74,13 @@ class Expand:
         question = text_of(state)
         named = self._named(question, scores, state)
         seeds = seeds_of(scores, named, self.config)
-        wanted = seed_chunks(scores, seeds, [it.document_id for it in named], most=self.config.seed_chunks)
+        wanted = seed_chunks(scores, seeds, [it.document_id for it in named], limit=self.config.seed_chunks)
         found = self._read(wanted, named, state)
         edges = self._edges(found, wanted, scores) if self.config.hops else []
         if self.config.hops > 1 and edges:
             nearest = sorted(edges, key=lambda it: (-it.weight, it.target))[: self.config.bridges]
             on = [document for document in dict.fromkeys(it.target for it in nearest) if document not in seeds]
-            bridges = seed_chunks({}, on, [], most=self.config.seed_chunks)
+            bridges = seed_chunks({}, on, [], limit=self.config.seed_chunks)
             edges += self._edges(self._read(bridges, named, state), bridges, scores)
         beside = neighbours_of(scores, {it.chunk: it.section for it in found.seeds}, self.config)
         if not edges and not named:
@@ -107,7 +107,7 @@ class Expand:
             wanted.chunks,
             scope=state.scope,
             with_shared_names=bool(named),
-            most=self.config.most_edges,
+            limit=self.config.max_edges,
             timeout_seconds=state.deadline.leg_seconds,
         )
 

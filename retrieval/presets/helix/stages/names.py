@@ -78,8 +78,8 @@ class LinkEntities:
         if len(named) <= 1:
             return frozenset(), frozenset()
         keys = [key_of(name.name) for name in named]
-        most = max(self.config.hub_links, int(self.config.hub_share * state.terms.corpus_size))
-        found = graph.hubs(keys, most=most, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
+        limit = max(self.config.hub_links, int(self.config.hub_share * state.terms.corpus_size))
+        found = graph.hubs(keys, limit=limit, scope=state.scope, timeout_seconds=state.deadline.leg_seconds)
         return frozenset(keys), frozenset(found)
 
     def encoded(self, text: str, state: SearchState) -> Vector:

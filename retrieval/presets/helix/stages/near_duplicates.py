@@ -25,5 +25,5 @@ class NearDuplicates:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without near duplicates."""
-        hits, drops = drop_near_duplicates(state.hits, least_similarity=self.config.least_similarity)
+        hits, drops = drop_near_duplicates(state.hits, min_similarity=self.config.min_similarity)
         return replace(state, hits=hits, drops=(*state.drops, *drops))

@@ -38,7 +38,7 @@ class Pack:
         """Return the state with its passages; hits beyond the wanted number, the budget or the cap are dropped."""
         wanted = state.hits[: state.top_k]
         passages, over_budget = pack(
-            wanted[: self.config.most_passages],
+            wanted[: self.config.max_passages],
             budget_tokens=self.config.budget_tokens,
             header=lambda number, hit: header(number, hit, state.scope),
             count_tokens=self.count_tokens,
@@ -47,8 +47,13 @@ class Pack:
         return replace(state, passages=outside_in(passages), drops=(*state.drops, *drops))
 
     def _over_cap(self, wanted: Ranking) -> tuple[Drop, ...]:
-        most = self.config.most_passages
+        limit = self.config.max_passages
         return tuple(
-            Drop(hit.chunk_id, DropReason.BUDGET, f"rank {rank}, at most {most} passages", {"rank": rank, "most": most})
-            for rank, hit in enumerate(wanted[most:], start=most + 1)
+            Drop(
+                hit.chunk_id,
+                DropReason.BUDGET,
+                f"rank {rank}, at most {limit} passages",
+                {"rank": rank, "limit": limit},
+            )
+            for rank, hit in enumerate(wanted[limit:], start=limit + 1)
         )

@@ -56,14 +56,16 @@ class Route:
         likeness = self._likeness(state)
         shown = dict(list(likeness.by_route.items())[:_SHOWN])
         skip = (
-            "" if state.query.operators else likeness.skip(least=self.config.skip_from, margin=self.config.skip_margin)
+            ""
+            if state.query.operators
+            else likeness.skip(minimum=self.config.skip_from, margin=self.config.skip_margin)
         )
         if skip:
             cosine = likeness.by_route[skip]
             text = f"Nothing was searched: the question is like {skip} ({cosine:.2f}), which needs no search."
             finished = replace(state, is_finished=True, parts=state.parts_with(Routing(skip=True, likeness=shown)))
             return _noted(finished, Note("route_skip", text))
-        memory_type = likeness.memory_type(least=self.config.type_from)
+        memory_type = likeness.memory_type(minimum=self.config.type_from)
         routing = Routing(memory_type=memory_type, likeness=shown)
         try:
             return self._narrowed(replace(state, parts=state.parts_with(routing)), routing)

@@ -69,7 +69,7 @@ class RankSignals:
         memory_type, why = self._type(measured, state)
         declared = self.config.of(memory_type)
         weights = {name: float(getattr(declared, name)) for name in SIGNALS}
-        hits = rank_by_signals(measured, weights, least_spans=self.config.least_spans)
+        hits = rank_by_signals(measured, weights, min_spans=self.config.min_spans)
         note = Note("ranked_as", f"The weights are those of {memory_type} items: {why}.")
         parts = state.parts_with(RankedAs(memory_type))
         return replace(state, hits=hits, weights=weights, parts=parts, notes=(*state.notes, note))
@@ -78,7 +78,7 @@ class RankSignals:
         """Return the hits with the raw values of the five signals; what a hit does not have is absent."""
         searched = _searched(state)
         legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in searched})
-        similarities = similarity(state.hits, legs, least_cosine_span=self.config.least_cosine_span)
+        similarities = similarity(state.hits, legs, min_cosine_span=self.config.min_cosine_span)
         if "sparse" in searched:
             share = 1.0 if searched == {"sparse"} else self.config.sparse_share
             similarities = with_sparse(similarities, state.hits, share)
@@ -115,7 +115,7 @@ class RankSignals:
         nearest = sorted(measured, key=lambda hit: (-hit.signals.get("similarity", 0.0), hit.chunk_id))[:_LOOKED_AT]
         found = prevailing(
             ((type_of(hit, state), hit.signals.get("similarity", 0.0)) for hit in nearest),
-            least_share=self.config.type_share,
+            min_share=self.config.type_share,
         )
         if found is None:
             return MemoryType.SEMANTIC, "nothing says another type"

@@ -19,7 +19,7 @@ def test_the_fragment_and_the_page_show_the_same(browse, htmx):
     assert page.templates[0].name == "explorer/connections/connection_quality.html"
     assert "<html" not in fragment.content.decode()
     for response in (page, fragment):
-        assert (response.context["preview"].dropped, response.context["preview"].least) == (1, 0.3)
+        assert (response.context["preview"].dropped, response.context["preview"].minimum) == (1, 0.3)
         assert "The rollback in March cost" in response.content.decode()
         # A browser that goes back must not show the one for the other.
         assert "HX-Request" in response.headers["Vary"]
@@ -33,14 +33,14 @@ def test_the_connection_page_asks_for_the_fragment_and_links_to_the_page(browse)
 
 
 def test_another_threshold_is_tried(browse):
-    response = browse("alice").get(PATH, {"least": "0.05"})
+    response = browse("alice").get(PATH, {"minimum": "0.05"})
     assert response.context["preview"].dropped == 0
     assert 'value="0.05"' in response.content.decode()
 
 
-@pytest.mark.parametrize("least", ["2", "-0.1", "x", "", "nan"])
-def test_a_wrong_threshold_is_told_and_lists_nothing(browse, least):
-    response = browse("alice").get(PATH, {"least": least})
+@pytest.mark.parametrize("minimum", ["2", "-0.1", "x", "", "nan"])
+def test_a_wrong_threshold_is_told_and_lists_nothing(browse, minimum):
+    response = browse("alice").get(PATH, {"minimum": minimum})
     assert response.status_code == 422
     assert 'role="alert"' in response.content.decode()
     assert "preview" not in response.context

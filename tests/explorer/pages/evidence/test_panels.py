@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from explorer.components.stems import stem_in
-from explorer.pages.evidence.panels import MOST_HITS, evidence_panel
+from explorer.pages.evidence.panels import MAX_HITS, evidence_panel
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.search.evidence_runs import Evidence, SectionEvidence
@@ -75,7 +75,7 @@ def test_the_best_hits_stand_below_their_section(evidence, make_outcome):
     many = make_outcome(hits=tuple(replace(FIRST, signals={**FIRST.signals, "recovered": 1.0}) for _ in range(9)))
     first = replace(evidence.sections[0], outcome=many)
     row = evidence_panel(replace(evidence, sections=(first,)), stem_in=stem_in).rows[0]
-    assert (len(row.hits), row.found, row.more) == (MOST_HITS, 9, 4)
+    assert (len(row.hits), row.found, row.more) == (MAX_HITS, 9, 4)
     assert (row.hits[0].source, row.hits[0].source_type, row.hits[0].score) == ("Runbooks", "markdown", "0.830")
     assert [badge.text for badge in row.hits[0].badges] == ["recovered"]
 

@@ -12,7 +12,7 @@ RUN = {**AWAITED, "whole": "1"}
 @pytest.fixture(autouse=True)
 def impatient(db):
     """Let the recovery's tiers follow each other without a wait."""
-    waits = dict.fromkeys(("cascade.first_wait_seconds", "cascade.longest_wait_seconds"), 0.0)
+    waits = dict.fromkeys(("cascade.first_wait_seconds", "cascade.max_wait_seconds"), 0.0)
     PresetVersion.objects.create(preset="consolidated", number=1, status="live", values=waits)
 
 

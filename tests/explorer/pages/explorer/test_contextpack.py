@@ -86,7 +86,7 @@ def test_a_document_behind_the_packed_ones_is_told_the_number_that_cut_it(browse
 
 def test_an_admin_changes_its_numbers_by_the_form(browse):
     text = page(browse("alice").get("/presets/contextpack/"))
-    for name in ("relevance.candidates", "neighbours.cross_page", "context.least_primary"):
+    for name in ("relevance.candidates", "neighbours.cross_page", "context.min_primary"):
         assert f'name="{name}"' in text
 
 

@@ -134,7 +134,7 @@ def test_pages_follow_each_other_without_a_gap(browse, logged, monkeypatch, quer
 
 
 def test_more_than_are_counted_are_told_as_more(browse, logged, monkeypatch):
-    monkeypatch.setattr("explorer.pages.log.panels.MOST_COUNTED", 2)
+    monkeypatch.setattr("explorer.pages.log.panels.MAX_COUNTED", 2)
     for _ in range(3):
         logged("alice", changes={"is_refused": True})
     for query in ("", "?q=roll"):
@@ -371,7 +371,7 @@ def test_a_record_of_an_earlier_release_still_opens(browse, world):
 
 
 def test_a_text_is_looked_for_a_stretch_at_a_time_and_none_is_lost(browse, logged, monkeypatch):
-    monkeypatch.setattr("explorer.pages.log.panels.MOST_READ", 2)
+    monkeypatch.setattr("explorer.pages.log.panels.MAX_READ", 2)
     made = [logged("alice", text) for text in ("zanzibar", "rollback", "staging", "zanzibar", "rollback")]
     client = browse("alice")
     first = client.get("/log/?q=zanzibar")
@@ -389,7 +389,7 @@ def test_a_text_is_looked_for_a_stretch_at_a_time_and_none_is_lost(browse, logge
 
 
 def test_what_was_looked_through_whole_is_told_as_whole(browse, logged, monkeypatch):
-    monkeypatch.setattr("explorer.pages.log.panels.MOST_READ", 2)
+    monkeypatch.setattr("explorer.pages.log.panels.MAX_READ", 2)
     both = [logged("alice", "rollback").pk for _ in range(2)]
     answer = browse("alice").get("/log/?q=roll")
     assert (shown(answer), str(answer.context["total"]), answer.context["page"].read) == (both[::-1], "2", 0)

@@ -9,12 +9,12 @@ from retrieval.answers.memory.turns import pack_in_turns
 from tests.retrieval.conftest import hit
 
 
-def packed(memory, rest, budget, most=100):
+def packed(memory, rest, budget, limit=100):
     return pack_in_turns(
         tuple(memory),
         tuple(rest),
         budget_tokens=budget,
-        most=most,
+        limit=limit,
         header=lambda number, it: f"[{number}] {it.chunk.title}",
         count_tokens=lambda _: 2,
     )
@@ -44,8 +44,8 @@ def test_the_rest_takes_it_all_where_nothing_is_remembered():
 def test_no_more_passages_than_that_and_half_of_them_are_left_for_the_rest():
     memory = [hit(number, tokens=8) for number in (1, 2, 3, 4)]
     rest = [hit(number, tokens=8) for number in (11, 12)]
-    assert numbers(packed(memory, rest, 1000, most=3)) == [1, 2, 11]
-    assert numbers(packed(memory, [], 1000, most=3)) == [1, 2, 3]
+    assert numbers(packed(memory, rest, 1000, limit=3)) == [1, 2, 11]
+    assert numbers(packed(memory, [], 1000, limit=3)) == [1, 2, 3]
 
 
 def test_what_is_remembered_word_for_word_as_it_stands_elsewhere_comes_once():

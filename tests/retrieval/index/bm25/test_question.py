@@ -180,10 +180,10 @@ def test_a_filter_leaves_what_it_keeps_and_what_postgresql_has_to_tell(shelf, ke
         (RequestFilter(hint="table"), {1, 3}),
         (RequestFilter(hint="list"), {3}),
         (RequestFilter(hint="steps"), set()),
-        (RequestFilter(least_quality=0.25), {2, 3, 4}),
-        (RequestFilter(least_quality=0.250001), {3, 4}),
-        (RequestFilter(least_quality=1.0), {3}),
-        (RequestFilter(source_types=frozenset({"excel"}), least_quality=0.2, documents=frozenset({UUID(int=2)})), {2}),
+        (RequestFilter(min_quality=0.25), {2, 3, 4}),
+        (RequestFilter(min_quality=0.250001), {3, 4}),
+        (RequestFilter(min_quality=1.0), {3}),
+        (RequestFilter(source_types=frozenset({"excel"}), min_quality=0.2, documents=frozenset({UUID(int=2)})), {2}),
         (RequestFilter(source_types=frozenset({"pdf"}), hint="table", since=NOW), {3}),
     ],
 )
@@ -202,7 +202,7 @@ def test_the_depth_is_not_spent_on_what_a_filter_leaves_out(shelf):
     shelf.build(
         *(chunk(n, "lamp lamp", quality=0.1) for n in range(1, 50)), chunk(50, "lamp oil wick", source_type="pdf")
     )
-    assert set(shelf.scores("lamp", depth=3, kept=RequestFilter(least_quality=0.25))) == {50}
+    assert set(shelf.scores("lamp", depth=3, kept=RequestFilter(min_quality=0.25))) == {50}
     assert set(shelf.scores("lamp", depth=3, kept=RequestFilter(source_types=frozenset({"pdf"})))) == {50}
 
 

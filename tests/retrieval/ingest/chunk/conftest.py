@@ -55,6 +55,6 @@ def chunks(counter):
 
     def of(*blocks, source_type="markdown", title="Title", limits=None):
         document = make_document(*blocks, source_type=source_type, title=title)
-        return chunk(document, counter, limits or ChunkLimits(target=40, most=60, overlap=6))
+        return chunk(document, counter, limits or ChunkLimits(target=40, limit=60, overlap=6))
 
     return of

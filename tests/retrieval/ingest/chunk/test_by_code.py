@@ -17,7 +17,7 @@ class Words:
         return [found.span() for found in re.finditer(r"\S+", text)]
 
 
-LIMITS = ChunkLimits(target=40, most=60, overlap=6)
+LIMITS = ChunkLimits(target=40, limit=60, overlap=6)
 
 
 def function(name, words, indent=""):
@@ -106,12 +106,12 @@ def test_every_line_stands_in_a_chunk_and_none_is_too_large(parts, target):
     )
     if not text:
         return
-    limits = ChunkLimits(target=target, most=2 * target, overlap=target // 4)
+    limits = ChunkLimits(target=target, limit=2 * target, overlap=target // 4)
     drafts = chunks(Words(), text, limits=limits)
     lines = text.split("\n")
     covered = set()
     for draft in drafts:
-        assert draft.token_count <= limits.most
+        assert draft.token_count <= limits.limit
         covered |= set(range(draft.row_start, draft.row_end + 1))
         assert {line.strip() for line in lines[draft.row_start - 1 : draft.row_end]} - {""} <= {
             line.strip() for line in draft.text.split("\n")

@@ -167,7 +167,7 @@ def test_a_heading_without_text_is_not_lost(chunks, some_words):
 
 
 def test_a_paragraph_dressed_as_a_heading_is_text(chunks, some_words):
-    drafts = chunks((2, some_words(100)), ("paragraph", "Text."), limits=ChunkLimits(target=200, most=300, overlap=6))
+    drafts = chunks((2, some_words(100)), ("paragraph", "Text."), limits=ChunkLimits(target=200, limit=300, overlap=6))
     assert paths(drafts) == [()]
 
 
@@ -179,6 +179,6 @@ def test_levels_may_be_skipped(chunks, some_words):
 def test_a_chunk_has_the_links_whose_texts_stand_in_it(counter, some_words):
     links = (Hyperlink("w3 w4", "a.md"), Hyperlink("w90", "b.md"), Hyperlink("elsewhere", "c.md"))
     long = Block(BlockKind.PARAGRAPH, some_words(100), links=links)
-    drafts = chunk(ParsedDocument("Title", (long,), "markdown"), counter, ChunkLimits(target=40, most=60, overlap=6))
+    drafts = chunk(ParsedDocument("Title", (long,), "markdown"), counter, ChunkLimits(target=40, limit=60, overlap=6))
     assert [link.target for link in drafts[0].links] == ["a.md"]
     assert [link.target for link in drafts[-1].links] == ["b.md"]

@@ -1,7 +1,7 @@
 from retrieval.ingest.chunk import chunk
 from retrieval.text.document import ChunkLimits, ParsedDocument
 
-LIMITS = ChunkLimits(target=40, most=60, overlap=6)
+LIMITS = ChunkLimits(target=40, limit=60, overlap=6)
 
 
 def pdf(block, *pages):

@@ -3,7 +3,7 @@
 from retrieval.ingest.chunk import chunk
 from retrieval.text.document import Block, BlockKind, ChunkLimits, ParsedDocument
 
-LIMITS = ChunkLimits(target=40, most=60, overlap=6)
+LIMITS = ChunkLimits(target=40, limit=60, overlap=6)
 
 
 def record(text, row=None, path=(), header=""):

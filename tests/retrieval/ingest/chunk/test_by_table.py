@@ -24,9 +24,9 @@ def table(rows, first_row=2, header="City Sales"):
     return Block(BlockKind.TABLE, "\n".join([header, *lines] if header else lines), header=header, row=first_row)
 
 
-def drafts(*blocks, target=40, most=60):
+def drafts(*blocks, target=40, limit=60):
     document = ParsedDocument("Budget", blocks, "excel")
-    return chunk(document, Words(), ChunkLimits(target=target, most=most, overlap=6))
+    return chunk(document, Words(), ChunkLimits(target=target, limit=limit, overlap=6))
 
 
 def test_sheets_never_share_a_chunk():
@@ -81,6 +81,6 @@ def test_row_numbers_are_those_of_the_rows_in_the_text(shapes, target):
         first += gap
         blocks.append(table(rows, first_row=first, header="City Sales" if has_header else ""))
         first += rows
-    for draft in drafts(*blocks, target=target, most=2 * target):
+    for draft in drafts(*blocks, target=target, limit=2 * target):
         found = [int(number) for number in re.findall(r"c(\d+)", draft.text)]
         assert (draft.row_start, draft.row_end) == (min(found), max(found))

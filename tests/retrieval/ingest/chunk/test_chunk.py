@@ -45,8 +45,8 @@ def documents(draw):
 @st.composite
 def limits(draw):
     target = draw(st.integers(4, 60))
-    most = draw(st.integers(target, 2 * target))
-    return ChunkLimits(target=target, most=most, overlap=draw(st.integers(0, target // 2)))
+    limit = draw(st.integers(target, 2 * target))
+    return ChunkLimits(target=target, limit=limit, overlap=draw(st.integers(0, target // 2)))
 
 
 @given(documents(), limits())
@@ -54,13 +54,13 @@ def test_no_chunk_is_empty_or_too_large(document, sizes):
     for draft in chunk(document, Words(), sizes):
         assert draft.text.strip()
         assert draft.text == draft.text.strip("\n").rstrip()
-        assert 0 < draft.token_count <= sizes.most
+        assert 0 < draft.token_count <= sizes.limit
         assert draft.token_count == len(draft.text.split())
 
 
 @given(documents(), limits(), st.sampled_from([r"\S+", r"\n+|\w+|[^\w\s]", r"\s*\S"]))
 def test_the_most_holds_for_other_tokenizers(document, sizes, pattern):
-    assert all(0 < draft.token_count <= sizes.most for draft in chunk(document, Words(pattern), sizes))
+    assert all(0 < draft.token_count <= sizes.limit for draft in chunk(document, Words(pattern), sizes))
 
 
 @given(st.lists(st.tuples(st.sampled_from(BlockKind), st.integers(1, 80)), max_size=8), limits(), SOURCE_TYPES)
@@ -122,7 +122,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("kind", BlockKind)
 def test_a_chunk_is_bounded_in_characters_whatever_its_tokens_are(kind, name):
-    text, sizes = HOSTILE[name], ChunkLimits(target=40, most=60, overlap=6)
+    text, sizes = HOSTILE[name], ChunkLimits(target=40, limit=60, overlap=6)
     level = 1 if kind is BlockKind.HEADING else 0
     for source_type in ("markdown", "code", "json", "csv", "pdf", "text", "feed"):
         for header in ("", "a: " + text[:4_000]):
@@ -131,7 +131,7 @@ def test_a_chunk_is_bounded_in_characters_whatever_its_tokens_are(kind, name):
             assert drafts
             assert all(0 < len(draft.text.strip()) <= len(draft.text) <= sizes.max_characters for draft in drafts)
             assert all(len(heading) <= sizes.max_characters for draft in drafts for heading in draft.heading_path)
-            assert all(0 < draft.token_count <= sizes.most for draft in drafts)
+            assert all(0 < draft.token_count <= sizes.limit for draft in drafts)
 
 
 def test_the_bound_in_characters_is_far_above_that_of_words():

@@ -3,7 +3,7 @@ from itertools import pairwise
 from retrieval.ingest.chunk import chunk
 from retrieval.text.document import ChunkLimits, ParsedDocument
 
-LIMITS = ChunkLimits(target=40, most=60, overlap=6)
+LIMITS = ChunkLimits(target=40, limit=60, overlap=6)
 
 
 def text(block, *paragraphs):
@@ -24,7 +24,7 @@ def test_a_cut_near_the_target_falls_at_a_sentence(block, counter):
 
 def test_long_lines_are_not_torn(block, counter, some_words):
     lines = [some_words(9, number * 9) for number in range(20)]
-    drafts = chunk(text(block, "\n".join(lines)), counter, ChunkLimits(target=40, most=60, overlap=0))
+    drafts = chunk(text(block, "\n".join(lines)), counter, ChunkLimits(target=40, limit=60, overlap=0))
     assert [line for draft in drafts for line in draft.text.splitlines()] == lines
 
 

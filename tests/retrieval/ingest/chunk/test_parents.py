@@ -7,10 +7,10 @@ from retrieval.ingest.chunk.parents import with_parents
 from retrieval.text.document import ChunkDraft
 
 
-def parents(*chunks, most=100):
+def parents(*chunks, limit=100):
     """Return each chunk's parent of chunks given as (heading path, tokens)."""
     drafts = [ChunkDraft(number, "x", tuple(path.split()), tokens) for number, (path, tokens) in enumerate(chunks)]
-    return [(draft.section_start, draft.section_end) for draft in with_parents(drafts, most)]
+    return [(draft.section_start, draft.section_end) for draft in with_parents(drafts, limit)]
 
 
 def test_a_small_document_is_one_parent():

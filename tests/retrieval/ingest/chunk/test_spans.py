@@ -67,10 +67,10 @@ def test_indentation_and_words_of_a_usual_length_count_as_the_tokenizer_says(cou
 
 
 @given(st.text(alphabet=" \n\tab.?!", max_size=80), st.integers(1, 9), st.sampled_from(BlockKind))
-def test_the_pieces_are_the_text(text, longest, kind):
+def test_the_pieces_are_the_text(text, max_length, kind):
     found = source(text, Characters(), kind)
-    pieces = split(found, longest)
-    assert all(0 < piece.tokens <= longest for piece in pieces)
+    pieces = split(found, max_length)
+    assert all(0 < piece.tokens <= max_length for piece in pieces)
     assert "".join(texts(pieces)) == (text if pieces else "")
     assert sum(piece.tokens for piece in pieces) == whole(found).tokens
 

@@ -28,7 +28,7 @@ class FakeModel:
     def __init__(self):
         self.requests = []
         self.headers = []
-        self.at_once = self.most_at_once = 0
+        self.at_once = self.max_at_once = 0
         self.reply = lambda _: "The chunk speaks of the works in hall seven."
         self._lock = threading.Lock()
 
@@ -37,7 +37,7 @@ class FakeModel:
             self.requests.append(body)
             self.headers.append(headers)
             self.at_once += 1
-            self.most_at_once = max(self.most_at_once, self.at_once)
+            self.max_at_once = max(self.max_at_once, self.at_once)
         try:
             return self.reply(body)
         finally:

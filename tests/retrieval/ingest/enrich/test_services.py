@@ -129,7 +129,7 @@ def test_no_more_requests_at_once_than_configured(works, model, settings, tmp_pa
 
     model.reply = slowly
     enrich(works)
-    assert 2 <= model.most_at_once <= 3
+    assert 2 <= model.max_at_once <= 3
 
 
 def test_a_failing_model_leaves_the_chunks_as_they_are(works, model):
@@ -191,7 +191,7 @@ def test_a_hostile_chunk_changes_its_own_paragraph_only(works, model, tmp_path):
 def test_a_chunk_that_changed_meanwhile_is_left_alone(works):
     from retrieval.ingest.enrich import services
 
-    found = services.drawn(works, most=10, seed="s")
+    found = services.drawn(works, limit=10, seed="s")
     Chunk.objects.filter(connection_id=works.pk).update(content_hash="0" * 64)
     answered = [services.Answered(wanted, CONTEXT, ()) for wanted in found]
     assert services._store(works, answered) == 0

@@ -118,14 +118,14 @@ def test_an_end_that_names_a_document_becomes_a_link(asking, model, world, tmp_p
     enrich(asking)
     documents = dict(Document.objects.filter(connection=asking).values_list("title", "pk"))
     found = graph.subgraph(
-        [documents["Service"]], [], scope=scope_for(world.principal("alice")), with_shared_names=False, most=99
+        [documents["Service"]], [], scope=scope_for(world.principal("alice")), with_shared_names=False, limit=99
     )
     (edge,) = stated_links([it for it in found.stated if it.target != documents["Service"]], {})
     assert (edge.kind, edge.target, edge.name) == ("triple", documents["Valve three"], "valve three")
     assert edge.sentence == "Service begins with valve three"
     # Whoever does not see the connection does not see the link.
     assert not graph.subgraph(
-        [documents["Service"]], [], scope=scope_for(world.principal("charlie")), with_shared_names=False, most=99
+        [documents["Service"]], [], scope=scope_for(world.principal("charlie")), with_shared_names=False, limit=99
     ).stated
 
 

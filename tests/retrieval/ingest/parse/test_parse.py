@@ -69,7 +69,7 @@ def reason_of(name, content, media_type=""):
             "encrypted",
         ),
         ("a.docx", b"not an archive", "corrupt"),
-        ("a.txt", b"x" * (TEXT.most_bytes + 1), "too_large"),
+        ("a.txt", b"x" * (TEXT.max_bytes + 1), "too_large"),
         ("a.html", b"<p>text" * (7 * 1024**2), "too_large"),
     ],
     ids=lambda value: str(value[:20]),

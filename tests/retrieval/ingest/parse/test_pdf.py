@@ -114,7 +114,7 @@ def test_a_file_with_a_password_is_refused(raw, pdf, lines):
 
 
 def test_too_many_pages_are_refused(raw, pdf, lines, monkeypatch):
-    monkeypatch.setattr("retrieval.ingest.parse.pdf._MOST_PAGES", 2)
+    monkeypatch.setattr("retrieval.ingest.parse.pdf._MAX_PAGES", 2)
     with pytest.raises(IngestError) as caught:
         parse_pdf(raw(pdf(*[lines("Text.")] * 3), name="a.pdf"))
     assert caught.value.reason == "too_large"

@@ -145,7 +145,7 @@ def test_it_prepares_as_the_function_does():
     )
     with LimitedParser() as parser:
         how = Preparation(
-            limits=ChunkLimits(target=20, most=30, overlap=5),
+            limits=ChunkLimits(target=20, limit=30, overlap=5),
             facts={"title": "Own title", "aliases": "The Guide"},
             place=Place(7, "docs/guide.md", "https://example.org/docs/guide.md"),
         )
@@ -164,7 +164,7 @@ def test_every_field_of_a_chunk_comes_back(shared):
 
 def test_every_field_of_a_preparation_arrives(shared):
     how = Preparation(
-        limits=ChunkLimits(target=9, most=10, overlap=2, section=11),
+        limits=ChunkLimits(target=9, limit=10, overlap=2, section=11),
         tokenizer="/no/file",
         facts={"title": "T", "bad\udc80": "name"},
         source_type="html",

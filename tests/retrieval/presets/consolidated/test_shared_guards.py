@@ -68,7 +68,7 @@ def test_a_request_cannot_change_it(world, tools, cross_encoder, name):
 
 def test_a_searchs_own_numbers_neither_pass_an_open_breaker_nor_drive_it_out(world, tools, cross_encoder):
     for number in range(1, 4):
-        outcome = find(world, tools, overrides={"rerank.least_budget_ms": number})
+        outcome = find(world, tools, overrides={"rerank.min_budget_ms": number})
         assert "rerank_breaker_open" in outcome.state.degraded
     assert cross_encoder.calls == []
     assert tools.part(RerankGuards).states == {"numbers": BreakerState.OPEN}

@@ -26,13 +26,13 @@ def beside(primary, ordinal, relation, **more):
     return Neighbour(hit(primary.chunk_id.document_id.int, ordinal, **more), relation, primary.chunk_id)
 
 
-def pack(found, budget, least=3):
+def pack(found, budget, minimum=3):
     """Pack with a token for each header, and as many for a text as its chunk was made with."""
     sizes = {it.hit.chunk.text: it.hit.chunk.token_count for it in found}
     return packed(
         found,
         budget_tokens=budget,
-        least_primary=least,
+        min_primary=minimum,
         header=lambda number, _: f"[{number}]",
         count_tokens=lambda texts: [1 + sizes[text.split("\n", 1)[1].removesuffix("\n\n")] for text in texts],
     )
@@ -70,19 +70,19 @@ def test_each_primary_is_followed_by_its_parents_then_come_siblings_and_pages():
 def test_what_goes_first_by_hand():
     # Eight chunks of 10 + 1 tokens are 88; each one that goes leaves 11 less.
     found = items((FIRST, SECOND), AROUND)
-    assert [it.item.role for it in pack(found, 40, least=2).dropped] == [
+    assert [it.item.role for it in pack(found, 40, minimum=2).dropped] == [
         "cross_page",
         "sibling",
         "sibling",
         "parent",
         "parent",
     ]
-    assert told(pack(found, 40, least=2).kept) == [
+    assert told(pack(found, 40, minimum=2).kept) == [
         (1, "primary", "1:5"),
         (3, "parent", "1:4"),
         (2, "primary", "2:5"),
     ]
-    assert pack(found, 40, least=2).tokens == 33
+    assert pack(found, 40, minimum=2).tokens == 33
 
 
 def test_tokens_are_counted_anew_and_all_at_once():
@@ -94,7 +94,7 @@ def test_tokens_are_counted_anew_and_all_at_once():
 
     # Ingestion counted ten tokens each.
     found = packed(
-        items((FIRST, SECOND), ()), budget_tokens=1000, least_primary=1, header=lambda *_: "a b", count_tokens=count
+        items((FIRST, SECOND), ()), budget_tokens=1000, min_primary=1, header=lambda *_: "a b", count_tokens=count
     )
     assert asked == [["a b\n1:5\n\n", "a b\n2:5\n\n"]]
     assert [it.tokens for it in found.kept] == [300, 300]
@@ -102,11 +102,11 @@ def test_tokens_are_counted_anew_and_all_at_once():
 
 def test_the_least_primary_hits_stay_though_they_exceed_the_budget():
     primaries = tuple(hit(number, 0) for number in range(1, 6))
-    found = pack(items(primaries, ()), 5, least=3)
+    found = pack(items(primaries, ()), 5, minimum=3)
     assert [it.number for it in found.kept] == [1, 2, 3]
     assert found.tokens == 33
-    assert pack(items(primaries[:2], ()), 5, least=3).tokens == 22
-    assert pack(items(primaries, ()), 5, least=0).kept == ()
+    assert pack(items(primaries[:2], ()), 5, minimum=3).tokens == 22
+    assert pack(items(primaries, ()), 5, minimum=0).kept == ()
 
 
 def test_a_chunk_is_packed_once_for_its_strongest_reason():
@@ -138,7 +138,7 @@ _AROUND = st.lists(
 
 
 @given(st.lists(st.integers(1, 60), max_size=6), _AROUND, st.integers(1, 1500), st.integers(0, 6))
-def test_dropping_follows_the_priority_exactly(primary_tokens, around, budget, least):
+def test_dropping_follows_the_priority_exactly(primary_tokens, around, budget, minimum):
     primaries = tuple(hit(number, 6, tokens) for number, tokens in enumerate(primary_tokens, start=1))
     neighbours = [
         beside(primaries[place], ordinal, relation, tokens=tokens)
@@ -146,7 +146,7 @@ def test_dropping_follows_the_priority_exactly(primary_tokens, around, budget, l
         if place < len(primaries)
     ]
     found = items(primaries, neighbours)
-    packing = pack(found, budget, least)
+    packing = pack(found, budget, minimum)
     everything = [*packing.kept, *packing.dropped]
     # Nothing is lost or doubled, and what is kept is numbered without gaps.
     assert sorted(it.item.chunk_id for it in everything) == sorted(it.chunk_id for it in found)
@@ -166,7 +166,7 @@ def test_dropping_follows_the_priority_exactly(primary_tokens, around, budget, l
         assert packing.tokens + packing.dropped[-1].tokens > budget
     # The budget is exceeded by nothing but the least primary hits.
     kept = {it.item.chunk_id for it in packing.kept}
-    stays = {it.chunk_id for it in primaries[:least]}
+    stays = {it.chunk_id for it in primaries[:minimum]}
     assert stays <= kept
     assert packing.tokens <= budget or kept == stays
 

@@ -29,7 +29,7 @@ DEFAULTS = {
     "neighbor_cross_page": ("neighbours.cross_page", 2),
     "include_parents": ("neighbours.parents", True),
     "final_max_tokens": ("context.budget_tokens", 12_000),
-    "min_primary_hits_to_keep": ("context.least_primary", 3),
+    "min_primary_hits_to_keep": ("context.min_primary", 3),
     "max_candidates_to_rerank": ("relevance.candidates", 50),
     "return_top_n": ("relevance.top", 15),
     "max_text_chars_per_candidate": ("relevance.characters", 1200),
@@ -115,20 +115,20 @@ def test_no_more_hits_are_packed_than_the_cap(world, guide):
     numbers = {"relevance.top": 2, "neighbours.parents": 0, "neighbours.same_page": 0}
     outcome = find(world, text="rollback queue hatch", top_k=5, overrides=numbers)
     assert [it.role for it in outcome.passages] == ["primary"] * 2
-    details = [drop.detail for drop in outcome.state.drops if "most" in drop.numbers]
+    details = [drop.detail for drop in outcome.state.drops if "limit" in drop.numbers]
     assert details[0] == "rank 3, at most 2 hits are packed"
 
 
 def test_a_small_budget_drops_what_is_around_first(world, guide):
     whole = find(world, text="cold store hatch", top_k=1)
-    most = sum(it.token_count for it in whole.passages)
-    cut = find(world, text="cold store hatch", top_k=1, overrides={"context.budget_tokens": max(100, most - 1)})
+    limit = sum(it.token_count for it in whole.passages)
+    cut = find(world, text="cold store hatch", top_k=1, overrides={"context.budget_tokens": max(100, limit - 1)})
     packed = next(span for span in cut.trace if span.stage == "pack_context")
     over = [drop for drop in packed.drops if "needed" in drop.numbers]
     assert len(over) == len(whole.passages) - len(cut.passages) == 1
     assert [it.role for it in cut.passages].count("primary") == 1
     assert re.match(r"(cross-page|sibling|parent) of \d+ tokens, 1 over the budget of", over[0].detail)
-    assert over[0].numbers["needed"] == most
+    assert over[0].numbers["needed"] == limit
 
 
 def test_a_hit_too_many_that_stands_beside_a_better_one_is_packed_and_not_dropped(world, guide):
@@ -150,7 +150,7 @@ def test_the_least_quality_of_a_request_holds_for_what_is_around(world, guide):
     best = find(world, text="cold store hatch", top_k=1).hits[0].chunk_id
     guide.exclude(ordinal=best.ordinal).update(quality=0.5)
     assert len(find(world, text="cold store hatch", top_k=1).passages) > 1
-    limited = find(world, text="cold store hatch", top_k=1, filter=RequestFilter(least_quality=0.8))
+    limited = find(world, text="cold store hatch", top_k=1, filter=RequestFilter(min_quality=0.8))
     assert [it.hit.chunk_id for it in limited.passages] == [best]
 
 

@@ -100,7 +100,7 @@ def test_a_cut_subgraph_is_walked_breadth_first():
 
 def test_the_walk_adds_no_more_than_its_most():
     given = Expansion({A: 1.0}, seeds={A.document_id: 1.0}, edges=[link(A, B)], entries=entries(B, z=1000.0))
-    found = lifted((hit(A),), given, GraphConfig(most_mass=0.1))
+    found = lifted((hit(A),), given, GraphConfig(max_mass=0.1))
     assert found[1].score == pytest.approx(0.1)
 
 

@@ -206,7 +206,7 @@ class TestGraphOverExpansion:
         assert config.signals.of(MemoryType.SEMANTIC).graph < config.signals.of(MemoryType.SEMANTIC).similarity / 2
 
     def test_the_subgraph_is_bounded(self, flood):
-        found = find(flood, "What is the mooring fee in the Gazetteer of Piers?", overrides={"graph.most_edges": 10})
+        found = find(flood, "What is the mooring fee in the Gazetteer of Piers?", overrides={"graph.max_edges": 10})
         assert "10 rows read; there were more rows than may be read" in str(found.trace)
 
 
@@ -294,7 +294,7 @@ class TestOverPacking:
         config = HelixConfig().pack
         found = find(world, "harbour ferry timetable", top_k=40)
         assert len(found.hits) == 40
-        assert len(found.passages) == config.most_passages == 20
+        assert len(found.passages) == config.max_passages == 20
         assert sum(passage.token_count for passage in found.passages) <= config.budget_tokens
         over = [drop for drop in found.state.drops if drop.reason is DropReason.BUDGET]
         assert len(over) == 20
@@ -361,7 +361,7 @@ class TestSkippedThoughNeeded:
         assert "Winch" in titles(found)
         # Some of these would be skipped by a router that only asks which route is the nearest.
         nearest = next(iter(likeness.by_route))
-        assert (eager.hits == ()) == (likeness.skip(least=0, margin=0) == nearest != "")
+        assert (eager.hits == ()) == (likeness.skip(minimum=0, margin=0) == nearest != "")
 
     def test_a_router_that_asks_only_for_the_nearest_would_have_skipped_one(self, tools):
         world, resources = tools
@@ -378,7 +378,7 @@ class TestNearDuplicateSpam:
         spam = {f"copy{number}.md": f"# Fees\n\n{fact} Sheet {number}.\n" for number in range(12)}
         world = shelf(spam | {"note.md": "# Waiver\n\nNo mooring fee is paid in a storm.\n"} | filler(12))
         question = "what is the mooring fee for a day"
-        spammed = find(world, question, overrides={"near_duplicates.least_similarity": 1.0, "diversify.relevance": 1.0})
+        spammed = find(world, question, overrides={"near_duplicates.min_similarity": 1.0, "diversify.relevance": 1.0})
         assert titles(spammed).count("Fees") >= 9
         found = find(world, question)
         assert titles(found)[0] == "Fees"

@@ -49,4 +49,4 @@ def test_a_connections_name_tells_where_the_document_does_not():
     ],
 )
 def test_a_type_prevails_by_its_share(found, type_):
-    assert prevailing([(MemoryType(it), weight) for it, weight in found], least_share=0.6) == type_
+    assert prevailing([(MemoryType(it), weight) for it, weight in found], min_share=0.6) == type_

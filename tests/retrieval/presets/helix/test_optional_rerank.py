@@ -11,7 +11,7 @@ from retrieval.errors import OverridesError, RerankError
 from retrieval.index import active
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
-from retrieval.presets.helix.optional_rerank import MOST_PAIRS, optional_rerank
+from retrieval.presets.helix.optional_rerank import MAX_PAIRS, optional_rerank
 from retrieval.search import runtime
 
 
@@ -39,7 +39,7 @@ def test_it_is_off_by_default():
 
 
 def test_up_to_thirty_candidates_are_scored():
-    (stage,) = optional_rerank(FewPairsConfig(candidates=MOST_PAIRS), Local())
+    (stage,) = optional_rerank(FewPairsConfig(candidates=MAX_PAIRS), Local())
     assert (stage.name, stage.config.candidates) == ("rerank", 30)
 
 

@@ -65,10 +65,10 @@ def test_the_best_passages_stand_at_both_ends(world):
 
 
 def test_no_more_passages_are_packed_than_the_cap(world):
-    outcome = find(world, "alice", "rollback", overrides={"pack.most_passages": 1})
+    outcome = find(world, "alice", "rollback", overrides={"pack.max_passages": 1})
     assert [passage.number for passage in outcome.passages] == [1]
     assert len(outcome.hits) > 1
-    details = [drop.detail for drop in outcome.state.drops if "most" in drop.numbers]
+    details = [drop.detail for drop in outcome.state.drops if "limit" in drop.numbers]
     assert details[0] == "rank 2, at most 1 passages"
 
 

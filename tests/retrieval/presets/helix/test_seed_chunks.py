@@ -27,14 +27,14 @@ def taken(wanted, read, scores):
 
 
 def test_the_best_of_what_was_found_is_read_and_no_first_chunk_beside_it():
-    wanted = seed_chunks(FOUND, [LONG, OTHER], [], most=8)
+    wanted = seed_chunks(FOUND, [LONG, OTHER], [], limit=8)
     assert wanted.chunks == {ChunkId(LONG, number) for number in range(8)}
     assert wanted.begun == ()
 
 
 def test_first_chunks_fill_what_room_is_left():
     scores = {ChunkId(LONG, 7): 0.9, ChunkId(OTHER, 2): 0.5}
-    wanted = seed_chunks(scores, [LONG, OTHER], [], most=4)
+    wanted = seed_chunks(scores, [LONG, OTHER], [], limit=4)
     assert wanted.begun == (LONG, OTHER)
     read = [*texts(*scores), *first_chunks(LONG), *first_chunks(OTHER)[:2]]
     assert taken(wanted, read, scores) == [(LONG, 7), (OTHER, 2), (LONG, 0), (OTHER, 0)]
@@ -43,7 +43,7 @@ def test_first_chunks_fill_what_room_is_left():
 @pytest.mark.parametrize("score", [None, 0.2])
 def test_a_named_document_is_read_behind_any_number_of_better_chunks(score):
     scores = FOUND if score is None else {**FOUND, ChunkId(NAMED, 3): score, ChunkId(NAMED, 5): score / 2}
-    wanted = seed_chunks(scores, [NAMED, LONG], [NAMED], most=8)
+    wanted = seed_chunks(scores, [NAMED, LONG], [NAMED], limit=8)
     best = [ChunkId(LONG, number) for number in range(8)]
     if score is None:
         assert wanted.begun == (NAMED,)

@@ -13,34 +13,34 @@ A, B, C, D = (UUID(int=number) for number in (1, 2, 3, 4))
 
 def test_one_link_brings_its_evidence():
     # p = 0.5 v; the link brings 0.5 x 0.5 x 0.6, in units of 0.5 x 0.5.
-    assert pagerank({A: 1.0}, [Step(A, B, 0.6)], damping=0.5, most=1.0) == {B: pytest.approx(0.6)}
+    assert pagerank({A: 1.0}, [Step(A, B, 0.6)], damping=0.5, limit=1.0) == {B: pytest.approx(0.6)}
 
 
 def test_a_seed_that_links_to_much_shares_its_mass():
-    lifts = pagerank({A: 1.0}, [Step(A, B, 1.0), Step(A, C, 1.0)], damping=0.5, most=1.0)
+    lifts = pagerank({A: 1.0}, [Step(A, B, 1.0), Step(A, C, 1.0)], damping=0.5, limit=1.0)
     assert lifts == {B: pytest.approx(0.5), C: pytest.approx(0.5)}
 
 
 def test_mass_goes_on_and_fades():
-    lifts = pagerank({A: 1.0}, [Step(A, B, 1.0), Step(B, C, 1.0)], damping=0.5, most=1.0)
+    lifts = pagerank({A: 1.0}, [Step(A, B, 1.0), Step(B, C, 1.0)], damping=0.5, limit=1.0)
     assert lifts == {B: pytest.approx(1.0), C: pytest.approx(0.5)}
 
 
 def test_links_of_two_seeds_add_up_to_no_more_than_the_most():
     steps = [Step(A, C, 0.8), Step(B, C, 0.8)]
-    assert pagerank({A: 1.0, B: 0.5}, steps, damping=0.5, most=2.0) == {C: pytest.approx(1.2)}
-    assert pagerank({A: 1.0, B: 0.5}, steps, damping=0.5, most=1.0) == {C: 1.0}
+    assert pagerank({A: 1.0, B: 0.5}, steps, damping=0.5, limit=2.0) == {C: pytest.approx(1.2)}
+    assert pagerank({A: 1.0, B: 0.5}, steps, damping=0.5, limit=1.0) == {C: 1.0}
 
 
 def test_the_fallback_takes_the_best_path_and_stops_after_its_hops():
     steps = [Step(A, B, 0.8), Step(B, C, 0.5), Step(A, C, 0.3), Step(C, D, 1.0)]
-    assert traverse({A: 1.0}, steps, hops=1, most=1.0) == {B: 0.8, C: 0.3}
-    assert traverse({A: 1.0}, steps, hops=2, most=1.0) == {B: 0.8, C: pytest.approx(0.4), D: 0.3}
+    assert traverse({A: 1.0}, steps, hops=1, limit=1.0) == {B: 0.8, C: 0.3}
+    assert traverse({A: 1.0}, steps, hops=2, limit=1.0) == {B: 0.8, C: pytest.approx(0.4), D: 0.3}
 
 
 def test_only_the_best_links_of_a_source_are_followed():
     steps = [Step(A, B, 0.1), Step(A, C, 0.3), Step(B, D, 0.2)]
-    assert best_steps(steps, most=1) == [Step(A, C, 0.3), Step(B, D, 0.2)]
+    assert best_steps(steps, limit=1) == [Step(A, C, 0.3), Step(B, D, 0.2)]
 
 
 def test_named_documents_sit_first_then_the_best_bridge_of_each():
@@ -60,7 +60,7 @@ steps_given = st.lists(st.builds(Step, nodes, nodes, st.floats(0.01, 1.0)), max_
 
 @given(st.dictionaries(nodes, st.floats(0.01, 1.0), max_size=3), steps_given)
 def test_lifts_are_bounded_and_nothing_is_lifted_out_of_reach(seeds, steps):
-    for lifts in (pagerank(seeds, steps, damping=0.5, most=1.0), traverse(seeds, steps, hops=2, most=1.0)):
+    for lifts in (pagerank(seeds, steps, damping=0.5, limit=1.0), traverse(seeds, steps, hops=2, limit=1.0)):
         assert all(0 < lift <= 1.0 for lift in lifts.values())
         assert set(lifts) <= {step.target for step in steps}
 
@@ -78,5 +78,5 @@ def test_the_sum_of_the_walk_is_personalized_pagerank(steps):
     start = np.array([1.0, 0.0, 0.0, 0.0])
     mass = np.linalg.solve(np.eye(4) - 0.5 * matrix.T, 0.5 * start)
     came = (mass - 0.5 * start) / 0.25
-    lifts = pagerank({A: 1.0}, steps, damping=0.5, most=100.0)
+    lifts = pagerank({A: 1.0}, steps, damping=0.5, limit=100.0)
     assert [lifts.get(node, 0.0) for node in order] == pytest.approx(list(came), abs=1e-4)

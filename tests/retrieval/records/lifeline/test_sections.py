@@ -53,8 +53,8 @@ def test_a_score_floor_is_named_as_the_section_has_it(shelf, gathered, lifeline)
     assert (name, "floor" in fact) == ("floors", True)
     assert remedy.startswith("A score floor of at most ")
     assert remedy.endswith(" in overview would have kept it.")
-    least = float(remedy.split("at most ")[1].split()[0])
-    after = lifeline(dropped.chunk_id.document_id, gathered("valve gasket", score_floor=least))
+    minimum = float(remedy.split("at most ")[1].split()[0])
+    after = lifeline(dropped.chunk_id.document_id, gathered("valve gasket", score_floor=minimum))
     assert next(step for step in after.steps if step.name == "floors").state is StepState.PASSED
 
 
@@ -91,7 +91,7 @@ def test_what_the_section_does_not_keep_is_lost_at_the_protection(world, shelf, 
 
 def numbers_of(remedy):
     """Return what a remedy says to raise, by name."""
-    return {name: int(value.replace(",", "")) for name, value in re.findall(r"(\w+) of at least ([\d,]+)", remedy)}
+    return {name: int(value.replace(",", "")) for name, value in re.findall(r"(\w+) of at minimum ([\d,]+)", remedy)}
 
 
 @pytest.mark.parametrize(("stage", "fact"), [("fuse", "fused rank "), ("quota", "rank ")])

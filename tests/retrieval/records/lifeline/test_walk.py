@@ -240,8 +240,10 @@ def test_the_room_that_was_needed_counts_what_would_take_some_of_it(before, toke
     assert room_needed(before, tokens, budget=budget) == needed
 
 
-@pytest.mark.parametrize(("likeness", "least"), [(0.57, 0.58), (0.58, 0.59), (20 / 21, 0.96), (0.5, 0.51), (1.0, 1.01)])
-def test_the_share_that_keeps_both_is_above_their_likeness(likeness, least):
+@pytest.mark.parametrize(
+    ("likeness", "minimum"), [(0.57, 0.58), (0.58, 0.59), (20 / 21, 0.96), (0.5, 0.51), (1.0, 1.01)]
+)
+def test_the_share_that_keeps_both_is_above_their_likeness(likeness, minimum):
     from retrieval.records.lifeline.losses import _hundredth_above
 
-    assert _hundredth_above(likeness) == least > likeness
+    assert _hundredth_above(likeness) == minimum > likeness

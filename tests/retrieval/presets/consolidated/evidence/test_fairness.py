@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.presets.consolidated.evidence.config import FairnessConfig
-from retrieval.presets.consolidated.evidence.fairness import fair_order, least_slots
+from retrieval.presets.consolidated.evidence.fairness import fair_order, min_slots
 from tests.retrieval.presets.consolidated.evidence.conftest import pools, type_of, typed
 
 CONFIG = FairnessConfig()
@@ -43,12 +43,12 @@ def test_nothing_is_lost_and_a_share_is_only_exceeded_where_nothing_else_is_left
     assert sorted(it.chunk_id for it in done) == sorted(it.chunk_id for it in hits)
     if hits:
         assert done[0].chunk_id == hits[0].chunk_id
-    most = max(1, document * slots)
+    limit = max(1, document * slots)
     shown = Counter(it.chunk_id.document_id for it in done[:slots])
-    over = [name for name, count in shown.items() if count >= most + 1]
+    over = [name for name, count in shown.items() if count >= limit + 1]
     for name in over:
         # Every hit of another document that has not had its share stands among the places already.
-        assert all(shown[it.chunk_id.document_id] >= most or it.chunk_id.document_id == name for it in done[slots:])
+        assert all(shown[it.chunk_id.document_id] >= limit or it.chunk_id.document_id == name for it in done[slots:])
 
 
 def test_how_many_places_a_hit_needs():
@@ -60,7 +60,7 @@ def test_how_many_places_a_hit_needs():
         type_of=type_of,
         config=CONFIG,
     )
-    needed = {it.chunk_id.ordinal: least_slots(it, hits, type_of=type_of, config=CONFIG) for it in hits}
+    needed = {it.chunk_id.ordinal: min_slots(it, hits, type_of=type_of, config=CONFIG) for it in hits}
     assert [needed[ordinal] for ordinal in range(5)] == [1, 3, 5, 7, 2]
 
 
@@ -68,6 +68,6 @@ def test_how_many_places_a_hit_needs():
 def test_with_the_places_that_it_needs_a_hit_has_one_and_with_fewer_it_has_none(pool, slots):
     hits = fair_order(pool, slots, type_of=type_of, config=CONFIG)
     for it in hits:
-        least = least_slots(it, hits, type_of=type_of, config=CONFIG)
-        shown = [fair_order(pool, count, type_of=type_of, config=CONFIG)[:count] for count in range(1, least + 1)]
-        assert [it.chunk_id in {one.chunk_id for one in placed} for placed in shown] == [False] * (least - 1) + [True]
+        minimum = min_slots(it, hits, type_of=type_of, config=CONFIG)
+        shown = [fair_order(pool, count, type_of=type_of, config=CONFIG)[:count] for count in range(1, minimum + 1)]
+        assert [it.chunk_id in {one.chunk_id for one in placed} for placed in shown] == [False] * (minimum - 1) + [True]

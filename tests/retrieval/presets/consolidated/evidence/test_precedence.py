@@ -51,9 +51,9 @@ def test_logits_are_compared_as_shares():
 
 
 def test_the_greatest_boost_stays_below_a_lead_that_means_something():
-    with pytest.raises(ConfigError, match="most must not exceed smallest_margin"):
-        PrecedenceConfig(most=0.006)
-    assert CONFIG.most < CONFIG.smallest_margin
+    with pytest.raises(ConfigError, match="most must not exceed min_margin"):
+        PrecedenceConfig(limit=0.006)
+    assert CONFIG.limit < CONFIG.min_margin
 
 
 @given(st.lists(st.tuples(st.sampled_from((*TYPES, "user")), st.floats(0, 1)), max_size=20), st.booleans())
@@ -62,4 +62,4 @@ def test_nobody_who_leads_by_the_smallest_margin_is_overtaken(rows, is_fallback)
     done = ordered(*hits, is_fallback=is_fallback)
     assert sorted(numbers(done)) == sorted(numbers(hits))
     for place, it in enumerate(done):
-        assert all(on_unit_scale(later) - on_unit_scale(it) < CONFIG.smallest_margin for later in done[place:])
+        assert all(on_unit_scale(later) - on_unit_scale(it) < CONFIG.min_margin for later in done[place:])

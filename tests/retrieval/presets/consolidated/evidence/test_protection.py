@@ -11,9 +11,9 @@ def row(types, recovered=()):
     )
 
 
-def cut(hits, keep, *, most=8, floors=None):
+def cut(hits, keep, *, limit=8, floors=None):
     kept, drops = cut_with_protection(
-        hits, keep=keep, most_protected=most, survivor_floors=floors or {}, type_of=type_of
+        hits, keep=keep, max_protected=limit, survivor_floors=floors or {}, type_of=type_of
     )
     assert len(kept) + len(drops) == len(hits)
     return numbers(kept)
@@ -22,8 +22,8 @@ def cut(hits, keep, *, most=8, floors=None):
 def test_recovered_chunks_that_were_cut_come_back_eight_at_most():
     hits = row(["pdf"] * 3 + ["excel"] * 10, recovered=range(3, 13))
     assert cut(hits, 3) == list(range(11))
-    assert cut(hits, 3, most=2) == [0, 1, 2, 3, 4]
-    assert cut(hits, 3, most=0) == [0, 1, 2]
+    assert cut(hits, 3, limit=2) == [0, 1, 2, 3, 4]
+    assert cut(hits, 3, limit=0) == [0, 1, 2]
 
 
 def test_a_survivor_floor_is_met_by_the_best_of_the_type():

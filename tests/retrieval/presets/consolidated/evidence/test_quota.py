@@ -48,7 +48,7 @@ def test_second_seats_end_at_their_share_of_the_places():
 
 @given(pools(), st.integers(1, 30), st.integers(1, 6), st.floats(0, 1))
 def test_every_type_stays_in_a_cut_of_the_right_size(hits, top_k, seats, share):
-    config = replace(CONFIG, seats=seats, most_share=share)
+    config = replace(CONFIG, seats=seats, max_share=share)
     kept, drops = cut_with_quota(hits, top_k, type_of=type_of, config=config)
     assert len(kept) == min(top_k, len(hits))
     assert len(kept) + len(drops) == len(hits)

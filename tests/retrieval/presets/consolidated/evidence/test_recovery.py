@@ -137,7 +137,7 @@ def test_merging_loses_nothing_and_doubles_nothing(pool, recovered):
 
 
 @pytest.mark.parametrize(
-    ("found", "floor", "survivors", "most", "count"),
+    ("found", "floor", "survivors", "limit", "count"),
     [
         # Twice as many as are lacking: 2 x (4 - 1).
         (1, 4, 0, 8, 6),
@@ -148,10 +148,10 @@ def test_merging_loses_nothing_and_doubles_nothing(pool, recovered):
         (0, 6, 12, 3, 3),
     ],
 )
-def test_so_many_are_recovered_as_the_floors_need(found, floor, survivors, most, count):
+def test_so_many_are_recovered_as_the_floors_need(found, floor, survivors, limit, count):
     floors = {"excel": survivors} if survivors else {}
     section = replace(FINANCIAL, quantity_floors={"excel": floor}, survivor_floors=floors)
-    assert wanted(Missing("excel", found, floor), section, most=most) == count
+    assert wanted(Missing("excel", found, floor), section, limit=limit) == count
 
 
 def test_hits_beyond_the_request_are_marked_and_the_others_left_alone():

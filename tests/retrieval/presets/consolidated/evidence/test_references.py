@@ -108,11 +108,11 @@ def test_a_cap_of_our_own_leaves_room_for_every_factor_and_for_over_fetching(nam
 TABLE = [
     (DEPTH, {"few_documents": 2, "some_documents": 10, "few_factor": 1.75, "some_factor": 1.0, "many_factor": 1.5}),
     (configs.PrimaryConfig(), {"sparse_weight": 0.3}),
-    (DEPTH, {"least": 8, "over_fetch": 1.5, "over_fetch_limit": 1.6}),
-    (configs.SourceRecoveryConfig(), {"ceiling_seconds": 12.0, "most_protected": 8}),
+    (DEPTH, {"minimum": 8, "over_fetch": 1.5, "over_fetch_limit": 1.6}),
+    (configs.SourceRecoveryConfig(), {"ceiling_seconds": 12.0, "max_protected": 8}),
     (
         configs.CascadeConfig(),
-        {"first_wait_seconds": 0.5, "longest_wait_seconds": 4.0, "jitter": 0.25, "structure_least": 3},
+        {"first_wait_seconds": 0.5, "max_wait_seconds": 4.0, "jitter": 0.25, "structure_minimum": 3},
     ),
     (DENSITY, {"cliff_ratio": 0.85, "cliff_drop": 0.05, "rate_from": 0.02, "rate_to": 0.40}),
     (configs.SemanticBm25Config(), {"semantic": 0.7, "bm25": 0.3}),

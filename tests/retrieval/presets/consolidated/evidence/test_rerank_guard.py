@@ -33,7 +33,7 @@ def test_another_reranker_has_another_and_what_is_one_searchs_own_makes_none():
     own = guards.guard(reranker(), BREAKER, PLAN)
     assert guards.guard(reranker("two"), BREAKER, PLAN) is not own
     fail(own, 3)
-    assert guards.guard(reranker(), BREAKER, RerankPlanConfig(least_budget_ms=1, split_above=7, batch=7)) is own
+    assert guards.guard(reranker(), BREAKER, RerankPlanConfig(min_budget_ms=1, split_above=7, batch=7)) is own
     assert guards.guard(reranker(), BREAKER, PLAN).breaker.state is BreakerState.OPEN
 
 

@@ -103,7 +103,7 @@ def test_a_pool_found_by_words_alone_has_no_grade(state):
 
 def test_the_quality_floor_is_that_of_the_filter(state):
     hits = [typed(1, quality=0.2, cosine=0.9), typed(2, quality=0.25, cosine=0.9)]
-    asked = replace(sectioned(state, hits, policy={"quality_floor": 0.9}), filter=RequestFilter(least_quality=0.25))
+    asked = replace(sectioned(state, hits, policy={"quality_floor": 0.9}), filter=RequestFilter(min_quality=0.25))
     after = FLOORS(asked)
     assert numbers(after.hits) == [2]
     # What is left out still counts for the grade: (0.9 + 0.9) / 3.
@@ -161,7 +161,7 @@ class Finds:
 
 
 ASKED = RequestFilter(documents=frozenset({hit(1).chunk_id.document_id}))
-NARROWED = replace(ASKED, hint="table", least_quality=0.25)
+NARROWED = replace(ASKED, hint="table", min_quality=0.25)
 
 
 def retried(state, before, found, *, kept=NARROWED, below=3, beyond=()):

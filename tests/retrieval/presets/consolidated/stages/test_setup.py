@@ -92,7 +92,7 @@ def test_only_what_the_request_leaves_is_counted(world, set_up):
     assert state.part(SectionState).documents == 3
     assert set_up(kept=RequestFilter(since=timezone.now() + timedelta(days=1))).part(SectionState).documents == 0
     Chunk.objects.update(hints=["table"])
-    held = RequestFilter(hint="table", least_quality=0.1)
+    held = RequestFilter(hint="table", min_quality=0.1)
     assert set_up(config=CONFIG, kept=held).part(SectionState).chunks == Chunk.objects.count()
     assert set_up(config=CONFIG, kept=RequestFilter(hint="list")).part(SectionState).chunks == 0
 
@@ -201,16 +201,16 @@ def test_searches_of_long_ago_and_of_other_compartments_tell_nothing(world, set_
 def test_the_sections_filters_stand_beside_the_requests(set_up):
     kept = RequestFilter(documents=frozenset(Document.objects.values_list("pk", flat=True)))
     state = set_up(ask(hint="table", quality_floor=0.35), kept=kept)
-    assert state.filter == replace(kept, hint="table", least_quality=0.35)
+    assert state.filter == replace(kept, hint="table", min_quality=0.35)
     assert state.part(SectionState).asked_filter == kept
 
 
 def test_the_higher_floor_and_the_requests_own_kind_of_content_hold():
     section = ask(hint="table", quality_floor=0.35).section
-    assert narrowed_by(section, RequestFilter(least_quality=0.5, hint="list")) == RequestFilter(
-        least_quality=0.5, hint="list"
+    assert narrowed_by(section, RequestFilter(min_quality=0.5, hint="list")) == RequestFilter(
+        min_quality=0.5, hint="list"
     )
-    assert narrowed_by(section, RequestFilter(least_quality=0.2)).least_quality == 0.35
+    assert narrowed_by(section, RequestFilter(min_quality=0.2)).min_quality == 0.35
 
 
 def test_a_plain_question_has_a_policy_that_asks_for_at_least_what_is_wanted(set_up):
@@ -220,7 +220,7 @@ def test_a_plain_question_has_a_policy_that_asks_for_at_least_what_is_wanted(set
         20,
         10,
     )
-    assert (state.filter.least_quality, state.part(SectionState).score_floor) == (0.25, 0.18)
+    assert (state.filter.min_quality, state.part(SectionState).score_floor) == (0.25, 0.18)
     state = set_up(top_k=100)
     assert (state.part(SectionState).top_k, state.part(SectionState).fetched, state.top_k) == (100, 100, 100)
     assert question_ask(CONFIG.question, keep=30).section.complexity == 30

@@ -106,7 +106,7 @@ def test_no_more_than_the_most_that_are_protected_are_added(world):
     rows = "".join(f"harbour {number}," + "long words of a figure " * 60 + "\n" for number in range(40))
     write(world.runbooks, world.root, "crowns.csv", "region,crowns\n" + rows)
     config = SourceRecoveryConfig()
-    for floor, added in ((1, 2), (3, 6), (30, config.most_protected)):
+    for floor, added in ((1, 2), (3, 6), (30, config.max_protected)):
         section = replace(FIGURES, quantity_floors={"excel": floor}, survivor_floors={}, cap=40)
         before = bobs(world, section=section)
         assert len(stage_named("sources")(before).hits) - len(before.hits) == added

@@ -53,7 +53,7 @@ def test_a_centroid_is_the_mean_of_its_examples():
     ],
 )
 def test_a_skip_must_be_like_and_clearly_nearer_than_all_that_searches(likeness, skip):
-    assert Likeness(likeness).skip(least=0.4, margin=0.3) == skip
+    assert Likeness(likeness).skip(minimum=0.4, margin=0.3) == skip
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_skip_must_be_like_and_clearly_nearer_than_all_that_searches(likeness,
     ],
 )
 def test_a_memory_type_must_be_the_nearest_of_all_routes(likeness, memory_type):
-    assert Likeness(likeness).memory_type(least=0.3) is memory_type
+    assert Likeness(likeness).memory_type(minimum=0.3) is memory_type
 
 
 def test_every_route_is_shown_by_examples():

@@ -20,7 +20,7 @@ def pointing(number, score, vector):
 
 def order(state, *hits, **changes):
     """Return the hits' numbers as the stage orders them; plain MMR of relevance and cosine in halves."""
-    after = Diversify(DiversifyConfig(least_cosine=0.0, **changes))(replace(state, hits=hits))
+    after = Diversify(DiversifyConfig(min_cosine=0.0, **changes))(replace(state, hits=hits))
     return [it.chunk_id.document_id.int for it in after.hits], [note.text for note in after.notes]
 
 

@@ -128,8 +128,8 @@ def test_of_a_long_document_the_best_chunks_are_read(search, pages):
         (pages.root / "runbooks" / f"{town}.md").write_text(f"# {town}\n\nA market is held there.\n")
     sync_connection(pages.runbooks)
 
-    def followed(most):
-        state = search("annal2 of the king", depth=10, named=0, top_seeds=1, seed_chunks=most)
+    def followed(limit):
+        state = search("annal2 of the king", depth=10, named=0, top_seeds=1, seed_chunks=limit)
         return {lift.name for hit in state.hits for lift in hit.lifts if lift.kind == "link"}
 
     assert followed(1) == {"Corfe"}
