@@ -27,11 +27,11 @@ def test_an_admin_is_told_what_would_be_dropped(world, get):
 
 def test_a_threshold_and_a_limit_can_be_given(world, get):
     secret = world.key("alice")
-    assert get(address("ledger", "?least=0.1"), secret).json()["dropped"] == 0
-    assert get(address("ledger", "?least=1&limit=0"), secret).json()["lowest"] == []
+    assert get(address("ledger", "?minimum=0.1"), secret).json()["dropped"] == 0
+    assert get(address("ledger", "?minimum=1&limit=0"), secret).json()["lowest"] == []
 
 
-@pytest.mark.parametrize("query", ["?least=2", "?least=-1", "?least=nan", "?least=x", "?limit=201", "?limit=-1"])
+@pytest.mark.parametrize("query", ["?minimum=2", "?minimum=-1", "?minimum=nan", "?minimum=x", "?limit=201", "?limit=-1"])
 def test_what_is_out_of_bounds_is_refused(world, get, query):
     response = get(address("ledger", query), world.key("alice"))
     assert (response.status_code, response.json()["error"]["param"]) == (422, query[1:].split("=")[0])

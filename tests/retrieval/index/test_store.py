@@ -133,7 +133,7 @@ def test_conditions_on_too_much_are_refused(world, alice, monkeypatch):
     many = Condition(tuple(f"name {number}" for number in range(21)), "not empty")
     with pytest.raises(InvalidRequestError, match="at most 20 fields"):
         metadata_prefilter(Conditions((many,)), scope=alice, timeout_seconds=5)
-    monkeypatch.setattr("retrieval.index.kept._MOST", 1)
+    monkeypatch.setattr("retrieval.index.kept._LIMIT", 1)
     with pytest.raises(InvalidRequestError, match="Too many different values to filter by: title"):
         metadata_prefilter(Conditions((Condition(("title",), "is", "x"),)), scope=alice, timeout_seconds=5)
 

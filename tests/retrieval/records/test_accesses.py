@@ -64,7 +64,7 @@ def test_a_later_time_stands_whatever_is_written_last(queues):
 
 
 def test_the_buffer_is_bounded(monkeypatch, queues):
-    monkeypatch.setattr(accesses, "_MOST", 0)
+    monkeypatch.setattr(accesses, "_LIMIT", 0)
     buffer = AccessBuffer()
     assert not buffer.note([queues.pk], NOW)
     assert buffer.take() == {}

@@ -257,8 +257,8 @@ def test_deleting_removes_everything_in_it_and_nothing_else(alice, world, django
 
 
 def test_an_address_from_before_leads_on(browse):
-    answer = browse("bob").get("/sources/runbooks/quality/?least=0.5")
-    assert (answer.status_code, answer.headers["Location"]) == (301, "/connections/runbooks/quality/?least=0.5")
+    answer = browse("bob").get("/sources/runbooks/quality/?minimum=0.5")
+    assert (answer.status_code, answer.headers["Location"]) == (301, "/connections/runbooks/quality/?minimum=0.5")
 
 
 def test_a_path_that_may_not_be_read_is_refused_at_its_field(alice, world, settings):

@@ -91,7 +91,7 @@ def test_what_the_section_does_not_keep_is_lost_at_the_protection(world, shelf, 
 
 def numbers_of(remedy):
     """Return what a remedy says to raise, by name."""
-    return {name: int(value.replace(",", "")) for name, value in re.findall(r"(\w+) of at minimum ([\d,]+)", remedy)}
+    return {name: int(value.replace(",", "")) for name, value in re.findall(r"(\w+) of at least ([\d,]+)", remedy)}
 
 
 @pytest.mark.parametrize(("stage", "fact"), [("fuse", "fused rank "), ("quota", "rank ")])
