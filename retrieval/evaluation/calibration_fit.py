@@ -72,7 +72,7 @@ def calibrated(observed: Sequence[Observed], *, asked: int) -> Fit:
 
     Raises InvalidRequestError with fewer than 30 of either kind.
     """
-    score_type = Counter(it.score_type for it in observed).max_common(1)[0][0] if observed else ""
+    score_type = Counter(it.score_type for it in observed).most_common(1)[0][0] if observed else ""
     kept = [it for it in observed if it.score_type == score_type]
     answerable = np.array([it.sample.answerable for it in kept], dtype=bool)
     held, others = int(answerable.sum()), int((~answerable).sum())

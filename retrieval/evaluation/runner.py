@@ -148,7 +148,7 @@ def measured(
         latency_ms=dict(latency_ms(totals, traces)),
         packed_tokens=tokens / len(questions.queries),
         degraded=degraded,
-        ordered_by=dict(ordered_by.max_common()),
+        ordered_by=dict(ordered_by.most_common()),
     )
 
 

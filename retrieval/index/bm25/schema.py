@@ -10,7 +10,7 @@ from typing import Final
 
 from tantivy import Filter, Index, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from retrieval.index.bm25.spelling import LONGEST
+from retrieval.index.bm25.spelling import MAX_NAME_LENGTH
 from retrieval.index.bm25.stop_words import ENGLISH
 
 #: Raised by one whenever the same chunks would make another index: then it is built again.
@@ -101,7 +101,7 @@ def prepare(index: Index, language: str) -> Index:
     for name, analyzer in (
         (_STEMS, stems(language)),
         (_WORDS, words()),
-        (_SPELLINGS, _analyzer(Tokenizer.whitespace(), Filter.remove_long(LONGEST * 4), Filter.ascii_fold())),
+        (_SPELLINGS, _analyzer(Tokenizer.whitespace(), Filter.remove_long(MAX_NAME_LENGTH * 4), Filter.ascii_fold())),
     ):
         index.register_tokenizer(name, analyzer)
     return index

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 #: Longest spelling that is kept, in characters; what is longer is data and not a name.
-LONGEST: Final = 200
+MAX_NAME_LENGTH: Final = 200
 #: Spellings that one name gives at the most: itself, and its parts that are joined themselves.
 _MAX_FORMS: Final = 12
 _JOINED: Final = re.compile(
@@ -50,7 +50,7 @@ def humps(text: str) -> list[str]:
 
 def _forms(name: str) -> Iterator[str]:
     """Return a name and the parts of it that may be written alone, each once."""
-    if len(name) > LONGEST:
+    if len(name) > MAX_NAME_LENGTH:
         return iter(())
     # The end of a version is none: nobody means 2.3 by 1.2.3.
     ends = (name[step.end() :] for step in _STEP.finditer(name) if step[0] != "." or not name[step.end()].isdigit())

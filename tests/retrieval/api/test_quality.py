@@ -31,7 +31,9 @@ def test_a_threshold_and_a_limit_can_be_given(world, get):
     assert get(address("ledger", "?minimum=1&limit=0"), secret).json()["lowest"] == []
 
 
-@pytest.mark.parametrize("query", ["?minimum=2", "?minimum=-1", "?minimum=nan", "?minimum=x", "?limit=201", "?limit=-1"])
+@pytest.mark.parametrize(
+    "query", ["?minimum=2", "?minimum=-1", "?minimum=nan", "?minimum=x", "?limit=201", "?limit=-1"]
+)
 def test_what_is_out_of_bounds_is_refused(world, get, query):
     response = get(address("ledger", query), world.key("alice"))
     assert (response.status_code, response.json()["error"]["param"]) == (422, query[1:].split("=")[0])

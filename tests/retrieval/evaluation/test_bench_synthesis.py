@@ -104,7 +104,7 @@ def test_links_stay_mostly_within_a_topic_and_some_documents_have_many():
     count = sum(targets.values())
     assert count == pytest.approx(15_000, rel=0.05)
     assert 0.65 < inside / count < 0.75
-    assert targets.max_common(1)[0][1] > 5 * count / 5_000
+    assert targets.most_common(1)[0][1] > 5 * count / 5_000
 
 
 def test_components_count_alike_unless_the_first_are_to_carry_most(shared):

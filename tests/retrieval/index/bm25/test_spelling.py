@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.index.bm25.spelling import LONGEST, humps, spellings
+from retrieval.index.bm25.spelling import MAX_NAME_LENGTH, humps, spellings
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_humps_are_taken_apart(text, words):
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(text):
-    assert all(len(it) <= LONGEST * 2 and it == it.lower() and not it.isspace() for it in spellings(text))
+    assert all(len(it) <= MAX_NAME_LENGTH * 2 and it == it.lower() and not it.isspace() for it in spellings(text))
     assert all(it == it.lower() for it in humps(text))
 
 
