@@ -101,8 +101,8 @@ def test_every_dependency_has_its_need():
     assert [name for name in names if name not in described] == []
 
 
-#: The pages that people read: those at the root, and the documents.
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+#: The pages that people read.
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("retrieval/presets/*/README.md")])
 
 
 def test_links_between_pages_lead_somewhere():
@@ -116,3 +116,34 @@ def test_git_holds_the_pictures_that_a_page_shows():
     held = set(re.findall(r"^!/docs/screenshots/(.+)$", (ROOT / ".gitignore").read_text(), re.MULTILINE))
     assert shown
     assert shown == held
+
+
+def test_files_that_a_page_names_exist():
+    # The examples of extending.md name files that they add; names in capitals stand for others.
+    named = {
+        path
+        for page in PAGES
+        if page.name != "extending.md"
+        for path in re.findall(
+            r"`((?:corecube|retrieval|explorer|templates|static|tests|docs)/[\w./-]+)`", page.read_text()
+        )
+        if not re.search(r"[A-Z]{3}", path.replace("README", ""))
+    }
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_every_package_of_the_engine_has_its_line():
+    packages = {path.parent.name for path in (ROOT / "retrieval").glob("*/__init__.py")}
+    _, _, engine = (DOCS / "architecture.md").read_text().partition("### `retrieval`")
+    rows = re.findall(r"^\| (`[a-z]+/`.*?) \|", engine.partition("### `explorer`")[0], re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([a-z]+)/`", row)} == packages - {"migrations"}
+
+
+def test_the_constant_of_rank_fusion_is_in_one_place():
+    written = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "retrieval").rglob("*.py")
+        if re.search(r"(?i)rank_constant\b[^=\n]*=\s*(?:tunable\()?\d", path.read_text())
+    }
+    assert written == {"retrieval/engine/config.py"}
