@@ -193,8 +193,6 @@ def test_patterns_that_are_handed_on_or_kept_in_containers_are_found():
 def test_no_function_makes_a_pattern_of_anything_but_what_is_tested_here():
     made = {module.__name__ for module in modules() for _ in inline_calls(module, literal=False)}
     assert made == {
-        # A user's patterns for paths, made by fnmatch: tests/corecube/connectors/test_globs.py.
-        "corecube.connectors.globs",
         # Words of the code's own, found above in what they are assigned to.
         "retrieval.presets.helix.memory_types",
         "retrieval.presets.helix.router.windows",

@@ -24,6 +24,12 @@ PATHS = st.lists(
         ("**/b/**/c", ["b/c", "a/b/x/y/c"], ["c", "b"]),
         ("a/**/**/b", ["a/b", "a/x/b"], ["b"]),
         ("*.M[dD]", ["a.Md"], ["a.md"]),
+        ("docs/*", ["docs/a", "docs/b/c"], ["docs"]),
+        ("a[!b]c", ["axc", "a\nc"], ["abc", "a/c"]),
+        ("[!]]", ["a"], ["]", "aa"]),
+        ("#a", ["#a", "x/#a"], ["a"]),
+        ("a[b", ["a[b"], ["ab"]),
+        ("docs//a", ["docs/a", "docs//a"], ["a"]),
     ],
 )
 def test_patterns_read_as_in_a_gitignore(pattern, fits, misses):
@@ -51,18 +57,32 @@ def test_without_patterns_everything_is_wanted_and_two_stars_fit_everything(path
     assert not Globs(exclude=("**",)).want(path)
 
 
-@pytest.mark.parametrize("patterns", [("",), ("!",), ("/",), ("a\0b",), ("x" * 501,), ("a",) * 201])
+@pytest.mark.parametrize(
+    "patterns", [("",), ("!",), ("/",), ("!/",), (" ",), ("[z-a]",), ("a\0b",), ("x" * 501,), ("a",) * 201]
+)
 def test_what_is_no_pattern_is_refused(patterns):
     with pytest.raises(ConfigError):
         Globs(include=patterns)
 
 
 @pytest.mark.timeout(5)
-@pytest.mark.parametrize("pattern", ["*a" * 200 + "b", "**/*a/" * 60 + "b"])
+@pytest.mark.parametrize("pattern", ["*a" * 200 + "b", "**/*a/" * 60 + "b", "*" + "?" * 400 + "b"])
 def test_a_pattern_made_to_take_long_is_quick(pattern):
     globs = Globs(include=(pattern,))
     assert not globs.want("a" * 3000)
     assert not globs.want("a/" * 1500)
+
+
+@pytest.mark.timeout(20)
+def test_as_many_long_patterns_as_are_allowed_are_quick_and_decide():
+    patterns = tuple("*a" * 200 + f"b{number}" for number in range(200))
+    globs = Globs(exclude=patterns)
+    assert globs.want("a" * 3000)
+    assert not globs.want("a" * 3000 + "b199")
+
+
+def test_a_name_that_is_no_unicode_has_a_decision():
+    assert Globs(include=("docs/",)).want("docs/\udcff")
 
 
 def test_what_lies_in_an_excluded_folder_can_be_taken_back():
