@@ -1,13 +1,16 @@
-"""/metrics: this process's load for a monitoring system, in Prometheus's text format. For admins; numbers only."""
+"""`/metrics`: this process's load and latencies for Prometheus. For admins; numbers only."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
 
 from corecube.access import Principal
 from corecube.api import principal_of_key, refused
@@ -27,8 +30,8 @@ from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 from retrieval.search.evidence_runs import PRESET
+from retrieval.search.latency_metrics import SEARCH_SECONDS, STAGE_SECONDS
 
-_CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 #: The rungs from the lowest on; a gauge tells the number.
 _RUNGS: Final = tuple(Rung)
 _BREAKERS: Final = (BreakerState.CLOSED, BreakerState.HALF_OPEN, BreakerState.OPEN)
@@ -36,18 +39,24 @@ _BREAKERS: Final = (BreakerState.CLOSED, BreakerState.HALF_OPEN, BreakerState.OP
 _Label = TypeVar("_Label", bound=str)
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A figure with its meaning."""
+class LoadCollector(Collector):
+    """Reads the figures that the process has at the time of a scrape."""
 
-    name: str
-    #: "gauge" or "counter".
-    kind: str
-    help: str
-    #: Without labels, or by the value of the one label.
-    value: float = 0.0
-    label: str = ""
-    by_label: Mapping[str, float] = field(default_factory=dict)
+    def collect(self) -> Iterator[Metric]:
+        """Yield the figures of searches, ingests, memory and reranking."""
+        yield from load_metrics(runtime.admission().load())
+        yield from ingest_metrics(ingest_load(settings.CORECUBE_EMBED_CONCURRENCY))
+        yield from rerank_metrics(runtime.rerank_guards, _live_density())
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing, so that registering reads no figure."""
+        return ()
+
+
+REGISTRY: Final = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)
+for _collector in (LoadCollector(), SEARCH_SECONDS, STAGE_SECONDS):
+    REGISTRY.register(_collector)
 
 
 @require_safe
@@ -59,10 +68,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
             raise Http404
     except RefusedForNowError as error:
         return refused(request, error)
-    load, ingest = runtime.admission().load(), ingest_load(settings.CORECUBE_EMBED_CONCURRENCY)
-    reranking = rerank_metrics(runtime.rerank_guards, _live_density())
-    text = exposition((*load_metrics(load), *ingest_metrics(ingest), *reranking))
-    return HttpResponse(text, content_type=_CONTENT_TYPE)
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return HttpResponse(encode(REGISTRY), content_type=content_type)
 
 
 def _live_density() -> DensityConfig:
@@ -83,93 +90,72 @@ def _is_admin(request: HttpRequest) -> bool:
     return isinstance(request.user, User) and Principal(request.user).is_admin
 
 
-def exposition(metrics: Sequence[Metric]) -> str:
-    """Return metrics as Prometheus reads them, in order, each with its help and kind."""
-    return "\n".join((*(line for metric in metrics for line in _lines(metric)), ""))
+def load_metrics(load: Load) -> Iterator[Metric]:
+    """Yield the figures of searches and connections; every reason of a refusal is there, so that none appears late."""
+    refused = {reason: load.refused.get(reason, 0) for reason in Refusal}
+    yield _gauge("pool_connections", "Database connections that this process may hold.", load.connections)
+    yield _gauge("pool_connections_configured", "Those that it is configured to hold.", load.wished)
+    yield _gauge("pool_connections_active", "Those in use.", load.active)
+    yield _gauge("ladder_rung", "Rung reached: 0 is calm, 5 a full pool.", _RUNGS.index(load.rung))
+    yield _gauge("search_slots", "Searches that may run at once.", load.slots)
+    yield _gauge("search_slots_held", "Searches that hold a slot.", load.held)
+    yield _gauge("searches_waiting", "Searches that wait for a slot or for their turn.", load.waiting)
+    yield _gauge("recovery_slots", "Recovery queries that may run at once.", load.recovery_slots)
+    yield _gauge("recovery_slots_held", "Recovery queries that run.", load.recovery_held)
+    yield _counter("queries_admitted", "Queries that were begun.", load.admitted)
+    yield _by_label(CounterMetricFamily, "queries_refused", "Queries refused.", "reason", refused)
+    yield _counter("requests_refused", "Requests of programs refused before anything was done.", door.refused)
+    yield _counter("recovery_skipped", "Searches broken off without a recovery.", load.recovery_skipped)
+    yield _gauge("search_wait_max_seconds", "Longest wait for a slot and a turn.", load.max_wait_seconds)
 
 
-def _lines(metric: Metric) -> Iterator[str]:
-    yield f"# HELP {metric.name} {metric.help}"
-    yield f"# TYPE {metric.name} {metric.kind}"
-    if not metric.label:
-        yield f"{metric.name} {metric.value:.12g}"
-    for value, figure in metric.by_label.items():
-        yield f'{metric.name}{{{metric.label}="{_escaped(value)}"}} {figure:.12g}'
+def ingest_metrics(load: IngestLoad) -> Iterator[Metric]:
+    """Yield the figures of ingests and memory."""
+    yield _gauge("ingest_slots", "Embedding calls that all ingests of this process may run at once.", load.slots)
+    yield _gauge("ingest_slots_held", "Those that run.", load.held)
+    yield _gauge("ingest_calls_configured", "Embedding calls that one sync may run at once.", load.configured)
+    yield _gauge("ingest_calls_allowed", "Those that memory allows on this machine now.", load.allowed)
+    yield _gauge("memory_used_bytes", "Resident memory of this process.", load.memory.used)
+    yield _gauge("memory_in_use_bytes", "Memory in use under the limit, by all processes.", load.memory.in_use)
+    yield _gauge("memory_limit_bytes", "Memory that there is; 0 where that is not known.", load.memory.limit)
 
 
-def _escaped(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def load_metrics(load: Load) -> tuple[Metric, ...]:
-    """Return the figures of searches and connections; every reason of a refusal is there, so that none appears late."""
-    turned_away = {reason.value: load.refused.get(reason, 0) for reason in Refusal}
-    return (
-        _gauge("pool_connections", "Database connections that this process may hold.", load.connections),
-        _gauge("pool_connections_wished", "Those that it is configured to hold.", load.wished),
-        _gauge("pool_connections_at_work", "Those at work.", load.active),
-        _gauge("ladder_rung", "Rung reached: 0 is calm, 5 a full pool.", _RUNGS.index(load.rung)),
-        _gauge("search_slots", "Searches that may have begun at once.", load.slots),
-        _gauge("search_slots_held", "Searches that hold a slot.", load.held),
-        _gauge("searches_waiting", "Searches that wait for a slot or for their turn.", load.waiting),
-        _gauge("recovery_slots", "Recovery queries that may be at work at once.", load.recovery_slots),
-        _gauge("recovery_slots_held", "Recovery queries at work.", load.recovery_held),
-        _counter("queries_admitted_total", "Queries that were begun.", load.admitted),
-        Metric(
-            "corecube_queries_refused_total", "counter", "Queries turned away.", label="reason", by_label=turned_away
-        ),
-        _counter("requests_refused_total", "Requests of programs refused before anything was done.", door.refused),
-        _counter("recovery_skipped_total", "Searches broken off without a recovery.", load.recovery_skipped),
-        _gauge("search_longest_wait_seconds", "Longest wait for a slot and a turn.", load.max_wait_seconds),
-    )
-
-
-def ingest_metrics(load: IngestLoad) -> tuple[Metric, ...]:
-    """Return the figures of ingests and memory."""
-    return (
-        _gauge("ingest_slots", "Embedding calls that all ingests of this process may have at work.", load.slots),
-        _gauge("ingest_slots_held", "Those at work.", load.held),
-        _gauge("ingest_calls_configured", "Embedding calls that one sync may have at work.", load.configured),
-        _gauge("ingest_calls_allowed", "Those that memory allows on this machine now.", load.allowed),
-        _gauge("memory_used_bytes", "Resident memory of this process.", load.memory.used),
-        _gauge("memory_in_use_bytes", "Memory in use under the limit, by all processes.", load.memory.in_use),
-        _gauge("memory_limit_bytes", "Memory that there is; 0 where that is not known.", load.memory.limit),
-    )
-
-
-def rerank_metrics(guards: RerankGuards, config: DensityConfig) -> tuple[Metric, ...]:
-    """Return the figures of searches for evidence: what scored pools, what was skipped, how often tails were cut."""
+def rerank_metrics(guards: RerankGuards, config: DensityConfig) -> Iterator[Metric]:
+    """Yield the figures of searches for evidence: what scored pools, what was skipped, how often tails were cut."""
+    gauge, counter = GaugeMetricFamily, CounterMetricFamily
     figures, rates = guards.figures, guards.figures.cut_rates(config)
     breakers = {name: _BREAKERS.index(state) for name, state in guards.states.items()}
-    return (
-        _labelled("rerank_breaker", "gauge", "Breaker: 0 closed, 1 half open, 2 open.", "reranker", breakers),
-        _labelled("rerank_chunk_ms", "gauge", "Time per chunk that is expected, in ms.", "reranker", guards.chunk_ms),
-        _labelled("rerank_pools_total", "counter", "Pools by what scored them.", "provider", figures.providers),
-        _labelled("rerank_skips_total", "counter", "Pools without a cross-encoder.", "reason", figures.skips),
-        _labelled("tighten_searches_total", "counter", "Searches for a section.", "section", _each(rates, "searches")),
-        _labelled("tighten_cuts_total", "counter", "Those whose tail was cut off.", "section", _each(rates, "cut")),
-        _labelled(
-            "tighten_rate_in_band",
-            "gauge",
-            f"1 where the share that is cut lies within {config.rate_from:g} to {config.rate_to:g}.",
-            "section",
-            _each(rates, "is_in_band"),
-        ),
-    )
+    chunk_seconds = {name: milliseconds / 1000 for name, milliseconds in guards.chunk_ms.items()}
+    band = f"1 where the share that is cut lies within {config.rate_from:g} to {config.rate_to:g}."
+    yield _by_label(gauge, "rerank_breaker", "Breaker: 0 closed, 1 half open, 2 open.", "reranker", breakers)
+    yield _by_label(gauge, "rerank_chunk_seconds", "Expected time per chunk.", "reranker", chunk_seconds)
+    yield _by_label(counter, "rerank_pools", "Pools by what scored them.", "provider", figures.providers)
+    yield _by_label(counter, "rerank_skips", "Pools without a cross-encoder.", "reason", figures.skips)
+    yield _by_label(counter, "tighten_searches", "Searches for a section.", "section", _each(rates, "searches"))
+    yield _by_label(counter, "tighten_cuts", "Those whose tail was cut off.", "section", _each(rates, "cut"))
+    yield _by_label(gauge, "tighten_rate_in_band", band, "section", _each(rates, "is_in_band"))
 
 
 def _each(rates: Mapping[str, CutRate], name: str) -> dict[str, float]:
     return {section: float(getattr(rate, name)) for section, rate in rates.items()}
 
 
-def _labelled(name: str, kind: str, meaning: str, label: str, by_label: Mapping[_Label, float]) -> Metric:
-    found = {str(value): figure for value, figure in by_label.items()}
-    return Metric(f"corecube_{name}", kind, meaning, label=label, by_label=found)
+def _by_label(
+    family: type[GaugeMetricFamily | CounterMetricFamily],
+    name: str,
+    meaning: str,
+    label: str,
+    figures: Mapping[_Label, float],
+) -> Metric:
+    metric = family(f"corecube_{name}", meaning, labels=(label,))
+    for value, figure in figures.items():
+        metric.add_metric((str(value),), figure)
+    return metric
 
 
 def _gauge(name: str, meaning: str, value: float) -> Metric:
-    return Metric(f"corecube_{name}", "gauge", meaning, value)
+    return GaugeMetricFamily(f"corecube_{name}", meaning, value)
 
 
 def _counter(name: str, meaning: str, value: float) -> Metric:
-    return Metric(f"corecube_{name}", "counter", meaning, value)
+    return CounterMetricFamily(f"corecube_{name}", meaning, value)

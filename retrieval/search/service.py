@@ -39,6 +39,7 @@ from retrieval.presets.preset import Preset
 from retrieval.ranking.score_rounding import round_for_viewer
 from retrieval.search import runtime
 from retrieval.search.configuration import Configuration, configuration_of
+from retrieval.search.latency_metrics import observe_search
 from retrieval.search.relevance import ModelJudge, answerer_counter
 from retrieval.search.tracing import trace_json
 from retrieval.stages.resources import Resources
@@ -154,6 +155,7 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
     admission = resources.admission if resources else runtime.admission()
     with admission.query(budget_seconds=_budget(request)) as waited_seconds:
         outcome = _searched(_after(request, waited_seconds), text, principal, resources)
+    observe_search(outcome.preset.name, outcome.seconds, outcome.trace)
     begun()
     return outcome
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import httpx2
 from django.conf import settings
+from prometheus_client.parser import text_string_to_metric_families
 
 from corecube.errors import InvalidRequestError
 from retrieval.evaluation.bench.chat import company_key, company_questions, open_connections
@@ -110,5 +111,6 @@ async def _one(client: httpx2.AsyncClient, question: str) -> Sent:
 
 def _metrics(url: str, secret: str) -> Mapping[str, float]:
     answer = httpx2.get(f"{url}/metrics", headers={"Authorization": f"Bearer {secret}"}, trust_env=False)
-    lines = (line.split(" ") for line in answer.text.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, value in lines}
+    families = (it for it in text_string_to_metric_families(answer.text) if it.type in {"counter", "gauge"})
+    samples = (sample for family in families for sample in family.samples)
+    return {" ".join((it.name, *it.labels.values())): it.value for it in samples}

@@ -4,17 +4,19 @@ import pytest
 
 from retrieval.errors import RerankError
 from retrieval.models import PresetVersion
-from retrieval.operations.metrics import exposition, rerank_metrics
+from retrieval.operations.metrics import rerank_metrics
 from retrieval.presets.consolidated.evidence.config import BreakerConfig, DensityConfig, RerankPlanConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
+from tests.retrieval.operations.scrapes import exposition
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder, failing
 
 
 def lines(guards):
-    return [it for it in exposition(rerank_metrics(guards, DensityConfig())).splitlines() if not it.startswith("#")]
+    text = exposition(rerank_metrics(guards, DensityConfig()))
+    return [it for it in text.splitlines() if not it.startswith("#")]
 
 
 def test_breakers_providers_skips_and_cuts_are_told():
@@ -30,20 +32,20 @@ def test_breakers_providers_skips_and_cuts_are_told():
         guards.figures.tightened("memo/figures", is_applied=is_applied)
     guards.figures.tightened("memo/terms", is_applied=True)
     assert lines(guards) == [
-        r'corecube_rerank_breaker{reranker="my \"own\"\\model"} 2',
-        r'corecube_rerank_chunk_ms{reranker="my \"own\"\\model"} 25',
-        'corecube_rerank_pools_total{provider="cross_encoder"} 0',
-        'corecube_rerank_pools_total{provider="semantic_bm25"} 1',
-        'corecube_rerank_pools_total{provider="none"} 0',
-        'corecube_rerank_skips_total{reason="circuit_breaker"} 0',
-        'corecube_rerank_skips_total{reason="budget"} 0',
-        'corecube_rerank_skips_total{reason="api_error"} 1',
-        'corecube_tighten_searches_total{section="memo/figures"} 3',
-        'corecube_tighten_searches_total{section="memo/terms"} 1',
-        'corecube_tighten_cuts_total{section="memo/figures"} 1',
-        'corecube_tighten_cuts_total{section="memo/terms"} 1',
-        'corecube_tighten_rate_in_band{section="memo/figures"} 1',
-        'corecube_tighten_rate_in_band{section="memo/terms"} 0',
+        r'corecube_rerank_breaker{reranker="my \"own\"\\model"} 2.0',
+        r'corecube_rerank_chunk_seconds{reranker="my \"own\"\\model"} 0.025',
+        'corecube_rerank_pools_total{provider="cross_encoder"} 0.0',
+        'corecube_rerank_pools_total{provider="semantic_bm25"} 1.0',
+        'corecube_rerank_pools_total{provider="none"} 0.0',
+        'corecube_rerank_skips_total{reason="circuit_breaker"} 0.0',
+        'corecube_rerank_skips_total{reason="budget"} 0.0',
+        'corecube_rerank_skips_total{reason="api_error"} 1.0',
+        'corecube_tighten_searches_total{section="memo/figures"} 3.0',
+        'corecube_tighten_searches_total{section="memo/terms"} 1.0',
+        'corecube_tighten_cuts_total{section="memo/figures"} 1.0',
+        'corecube_tighten_cuts_total{section="memo/terms"} 1.0',
+        'corecube_tighten_rate_in_band{section="memo/figures"} 1.0',
+        'corecube_tighten_rate_in_band{section="memo/terms"} 0.0',
     ]
 
 
@@ -65,8 +67,8 @@ def test_searches_of_the_process_are_counted_and_share_one_breaker(client, world
     assert len(cross_encoder.calls) == 3
     client.force_login(world.alice)
     text = client.get("/metrics").content.decode()
-    assert 'corecube_rerank_breaker{reranker="numbers"} 2' in text
-    assert 'corecube_rerank_skips_total{reason="api_error"} 3' in text
-    assert 'corecube_rerank_skips_total{reason="circuit_breaker"} 1' in text
-    assert 'corecube_rerank_pools_total{provider="semantic_bm25"} 4' in text
-    assert 'corecube_tighten_searches_total{section="question/question"} 4' in text
+    assert 'corecube_rerank_breaker{reranker="numbers"} 2.0' in text
+    assert 'corecube_rerank_skips_total{reason="api_error"} 3.0' in text
+    assert 'corecube_rerank_skips_total{reason="circuit_breaker"} 1.0' in text
+    assert 'corecube_rerank_pools_total{provider="semantic_bm25"} 4.0' in text
+    assert 'corecube_tighten_searches_total{section="question/question"} 4.0' in text
