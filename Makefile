@@ -11,6 +11,8 @@ LOCK := UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --un
 	--fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links
 TORCH ?= torch==2.13.0
 ARGS ?=
+# The workers of a test run, and the processes that tests start, compile each module once.
+test test-fast: export PYTHONDONTWRITEBYTECODE =
 
 # Installs Debian packages as root, and otherwise says what is missing and what for.
 define debian
@@ -23,13 +25,16 @@ fi
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: run test check docs fmt help lock screenshots torch test-tools test-models
+.PHONY: run test test-fast check docs fmt help lock screenshots torch test-tools test-models
 
 run: .venv/.installed ## Prepare what is missing and start CoreCube; Ctrl-C stops it
 	@$(BIN)/python manage.py start $(ARGS)
 
 test: .venv/.dev-installed test-tools test-models ## Run every test (ARGS='-k scope' for some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-fast: .venv/.dev-installed ## Run the pure tests and a smoke test of the rest, in two minutes
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "pure or smoke" $(ARGS)
 
 check: .venv/.dev-installed ## Check format, lint, types, imports, settings and migrations
 	$(BIN)/ruff format --check
@@ -57,7 +62,7 @@ torch: .venv/.dev-installed ## Install torch, for comparing the encoders with an
 	$(PIP) install -qq '$(TORCH)' 'sentence-transformers>=5,<7'
 
 help: ## List these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 .venv/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

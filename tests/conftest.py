@@ -5,6 +5,7 @@ Alice may see everything and is an admin, Bob sees engineering up to internal, C
 
 import os
 import time
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,7 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.db.models import Model
-from hypothesis import HealthCheck, settings
+from django.test import override_settings
 
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
@@ -26,12 +27,11 @@ from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
 from retrieval.search import calibrations, runtime
 from retrieval.testing import HashEncoder
+from tests import marks, profiles, purity
 from tests.kept_rows import KeptRows, Stand
 from tests.unhurried import without_deadlines
 
-#: A machine that is busy draws slowly; that says nothing of a strategy.
-settings.register_profile("corecube", suppress_health_check=[HealthCheck.too_slow], deadline=None)
-settings.load_profile("corecube")
+profiles.load()
 
 _SOURCES = {
     "runbooks": {
@@ -76,11 +76,32 @@ _LONGEST: Final = (
 )
 
 
+def pytest_configure() -> None:
+    purity.watch()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark a test with what it uses."""
+    marks.add_marks(item)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest; the others stay in order."""
     places = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(item.location[0], len(places)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    purity.begin()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    yield
+    purity.check(item)
 
 
 @dataclass(frozen=True)
@@ -120,29 +141,44 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_late_writing():
-    """Note nothing to write later: a request that outlives its test would write it during the next one."""
+def quick_settings(tmp_path_factory):
+    """Search in the test's own thread, cache no query, load no model ahead, hash passwords fast, write no access late.
+
+    A request that outlives its test would write its access during the next one.
+    """
     configured.CORECUBE_ACCESS_SECONDS = 0
+    configured.CORECUBE_LEG_THREADS = 0
+    configured.CORECUBE_QUERY_CACHE = 0
+    configured.CORECUBE_WARM_UP = False
+    configured.CORECUBE_FOLDER_ROOTS = [tmp_path_factory.getbasetemp(), Path("/srv")]
+    configured.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture(autouse=True)
-def small_engine(settings, monkeypatch, tmp_path, tmp_path_factory):
-    """Search with an encoder that needs no model file, in the test's own thread and transaction, with nothing kept."""
+def small_engine(request):
+    """Search with an encoder that needs no model file, in folders of the test's own.
+
+    A pure test does not search; one that has settings of its own may read and write files.
+    """
+    if "settings" in request.fixturenames or request.node.get_closest_marker("pure") is None:
+        request.getfixturevalue("own_engine")
+
+
+@pytest.fixture
+def own_engine(monkeypatch, tmp_path):
     encoder = HashEncoder()
     monkeypatch.setattr(active, "encoder", lambda *_: encoder)
     monkeypatch.setattr(runtime, "rerank_guards", RerankGuards())
     runtime._model_calls.cache_clear()
     route_examples.forget_examples()
     calibrations.forget_active()
-    settings.CORECUBE_LEG_THREADS = 0
-    settings.CORECUBE_QUERY_CACHE = 0
-    settings.CORECUBE_WARM_UP = False
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    settings.CORECUBE_UPLOADS_DIR = tmp_path / "uploads"
-    settings.CORECUBE_SOURCES_DIR = tmp_path / "sources"
-    settings.CORECUBE_FOLDER_ROOTS = [tmp_path_factory.getbasetemp(), Path("/srv")]
-    settings.CORECUBE_BM25 = False
-    settings.CORECUBE_BM25_DIR = tmp_path / "bm25"
+    with override_settings(
+        CORECUBE_UPLOADS_DIR=tmp_path / "uploads",
+        CORECUBE_SOURCES_DIR=tmp_path / "sources",
+        CORECUBE_BM25=False,
+        CORECUBE_BM25_DIR=tmp_path / "bm25",
+    ):
+        yield
 
 
 #: Every test's files were written then, and its rows of the same name have the same id: what was taken in for one test

@@ -1,12 +1,9 @@
 """Clearances and keys in a real browser."""
 
-import pytest
 from playwright.sync_api import expect
 
 from corecube.models import Grant
 from corecube.scope import Sensitivity
-
-pytestmark = pytest.mark.browser
 
 
 def search(browser, text):

@@ -12,11 +12,8 @@ from retrieval.models import Conversation, Judgment, Message, SearchRecord
 from tests.browser.axe import findings
 from tests.fake_llm import FakeLLM, Fault
 
-pytestmark = [
-    pytest.mark.browser,
-    # WhiteNoise serves files by iterators that are not asynchronous.
-    pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume synchronous iterators:Warning"),
-]
+# WhiteNoise serves files by iterators that are not asynchronous.
+pytestmark = pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume synchronous iterators:Warning")
 
 QUESTION = "How do I roll back the staging database?"
 WRITTEN = (

@@ -1,11 +1,8 @@
 """What the quality filter would drop, tried out on a connection's page."""
 
-import pytest
 from playwright.sync_api import expect
 
 from retrieval.models import Chunk
-
-pytestmark = pytest.mark.browser
 
 
 def test_a_threshold_is_tried_without_leaving_the_page(alice, world):

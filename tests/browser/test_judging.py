@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from retrieval.models import Judgment
-
-pytestmark = pytest.mark.browser
 
 
 def grades():

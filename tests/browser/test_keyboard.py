@@ -5,7 +5,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.browser
 _HERE = "document.activeElement.outerHTML.slice(0, 100)"
 
 

@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from retrieval.ingest.sync import sync_connection
-
-pytestmark = pytest.mark.browser
 
 
 def test_a_logged_search_is_opened_then_and_now(start, world):

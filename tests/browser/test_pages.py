@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 from tests.browser.axe import findings
 from tests.browser.pages import ERRORS, MODEL_PAGES, OUTSIDE, PAGES, PLAIN_PAGES, STEPS
 
-pytestmark = pytest.mark.browser
 #: Addresses of the console that are no pages: parts of one, and forms' targets.
 NO_PAGES = {
     "answer",

@@ -14,8 +14,6 @@ from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from tests.browser.pages import ERRORS, PAGES
 
-pytestmark = pytest.mark.browser
-
 #: Options that are tried of one picker; those of longer lists are spread over all of it.
 _TRIED = 6
 #: The form whose choices are part of the page's address.

@@ -11,7 +11,6 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem
 from retrieval.models.document import document_id
 
-pytestmark = pytest.mark.browser
 DOCS = ("/api/docs", "/v1/docs", "/api/dify/docs")
 CHARTS = ("/?q=rollback&tab=trace", "/?q=rollback&tab=scores")
 

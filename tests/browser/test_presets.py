@@ -5,8 +5,6 @@ from playwright.sync_api import expect
 
 from retrieval.models import PresetVersion
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.mark.parametrize("javascript", [True, False])
 def test_a_draft_is_saved_tried_and_promoted(start, javascript):

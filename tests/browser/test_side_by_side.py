@@ -2,12 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from retrieval.presets.catalog import PRESETS
-
-pytestmark = pytest.mark.browser
 
 
 def test_presets_stand_beside_each_other(alice):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from corecube.access import Principal, scope_for
 from corecube.models import Compartment, Connection, Grant, User
 from corecube.reach import ReachChange, reach_change, reach_of
+from tests.profiles import examples
 
 LEVEL = st.integers(0, 3)
 MAYBE = st.one_of(st.none(), LEVEL)
@@ -32,7 +33,7 @@ def small(people):
     return groups, compartments, connections
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_it_agrees_with_the_access_rule(small, people, data):
     groups, compartments, connections = small

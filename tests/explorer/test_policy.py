@@ -29,10 +29,10 @@ def name(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", TEMPLATES, ids=name)
 @pytest.mark.parametrize("what", FORBIDDEN)
-def test_no_template_holds(path, what):
-    assert not FORBIDDEN[what].search(path.read_text())
+def test_no_template_holds(what):
+    assert TEMPLATES
+    assert [name(path) for path in TEMPLATES if FORBIDDEN[what].search(path.read_text())] == []
 
 
 @pytest.mark.parametrize(

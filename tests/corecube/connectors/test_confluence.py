@@ -192,6 +192,8 @@ def connector(wiki, tmp_path):
         config = {"user": "me@x", **config} if wiki.cloud else config
         setup = SourceSetup(config=config, secrets={"token": token}, state=tmp_path, uploads=tmp_path, max_bytes=10_000)
         made.append(ConfluenceConnector.from_setup(setup))
+        # How long a client waits before it asks again is tested with the client.
+        made[-1].api.client.sleep = lambda _: None
         return made[-1]
 
     yield make

@@ -6,6 +6,7 @@ from corecube.connectors import ItemError, checked_config, connector_for
 from corecube.connectors.upload import remove_uploads, save_upload, upload_folder
 from corecube.models import Compartment, Connection
 
+pytestmark = pytest.mark.usefixtures("own_engine")
 CONNECTION = Connection(pk=7, slug="inbox", kind="upload")
 
 

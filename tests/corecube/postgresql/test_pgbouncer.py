@@ -13,7 +13,6 @@ from corecube.embedded.server import embedded_server
 from corecube.postgresql.sharing import shares_sessions
 from tests.pooler import pooler
 
-pytestmark = pytest.mark.pgbouncer
 _SESSIONS = """
 import json
 from concurrent.futures import ThreadPoolExecutor

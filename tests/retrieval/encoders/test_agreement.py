@@ -116,7 +116,6 @@ def exported_minilm(sentence_transformer, minilm_folder, tmp_path_factory):
     return directory, manifest
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("batch_tokens", [0, 600, 10_000])
 @pytest.mark.filterwarnings("ignore")
 def test_the_same_weights_give_sentence_transformers_vectors(exported_minilm, reference, batch_tokens):
@@ -127,7 +126,6 @@ def test_the_same_weights_give_sentence_transformers_vectors(exported_minilm, re
     assert cosines(encoder.encode_query(TEXTS[0])[np.newaxis], reference[:1]).min() > 0.9999
 
 
-@pytest.mark.torch
 @pytest.mark.filterwarnings("ignore")
 def test_tokens_are_those_of_sentence_transformers(exported_minilm, sentence_transformer):
     encoder = load_encoder(exported_minilm[0])
@@ -135,7 +133,6 @@ def test_tokens_are_those_of_sentence_transformers(exported_minilm, sentence_tra
     assert encoder.count_tokens(TEXTS) == [len(ids) for ids in theirs]
 
 
-@pytest.mark.torch
 @pytest.mark.filterwarnings("ignore")
 def test_the_int8_minilm_stays_near_sentence_transformers(request, reference):
     models_dir = request.config.cache.mkdir("models")

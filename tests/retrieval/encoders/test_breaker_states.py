@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from retrieval.encoders.breaker import BreakerState, CircuitBreaker
 from retrieval.errors import RerankBreakerOpenError, RerankError
+from tests.profiles import examples
 from tests.retrieval.conftest import Clock
 
 CLOSED, OPEN, HALF_OPEN = BreakerState
@@ -143,5 +144,5 @@ class BreakerMachine(RuleBasedStateMachine):
         assert self.breaker.is_open == (self.state is not CLOSED)
 
 
-BreakerMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+BreakerMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestBreaker = BreakerMachine.TestCase

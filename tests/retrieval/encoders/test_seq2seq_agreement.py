@@ -88,7 +88,6 @@ def directory(t5, tmp_path_factory):
     return directory
 
 
-@pytest.mark.torch
 @pytest.mark.filterwarnings("ignore")
 def test_the_likeliest_text_is_that_of_transformers(t5, directory):
     import torch

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from corecube.errors import ConfigError, OverloadedError
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
+from tests.profiles import examples
 from tests.race import until
 from tests.retrieval.conftest import Clock
 
@@ -392,4 +393,4 @@ class AdmissionMachine(RuleBasedStateMachine):
 
 
 TestAdmissionMachine = AdmissionMachine.TestCase
-TestAdmissionMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestAdmissionMachine.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)

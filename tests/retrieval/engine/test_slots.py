@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from retrieval.engine.slots import Slots
+from tests.profiles import examples
 from tests.race import until
 
 
@@ -99,4 +100,4 @@ class SlotsMachine(RuleBasedStateMachine):
 
 
 TestSlotsMachine = SlotsMachine.TestCase
-TestSlotsMachine.settings = settings(max_examples=30, stateful_step_count=30, deadline=None)
+TestSlotsMachine.settings = settings(max_examples=examples(30), stateful_step_count=30, deadline=None)

@@ -16,6 +16,7 @@ from retrieval.models import ChunkLink, ChunkMentions, Document, DocumentName
 from retrieval.models.document import document_id
 from retrieval.text.document import ChunkDraft
 from retrieval.text.quality import quality_of
+from tests.profiles import examples
 
 
 def put(connection, name, title, *texts, links=(), triples=None, uri="", **metadata):
@@ -208,7 +209,7 @@ _PUT = st.tuples(st.just("put"), st.sampled_from(_NAMES), _TITLES, _TEXTS, _STAT
 _DELETE = st.tuples(st.just("delete"), st.sampled_from(_NAMES), st.none(), st.none(), st.none())
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.one_of(_PUT, _DELETE), max_size=12))
 def test_after_any_changes_a_rebuild_finds_the_same(governed, changes):
     connection = governed.runbooks

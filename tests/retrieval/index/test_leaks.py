@@ -22,6 +22,7 @@ from retrieval.stages.complete import Complete
 from retrieval.stages.dense import Dense
 from retrieval.stages.embed import Embed
 from retrieval.stages.fulltext import Fulltext
+from tests.profiles import examples
 
 _WORDS = ("rollback", "queue", "march", "staging", "passphrase")
 _TEXTS = st.lists(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=5)
@@ -82,7 +83,7 @@ def fields(state):
     return {name: getattr(state, name) for name in SearchState.__dataclass_fields__}
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(visible=_TEXTS, secret=_TEXTS, search=st.tuples(_QUERIES, _CONFIGS), exact_below=st.sampled_from([0, 20_000]))
 def test_hidden_documents_change_nothing(world, hidden, visible, secret, search, exact_below):
     query, fulltext = search

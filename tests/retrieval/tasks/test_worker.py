@@ -126,7 +126,6 @@ def test_a_queued_sync_is_run_by_a_worker_over_files(installation, observe, tmp_
         assert wait_until_searchable(observe, "quetzal") == ["done", "1", "1"]
 
 
-@pytest.mark.redis
 def test_a_queued_sync_is_run_by_a_worker_over_redis(installation, observe, redis_url, tmp_path):
     environment = {**installation, "REDIS_URL": redis_url}
     manage(environment, *one_page(tmp_path / "redis", "ocelot"))
@@ -210,7 +209,6 @@ def kill_postgres(environment):
     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.redis
 @pytest.mark.timeout(900)
 def test_after_kills_of_worker_database_and_queue_the_store_is_what_it_would_have_been(
     installation, observe, redis_url, tmp_path

@@ -8,6 +8,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.code_languages import LANGUAGES, parser_of
 from retrieval.text.document import RawDocument
+from tests.profiles import examples
 
 SAMPLES = {
     "python": (
@@ -260,7 +261,7 @@ LINES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(sorted({name for name, _, _ in SAMPLES.values()} | {"a.lua"})), st.lists(LINES, max_size=40))
 def test_every_line_stands_in_exactly_one_block_under_its_number(name, lines):
     text = "\n".join(lines)

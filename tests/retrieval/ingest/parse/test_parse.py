@@ -6,6 +6,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.formats import TEXT
 from retrieval.text.document import RawDocument
+from tests.profiles import examples
 
 OFFICE_NAMES = ["a.xlsx", "a.xls", "a.ods", "a.pptx", "a.epub", "a.msg"]
 MARKUP_NAMES = ["a.md", "a.html", "a.txt", "a.rst"]
@@ -97,21 +98,21 @@ def read(name, content):
         return None, error.reason
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from([*MARKUP_NAMES, *DATA_NAMES, *CODE_NAMES, "a.pdf", "a.docx", "a"]), st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(name, content):
     document, reason = read(name, content)
     assert reason in REASONS if document is None else document.blocks and document.title
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from([*OFFICE_NAMES, *TEXT_NAMES]), st.sampled_from(STARTS), st.binary(max_size=600))
 def test_any_bytes_of_an_office_program_are_read_or_refused(name, start, content):
     document, reason = read(name, start + content)
     assert reason in REASONS if document is None else document.blocks and document.title
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.sampled_from([*MARKUP_NAMES, *CODE_NAMES]), st.text(max_size=300))
 def test_any_text_is_read_or_refused(name, text):
     document, reason = read(name, text.encode(errors="replace"))

@@ -18,6 +18,7 @@ from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.decoding import decode, looks_binary
 from retrieval.ingest.parse.wide import wide_encoding
 from retrieval.text.document import RawDocument
+from tests.profiles import examples
 
 ENCODINGS = ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]
 TEXTS = {
@@ -79,7 +80,7 @@ def test_a_character_that_is_cut_off_does_no_harm(encoding):
     assert decode(TEXTS["German"].encode(encoding) + b"\n") == TEXTS["German"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(texts, st.sampled_from(ENCODINGS))
 @example("\n".join(WORDS["Chinese"] * 2000), "utf-16-be")
 def test_texts_in_many_scripts_come_back(text, encoding):
@@ -87,7 +88,7 @@ def test_texts_in_many_scripts_come_back(text, encoding):
     assert not looks_binary(text.encode(encoding))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(texts)
 def test_text_in_utf8_is_never_taken_for_wide(text):
     assert wide_encoding(text.encode()) == ""

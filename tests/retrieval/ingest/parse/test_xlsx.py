@@ -15,6 +15,7 @@ from retrieval.errors import IngestError
 from retrieval.ingest.parse import parse
 from retrieval.ingest.parse.xlsx import parse_xlsx
 from retrieval.text.document import RawDocument
+from tests.profiles import examples
 
 
 def saved(workbook):
@@ -150,7 +151,7 @@ CELLS = (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.lists(CELLS, min_size=1, max_size=5), min_size=1, max_size=8))
 def test_another_reader_finds_the_same_values(table):
     workbook = openpyxl.Workbook()

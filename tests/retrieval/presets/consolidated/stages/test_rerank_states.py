@@ -14,6 +14,7 @@ from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search.runtime import InlineExecutor
+from tests.profiles import examples
 from tests.retrieval.conftest import Clock
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder, failing, sectioned
 from tests.retrieval.presets.consolidated.stages.test_rerank import pool, state_of
@@ -95,5 +96,5 @@ class RerankMachine(RuleBasedStateMachine):
         assert sum(figures.skips.values()) == figures.providers[Provider.SEMANTIC_BM25]
 
 
-RerankMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+RerankMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestReranking = RerankMachine.TestCase
