@@ -146,4 +146,4 @@ def test_the_constant_of_rank_fusion_is_in_one_place():
         for path in (ROOT / "retrieval").rglob("*.py")
         if re.search(r"(?i)rank_constant\b[^=\n]*=\s*(?:tunable\()?\d", path.read_text())
     }
-    assert written == {"retrieval/engine/config.py"}
+    assert written == {"retrieval/stages/fuse.py"}

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from explorer.components.bars import percent
-from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.types import Answerability, Verdict
-from retrieval.ranking.answerability.verdict import Reason
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig, Reason
 from retrieval.search.service import SearchOutcome
 
 VERDICTS: Final[Mapping[Verdict, str]] = {

@@ -9,9 +9,9 @@ from explorer.components.bars import BarPart, percent, stacked
 from explorer.components.drops import ChunkLabels, DropList, drop_list
 from explorer.components.events import EventLine, event_lines
 from explorer.wording.durations import milliseconds
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Note, Span
 from retrieval.engine.tunables import Tunables
+from retrieval.presets.preset import PresetConfig
 from retrieval.search.service import SearchOutcome
 
 #: Stages that fit beside each other.

@@ -9,11 +9,10 @@ from django.forms import BoundField
 from corecube.models import User
 from explorer import wording
 from explorer.components.tunables_form import TunablesForm
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.tunables import Change, TunableFacts, diff
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.preset import Preset
+from retrieval.presets.preset import Preset, PresetConfig
 from retrieval.search.configuration import SHIPPED, Configuration, fitted
 
 _TONES: Mapping[str, str] = {PresetVersion.Status.LIVE: "good", PresetVersion.Status.DRAFT: "warn"}

@@ -16,7 +16,6 @@ from explorer.components.badges import Badge, badges, badges_of_spans
 from explorer.components.preset_numbers import version_label
 from explorer.components.sections import has_sections
 from explorer.wording.durations import milliseconds
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import AskedFilter
 from retrieval.engine.types import QueryTerms, Ranking
@@ -24,6 +23,7 @@ from retrieval.models import SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import hits_of, spans_of
 from retrieval.search.service import SearchRequest, search
 

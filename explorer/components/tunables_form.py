@@ -5,8 +5,8 @@ from typing import Any
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.tunables import TunableFacts
+from retrieval.presets.preset import PresetConfig
 
 
 class SeveralFiles(forms.ClearableFileInput):

@@ -2,8 +2,7 @@
 
 from retrieval.engine.types import Ranking
 from retrieval.errors import NoJudgeError
-from retrieval.presets.contextpack.config import RelevanceConfig
-from retrieval.presets.contextpack.judge import Judge, Judged
+from retrieval.presets.contextpack.judge import Judge, Judged, RelevanceConfig
 from retrieval.stages.resources import Resources
 
 

@@ -1,14 +1,85 @@
 """What a preset is."""
 
 import hashlib
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from corecube.errors import ConfigError
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.pipeline import Pipeline
+from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.types import ScoreType
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig
+from retrieval.stages.analyze import QueryConfig
+from retrieval.stages.dense import DenseConfig
+from retrieval.stages.fulltext import FulltextConfig
+from retrieval.stages.fuse import FusionConfig
+from retrieval.stages.quality import QualityConfig
 from retrieval.stages.resources import Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeConfig(Tunables):
+    """How a search shares its time."""
+
+    reserve_share: float = tunable(
+        0.15,
+        low=0.05,
+        high=0.5,
+        unit="",
+        help="Share of the deadline reserved for reading and packing hits; no leg and no reranker may use it.",
+    )
+    embed_share: float = tunable(
+        0.6,
+        low=0.1,
+        high=0.9,
+        unit="",
+        help="Share of the legs' time that embedding the query may take; without a vector only words are searched.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresetConfig(Tunables):
+    """The numbers that every preset has, stage by stage."""
+
+    deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
+    query: QueryConfig = field(default_factory=QueryConfig)
+    dense: DenseConfig = field(default_factory=DenseConfig)
+    fulltext: FulltextConfig = field(default_factory=FulltextConfig)
+    fusion: FusionConfig = field(default_factory=FusionConfig)
+    quality: QualityConfig = field(default_factory=QualityConfig)
+    answerability: AnswerabilityConfig = field(default_factory=AnswerabilityConfig)
+    time: TimeConfig = field(default_factory=TimeConfig)
+
+    @property
+    def soft_share(self) -> float:
+        """Share of the deadline after which stages that a search can do without are skipped."""
+        return 1 - self.time.reserve_share
+
+    @property
+    def highest_score(self) -> float:
+        """The highest final score that there can be."""
+        return 1.0
+
+    @property
+    def usual_top_k(self) -> int:
+        """Hits wanted where nobody says how many."""
+        return 10
+
+    @property
+    def budget(self) -> tuple[str, int]:
+        """The tunable that bounds the context, and its tokens; no name and 0 where nothing is packed."""
+        return "", 0
+
+    @property
+    def tie_tolerance(self) -> float:
+        """Scores this close are a tie."""
+        return 0.0
+
+    def min_score(self, score_type: ScoreType) -> float:  # noqa: ARG002 -- presets differ
+        """Return the floor of a score type; -inf for none."""
+        return -math.inf
 
 
 @dataclass(frozen=True, slots=True)

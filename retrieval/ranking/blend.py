@@ -5,13 +5,43 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from retrieval.engine.config import BlendConfig
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.ranking.fusion import best_first, min_max
 
 #: Hits whose mean cosine the best one is compared with.
 _STANDOUT_DEPTH: Final = 10
 _LEGS: Final = frozenset({"dense", "fulltext"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlendConfig(Tunables):
+    """How the pool is ordered: weights of min-max-normalised cosine, full-text relevance, and freshness."""
+
+    dense: float = tunable(0.6, low=0.0, high=1.0, unit="", help="Weight of vector similarity.")
+    fulltext: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Weight of full-text relevance.")
+    freshness: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of freshness.")
+    min_cosine_span: float = tunable(
+        0.1,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Cosines of a pool that lie closer together than this are not stretched to the full weight.",
+    )
+    evidence_shift: float = tunable(
+        0.33,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of the full-text weight that goes to the vectors where one of them stands out; 0 fixes both.",
+    )
+    typical_standout: float = tunable(
+        0.06,
+        low=0.001,
+        high=1.0,
+        unit="cosine",
+        help="Lead of the best cosine over the mean of the best ten up to which the weights stay as they are.",
+    )
 
 
 def idf(document_frequency: int, corpus_size: int) -> float:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Final
 
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.state import Note, Span
 from retrieval.errors import UnknownVersionError
 from retrieval.index.compiled import CompiledQuery
 from retrieval.models import PresetVersion
-from retrieval.presets.preset import Preset
+from retrieval.presets.preset import Preset, PresetConfig
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from retrieval.errors import JudgingError, JudgingForbiddenError, JudgingTimeout
 from retrieval.llm.model_provider import ModelProvider
 from retrieval.llm.routes import models_over
 from retrieval.models import Usage
-from retrieval.presets.contextpack.config import RelevanceConfig
-from retrieval.presets.contextpack.judge import Judged
+from retrieval.presets.contextpack.judge import Judged, RelevanceConfig
 from retrieval.presets.contextpack.judging import Judging
 from retrieval.presets.contextpack.judgment_cache import KeptRelevance
 from retrieval.search.runtime import admission

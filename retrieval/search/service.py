@@ -17,7 +17,6 @@ from corecube.arrivals import begun
 from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.sanitise import storable
 from corecube.scope import AccessScope
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.metadata_conditions import Conditions
 from retrieval.engine.pipeline import HYBRID, Pipeline
@@ -35,7 +34,7 @@ from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.presets.contextpack.judge import Judge
-from retrieval.presets.preset import Preset
+from retrieval.presets.preset import Preset, PresetConfig
 from retrieval.ranking.score_rounding import round_for_viewer
 from retrieval.search import runtime
 from retrieval.search.configuration import Configuration, configuration_of

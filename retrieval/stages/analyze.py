@@ -8,8 +8,23 @@ from corecube.errors import DatabaseUnavailableError
 from corecube.scope import AccessScope
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import QueryTerms
 from retrieval.index import store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryConfig(Tunables):
+    """How a query is read."""
+
+    retrieval_characters: int = tunable(
+        500,
+        low=50,
+        high=4000,
+        unit="characters",
+        help="Part of the query that retrieval reads; a model gets all of it.",
+        costs=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

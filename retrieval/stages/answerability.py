@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.engine.about import About, StageGroup
-from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Passage
 from retrieval.errors import EncoderError, EncoderTimeoutError
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.signals import Evidence, Sentence, best_sentences, read_signals, sentence_cosine
-from retrieval.ranking.answerability.verdict import judge, nothing
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing
 
 #: What a search says that did not look by every leg.
 _LEGS_MISSED: Final = frozenset(

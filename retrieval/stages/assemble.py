@@ -6,10 +6,19 @@ from typing import ClassVar
 
 from corecube.scope import AccessScope
 from retrieval.engine.about import About, StageGroup
-from retrieval.engine.config import AssembleConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
 from retrieval.ranking.packing import pack, passage_header
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssembleConfig(Tunables):
+    """How hits become the numbered context."""
+
+    budget_tokens: int = tunable(
+        4000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.config import BlendConfig
 from retrieval.engine.state import Note, SearchState
-from retrieval.ranking.blend import Weights, blend, query_weights
+from retrieval.ranking.blend import BlendConfig, Weights, blend, query_weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,39 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About, StageGroup
-from retrieval.engine.config import Bm25Config
 from retrieval.engine.query import clauses_of
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.question import Composer, Question
 from retrieval.index.bm25.reader import Reader
 from retrieval.stages.fulltext import Fulltext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bm25Config(Tunables):
+    """The BM25 leg."""
+
+    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.", costs=True)
+    weight_title: float = tunable(0.4, low=0.0, high=10.0, unit="", help="What a match in the title counts beside it.")
+    weight_heading: float = tunable(
+        0.3, low=0.0, high=10.0, unit="", help="What one in the heading path counts beside it."
+    )
+    weight_text: float = tunable(
+        1.0, low=0.0, high=10.0, unit="", help="Weight of a match in the chunk: its text, or title and headings."
+    )
+    weight_questions: float = tunable(
+        0.3, low=0.0, high=10.0, unit="", help="Weight of a match in the questions that a model wrote for the chunk."
+    )
+    weight_exact: float = tunable(
+        0.5,
+        low=0.0,
+        high=10.0,
+        unit="",
+        help="Weight of a name, path or version that stands there as it was asked for.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

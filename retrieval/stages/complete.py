@@ -7,11 +7,11 @@ from typing import ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, StageGroup
-from retrieval.engine.config import FulltextConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.index import store
 from retrieval.stages.dense import DENSE_TIMEOUT
+from retrieval.stages.fulltext import FulltextConfig
 
 #: The signals that completing gives.
 _SIGNALS: Final = ("fulltext", "cosine")
@@ -64,7 +64,7 @@ class Complete:
             index=self.index_for(state),
             terms=state.terms.terms,
             scope=state.scope,
-            search=store.TextSearch(tuple(self.config.weights), self.config.saturation),
+            search=self.config.text_search,
             timeout_seconds=state.deadline.read_seconds,
             kept=state.filter,
             with_vectors=self.with_vectors,

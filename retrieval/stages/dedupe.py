@@ -4,10 +4,19 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.config import DedupeConfig
 from retrieval.engine.state import SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
 from retrieval.ranking.diversity import drop_duplicates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DedupeConfig(Tunables):
+    """What counts as the same text."""
+
+    min_similarity: float = tunable(
+        0.9, low=0.5, high=1.0, unit="", help="Texts that share this much of their words in order are duplicates."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.engine.about import About, StageGroup
-from retrieval.engine.config import DenseConfig
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
@@ -14,6 +14,37 @@ from retrieval.index import store
 DENSE_TIMEOUT: Final = "dense_timeout"
 #: Chunks of so many documents, and more, are compared sooner than the index has met enough of them.
 _FEW_DOCUMENTS: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenseConfig(Tunables):
+    """The vector leg."""
+
+    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.", costs=True)
+    exact_below: int = tunable(
+        50_000,
+        low=0,
+        high=1_000_000,
+        unit="chunks",
+        help="A scope with fewer chunks is scanned exactly; a larger one goes through the HNSW index.",
+        costs=True,
+    )
+    ef_search: int = tunable(
+        200,
+        low=10,
+        high=1000,
+        unit="candidates",
+        help="HNSW's search list; longer finds more and takes longer.",
+        costs=True,
+    )
+    oversample: float = tunable(
+        2.0,
+        low=1.0,
+        high=10.0,
+        unit="",
+        help="The HNSW scan goes on until this many times the depth are found in scope.",
+        costs=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,29 @@
 """Leaving out what scores too low."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.config import FloorConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.types import ScoreType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorConfig(Tunables):
+    """The least score a hit must have, one for each type of final score; the lowest bound keeps all."""
+
+    blend: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least blended score.")
+    logit: float = tunable(-20.0, low=-20.0, high=20.0, unit="", help="Least output of a local cross-encoder.")
+    relevance: float = tunable(-1.0, low=-1.0, high=1.0, unit="", help="Least score from a reranking service.")
+    maxsim: float = tunable(-1.0, low=-1.0, high=1.5, unit="", help="Least blended score with late interaction.")
+
+    def minimum(self, score_type: ScoreType) -> float:
+        """Return the floor of a score type; -inf at its lowest bound, and for a type that no ranking ends with."""
+        facts = next((it for it in self.declared() if it.name == score_type), None)
+        floor: float = getattr(self, facts.name) if facts else -math.inf
+        return floor if facts and floor > facts.low else -math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.engine.about import About, StageGroup
-from retrieval.engine.config import FulltextConfig
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
@@ -13,6 +13,52 @@ from retrieval.index.lexemes import any_of, rarest
 
 #: A phrase of words that stand in more than this many times the cap is not tried on all chunks: each is looked into.
 _TOO_COMMON: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FulltextConfig(Tunables):
+    """The full-text leg."""
+
+    depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.", costs=True)
+    relax_below: int = tunable(
+        100,
+        low=1,
+        high=1000,
+        unit="hits",
+        help="An all-terms match with fewer hits than this is relaxed to any rare term.",
+        costs=True,
+    )
+    relax_cap: int = tunable(
+        5000,
+        low=100,
+        high=1_000_000,
+        unit="chunks",
+        help="Relaxing takes the rarest terms while their summed document frequency stays under this; bounds the time.",
+        costs=True,
+    )
+    max_matches: int = tunable(
+        10_000,
+        low=1,
+        high=1_000_000,
+        unit="chunks",
+        help="Matches that are scored; of a query that matches more, a part is ranked. Bounds the time.",
+        costs=True,
+    )
+    weight_title: float = tunable(1.0, low=0.0, high=1.0, unit="", help="Weight of a term in the title.")
+    weight_heading: float = tunable(0.7, low=0.0, high=1.0, unit="", help="Weight of a term in the heading path.")
+    weight_text: float = tunable(0.5, low=0.0, high=1.0, unit="", help="Weight of a term in the text.")
+    saturation: float = tunable(
+        0.2,
+        low=0.001,
+        high=10.0,
+        unit="",
+        help="Rank at which a term gives half of its idf; smaller lets the first occurrence count for more.",
+    )
+
+    @property
+    def text_search(self) -> store.TextSearch:
+        """How full text is scored, for the statements."""
+        return store.TextSearch((0.1, self.weight_text, self.weight_heading, self.weight_title), self.saturation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +133,7 @@ class Fulltext:
             match,
             terms=state.terms.terms,
             scope=state.scope,
-            search=self._text_search(),
+            search=self.config.text_search,
             depth=self.config.depth,
             limit=self.config.max_matches,
             timeout_seconds=state.deadline.leg_seconds,
@@ -100,7 +146,7 @@ class Fulltext:
             match,
             terms=state.terms.terms,
             scope=state.scope,
-            search=self._text_search(),
+            search=self.config.text_search,
             depth=self.config.depth,
             limit=self.config.max_matches,
             share=share,
@@ -108,6 +154,3 @@ class Fulltext:
             kept=state.filter,
         )
         return found.ranking
-
-    def _text_search(self) -> store.TextSearch:
-        return store.TextSearch(tuple(self.config.weights), self.config.saturation)

@@ -4,9 +4,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About, StageGroup
-from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.ranking.fusion import reciprocal_rank_fusion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FusionConfig(Tunables):
+    """How the legs' rankings become one pool."""
+
+    rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="RRF's k; larger flattens ranks.")
+    pool: int = tunable(160, low=1, high=2000, unit="hits", help="Fused hits that go on to be blended.", costs=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,18 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.config import QualityConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityConfig(Tunables):
+    """What counts as boilerplate."""
+
+    minimum: float = tunable(
+        0.3, low=0.0, high=1.0, unit="", help="Chunks whose quality is below this are dropped; 0 keeps all."
+    )
 
 
 @dataclass(frozen=True, slots=True)

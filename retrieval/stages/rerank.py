@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
 from retrieval.engine.about import About
-from retrieval.engine.config import RerankConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
 from retrieval.ranking.fusion import min_max
@@ -16,6 +16,18 @@ from retrieval.ranking.signals import seated_first
 from retrieval.text.context_line import in_context
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankConfig(Tunables):
+    """What the cross-encoder sees, and how long it may take."""
+
+    candidates: int = tunable(
+        30, low=1, high=200, unit="hits", help="Hits of the blend that the reranker scores.", costs=True
+    )
+    reserve_ms: int = tunable(
+        100, low=0, high=10_000, unit="ms", help="Time kept back from the reranker, so that the search can still end."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,18 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.config import TieConfig
 from retrieval.engine.state import SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.ranking.blend import break_ties
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TieConfig(Tunables):
+    """When scores count as equal."""
+
+    tolerance: float = tunable(
+        0.01, low=0.0, high=0.2, unit="", help="Scores this close are a tie, which the more trusted source wins."
+    )
 
 
 @dataclass(frozen=True, slots=True)

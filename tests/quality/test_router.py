@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from retrieval.presets.helix.config import RouteConfig
 from retrieval.presets.helix.route_examples import trained_router
 from retrieval.presets.helix.router.routes import shipped_examples
+from retrieval.presets.helix.stages.route import RouteConfig
 
 CONFIG = RouteConfig()
 CONVERSATIONS = Path(__file__).parent / "conversations.toml"

@@ -8,9 +8,9 @@ import pytest
 from ir_measures import R, nDCG
 
 from retrieval.answers.rewrite import Said, stand_alone
-from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.evaluation.calibration import auroc
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig
 from retrieval.stages.answerability import JudgeAnswerability
 from tests.unhurried import MAX_MS
 

@@ -10,7 +10,6 @@ from explorer.components.ledger_rows import LedgerRow, TermRow
 from explorer.pages.explorer import ledger_evidence
 from explorer.pages.explorer.ledger_relevance import relevance_row
 from explorer.pages.explorer.ledger_signals import signal_rows
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
@@ -20,6 +19,7 @@ from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.judge import MAPPED, RUBRIC
 from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.presets.helix.stages.signals import RankedAs
+from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.search.service import SearchOutcome

@@ -17,10 +17,10 @@ from explorer.components.funnel import Funnel, FunnelCell, leaf_spans, removed, 
 from explorer.components.preset_numbers import version_label
 from explorer.components.timeline import TraceRow, span_rows
 from explorer.wording.durations import milliseconds
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, TermMatch
 from retrieval.models import Chunk, SearchRecord
+from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import hits_of, ranking_of, spans_of
 
 

@@ -15,12 +15,12 @@ from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.preset_numbers import ChangeRow, change_rows, version_label
 from explorer.components.sections import is_section
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import filter_of
 from retrieval.index.outbox import pruned_up_to
 from retrieval.models import EmbeddingIndex, OutboxEntry, SearchRecord
 from retrieval.presets.catalog import PRESETS
+from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import spans_of
 from retrieval.search.configuration import Configuration, configuration_of
 from retrieval.search.service import SearchRequest

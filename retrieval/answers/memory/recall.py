@@ -13,12 +13,12 @@ from corecube.scope import AccessScope, ConnectionFacts
 from retrieval.answers.memory.items import KIND, PROJECT
 from retrieval.answers.memory.place import memory_in
 from retrieval.answers.memory.turns import pack_in_turns
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import Hit, MemoryType, Passage, Ranking
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.packing import outside_in
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from corecube.scope import AccessScope
-from retrieval.engine.config import DenseConfig
 from retrieval.engine.types import ChunkId, Ranking, Vector
 from retrieval.evaluation.latency import Percentiles, percentiles
 from retrieval.index.store import VectorIndex, dense_exact, dense_hnsw
+from retrieval.stages.dense import DenseConfig
 
 _SECONDS: Final = 60.0
 

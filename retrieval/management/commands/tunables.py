@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from corecube.errors import CoreCubeError
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.tunables import TunableFacts
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
+from retrieval.presets.preset import PresetConfig
 
 
 class Command(BaseCommand):

@@ -3,54 +3,26 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from retrieval.engine.config import AssembleConfig, Bm25Config, DedupeConfig, PresetConfig
-from retrieval.engine.tunables import Tunables, tunable
-from retrieval.presets.consolidated.evidence.config import (
-    BreakerConfig,
-    CascadeConfig,
-    DensityConfig,
-    DepthConfig,
-    FairnessConfig,
-    GradeConfig,
-    PrecedenceConfig,
-    PrimaryConfig,
-    QuotaConfig,
-    RerankPlanConfig,
-    SemanticBm25Config,
-    SourceRecoveryConfig,
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionConfig(Tunables):
-    """The policy of a question that belongs to no section."""
-
-    complexity: int = tunable(
-        20, low=1, high=100, unit="chunks", help="Chunks that a plain question asks for.", at_most="cap"
-    )
-    cap: int = tunable(60, low=8, high=200, unit="chunks", help="Chunks that it never asks for more than.", costs=True)
-    score_floor: float = tunable(
-        0.18, low=0.0, high=1.0, unit="nearness", help="Least nearness of a chunk to the query."
-    )
-    quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Least quality of a chunk.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StructureConfig(Tunables):
-    """Routing by headings, before the primary pool."""
-
-    headings: int = tunable(
-        8, low=0, high=50, unit="headings", help="Parts of documents that headings point to; 0 leaves it out."
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryConfig(Tunables):
-    """Asking again without the section's own filters, and beyond the request's documents."""
-
-    below: int = tunable(
-        3, low=0, high=50, unit="chunks", help="A pool with fewer chunks is asked for again without them; 0 never."
-    )
+from retrieval.engine.tunables import tunable
+from retrieval.presets.consolidated.evidence.cascade import CascadeConfig
+from retrieval.presets.consolidated.evidence.density import DensityConfig
+from retrieval.presets.consolidated.evidence.depth import DepthConfig
+from retrieval.presets.consolidated.evidence.fairness import FairnessConfig
+from retrieval.presets.consolidated.evidence.grades import GradeConfig
+from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig
+from retrieval.presets.consolidated.evidence.quota import QuotaConfig
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
+from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
+from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config
+from retrieval.presets.consolidated.stages.chunk_retry import RetryConfig
+from retrieval.presets.consolidated.stages.fuse import PrimaryConfig
+from retrieval.presets.consolidated.stages.setup import QuestionConfig
+from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
+from retrieval.presets.consolidated.stages.structure import StructureConfig
+from retrieval.presets.preset import PresetConfig
+from retrieval.stages.assemble import AssembleConfig
+from retrieval.stages.bm25 import Bm25Config
+from retrieval.stages.dedupe import DedupeConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
                 (
                     Analyze(resources.text_search_config),
                     Embed(resources.encoder, resources.query_cache, calls=resources.calls),
-                    SetUpSection(config),
+                    SetUpSection(config.question, config.depth),
                 ),
             ),
             Phase("validation", (ValidateScope(),)),

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from retrieval.encoders.cosine_scale import NOISE
-from retrieval.engine.config import DenseConfig, FulltextConfig, FusionConfig
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import Hit, Ranking
@@ -20,7 +19,9 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.complete import Complete
-from retrieval.stages.dense import Dense
+from retrieval.stages.dense import Dense, DenseConfig
+from retrieval.stages.fulltext import FulltextConfig
+from retrieval.stages.fuse import FusionConfig
 
 _EVERYTHING: Final = RequestFilter()
 #: Rankings of several embedding indexes are merged by rank: cosines of different models mean different things.

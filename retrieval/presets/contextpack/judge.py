@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
 from typing import Final, Protocol
 
-from retrieval.engine.config import BlendConfig
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
-from retrieval.presets.contextpack.config import RelevanceConfig
 from retrieval.presets.contextpack.types import Relevance
-from retrieval.ranking.blend import on_unit_scale
+from retrieval.ranking.blend import BlendConfig, on_unit_scale
 
 #: The signals of a hit that a language model judged, and of one that has another score on the same scale.
 RUBRIC: Final = "rubric"
@@ -18,6 +17,46 @@ MAPPED: Final = "mapped"
 _WHOLE: Final = 100.0
 #: What half of the late interaction adds to the highest blend.
 _LATE_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelevanceConfig(Tunables):
+    """What the language model judges, and how long it may take; which model it is the routing rules say."""
+
+    candidates: int = tunable(
+        50, low=1, high=100, unit="hits", help="Hits of the blend that the language model judges.", costs=True
+    )
+    top: int = tunable(
+        15,
+        low=1,
+        high=100,
+        unit="hits",
+        help="Best hits that are packed as primary ones, unless fewer are asked for.",
+        costs=True,
+    )
+    characters: int = tunable(
+        1200, low=100, high=20_000, unit="characters", help="Part of a candidate that the model is shown.", costs=True
+    )
+    strict_json: int = tunable(
+        1,
+        low=0,
+        high=1,
+        unit="",
+        help="1 asks services that can to write by the JSON schema; read strictly either way.",
+    )
+    attempts: int = tunable(
+        3, low=1, high=5, unit="", help="Times that the model is asked for what it left out or got wrong.", costs=True
+    )
+    timeout_ms: int = tunable(
+        20_000, low=100, high=300_000, unit="ms", help="Time that the language model may take in all.", costs=True
+    )
+    reserve_ms: int = tunable(
+        3000,
+        low=0,
+        high=60_000,
+        unit="ms",
+        help="Time kept back from it, so that the cross-encoder can still take its place.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from retrieval.llm.model_provider import ModelProvider, Spend
 from retrieval.llm.types import TokenUsage
 from retrieval.llm.written import written
 from retrieval.presets.contextpack.batches import batches
-from retrieval.presets.contextpack.config import RelevanceConfig
-from retrieval.presets.contextpack.judge import Judged, Spent
+from retrieval.presets.contextpack.judge import Judged, RelevanceConfig, Spent
 from retrieval.presets.contextpack.judgment_cache import KeptRelevance
 from retrieval.presets.contextpack.rubric import PROMPT_VERSION, Shown, fenced, messages, response_format, shown
 from retrieval.presets.contextpack.types import Relevance

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from retrieval.engine.config import (
-    AssembleConfig,
-    BlendConfig,
-    DedupeConfig,
-    FloorConfig,
-    PresetConfig,
-    RerankConfig,
-    TieConfig,
-)
 from retrieval.engine.types import ScoreType
+from retrieval.presets.preset import PresetConfig
+from retrieval.ranking.blend import BlendConfig
+from retrieval.stages.assemble import AssembleConfig
+from retrieval.stages.dedupe import DedupeConfig
+from retrieval.stages.floor import FloorConfig
+from retrieval.stages.rerank import RerankConfig
+from retrieval.stages.ties import TieConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID
 
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkId, Hit, Lift, Ranking, ScoreType, Term
 from retrieval.graph.links import Edge
 from retrieval.graph.question import NamedDocument
 from retrieval.graph.spans import words_of
-from retrieval.presets.helix.config import GraphConfig
 from retrieval.presets.helix.walk import Step, best_steps, pagerank, relation_match, seated, traverse
 
 NAMED: Final = "named"
@@ -24,6 +24,54 @@ _MIN_SENTENCE: Final = 0.5
 _STEM_LETTERS: Final = 4
 #: How far apart the scores of seats are at least.
 _SEAT_STEP: Final = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphConfig(Tunables):
+    """How links lift hits."""
+
+    named: int = tunable(4, low=0, high=20, unit="documents", help="Documents named in the question that get a seat.")
+    top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")
+    seed_weight: float = tunable(
+        0.8, low=0.0, high=1.0, unit="", help="Weight of the best hit as a seed; a named document weighs 1."
+    )
+    seed_chunks: int = tunable(
+        8,
+        low=1,
+        high=1000,
+        unit="chunks",
+        help="Chunks of the seeds that are read for names, the best first: a long document has hundreds.",
+        costs=True,
+    )
+    bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
+    hops: int = tunable(1, low=0, high=2, unit="hops", help="How far links are followed.", costs=True)
+    max_edges: int = tunable(
+        2000, low=10, high=20_000, unit="links", help="Links of the subgraph that one search reads.", costs=True
+    )
+    damping: float = tunable(
+        0.5, low=0.0, high=0.99, unit="", help="Share of PageRank's mass that follows links instead of starting anew."
+    )
+    hub_links: int = tunable(
+        10,
+        low=1,
+        high=10_000,
+        unit="links",
+        help="Documents linked from more, and from more than the share, are hubs.",
+    )
+    hub_share: float = tunable(0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope for the same.")
+    max_mass: float = tunable(
+        1.0, low=0.0, high=2.0, unit="", help="The most that links add to a hit, beside a fused score of 0 to 1."
+    )
+    next_share: float = tunable(
+        0.0,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of a best hit's score that goes to the chunks beside it in its section.",
+    )
+    section_share: float = tunable(
+        0.0, low=0.0, high=1.0, unit="", help="Share of a best hit's score that goes to the rest of its section."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from retrieval.engine.types import ChunkId, Lift
-from retrieval.presets.helix.config import GraphConfig
+from retrieval.presets.helix.expansion import GraphConfig
 
 NEXT: Final = "next"
 SECTION: Final = "section"

@@ -1,5 +1,6 @@
 """The reranker of a preset that runs on a processor and within its own machine: off unless asked for, and few pairs."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from corecube.errors import ConfigError
@@ -7,12 +8,23 @@ from retrieval.encoders.model_calls import ModelCalls
 from retrieval.encoders.remote_reranker import RemoteReranker
 from retrieval.encoders.reranker import Reranker, UnavailableReranker
 from retrieval.encoders.timed_reranker import timed
-from retrieval.engine.config import RerankConfig
-from retrieval.presets.helix.config import FewPairsConfig
-from retrieval.stages.rerank import Rerank
+from retrieval.engine.tunables import Tunables, tunable
+from retrieval.stages.rerank import Rerank, RerankConfig
 
 #: More take a processor seconds: 100 pairs through a large cross-encoder took 88 s and more.
 MAX_PAIRS: Final = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewPairsConfig(Tunables):
+    """What a reranker on this machine may see: a processor takes tens of milliseconds for each pair."""
+
+    candidates: int = tunable(
+        0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 leaves it out.", costs=True
+    )
+    reserve_ms: int = tunable(
+        100, low=0, high=10_000, unit="ms", help="Time kept back from it, so that the search can still end."
+    )
 
 
 def optional_rerank(

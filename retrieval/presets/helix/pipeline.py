@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from retrieval.engine.pipeline import Legs, Pipeline, Stage
-from retrieval.presets.helix.config import GraphConfig, HelixConfig
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.optional_rerank import optional_rerank
 from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.router.routes import Router, RouterSource

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Answerability, Term, Verdict
 from retrieval.ranking.answerability.logistic import Signals
 from retrieval.ranking.answerability.model import AnswerabilityModel
@@ -14,6 +14,31 @@ from retrieval.ranking.answerability.model import AnswerabilityModel
 #: Share of the question's weight that unknown terms must have to be the reason.
 _MUCH_UNKNOWN: Final = 0.2
 _MAX_NAMED: Final = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerabilityConfig(Tunables):
+    """When a question counts as answered by its passages."""
+
+    answerable_from: float = tunable(
+        0.6, low=0.0, high=1.0, unit="", help="From this confidence on a question is answerable."
+    )
+    partial_from: float = tunable(
+        0.3,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="From this confidence on it is partly so.",
+        at_most="answerable_from",
+    )
+    sentences: int = tunable(
+        2,
+        low=0,
+        high=5,
+        unit="sentences",
+        help="Best sentences of the passages that are compared with the question by the encoder; 0 for none.",
+        costs=True,
+    )
 
 
 class Reason(StrEnum):

@@ -1,12 +1,12 @@
 """What a section would have had to ask for, for a chunk to have been among what is read or reranked."""
 
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import SearchState
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched
 from retrieval.presets.consolidated.evidence.grades import relaxed_top_k
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.preset import PresetConfig
 
 
 def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: bool) -> str:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Span
 from retrieval.engine.types import Hit, ScoreType
+from retrieval.presets.preset import PresetConfig
 
 _Says = Callable[[Hit, PresetConfig], str]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType, Term
 from retrieval.index.lexemes import any_of, rarest
 from retrieval.index.types import Place
+from retrieval.presets.preset import PresetConfig
 from retrieval.records.lifeline.remedies import at_least, policy_at_most
 from retrieval.records.lifeline.types import Evidence, Step, StepState
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from corecube.scope import AccessScope
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import Drop, DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.presets.consolidated.config import ConsolidatedConfig
@@ -14,6 +13,7 @@ from retrieval.presets.consolidated.evidence.fairness import min_slots
 from retrieval.presets.consolidated.evidence.quota import cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.presets.preset import PresetConfig
 from retrieval.records.lifeline.depth import deeper
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 

@@ -1,10 +1,10 @@
 """Sentences about the number that would have changed what happened."""
 
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import SearchState
 from retrieval.engine.tunables import TunableFacts
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.evidence.sections import Section
+from retrieval.presets.preset import PresetConfig
 
 
 def at_least(config: PresetConfig, name: str, value: float, effect: str) -> str:

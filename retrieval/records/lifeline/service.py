@@ -198,11 +198,10 @@ def _evidence(document_id: UUID, journey: Journey) -> Evidence:
 
 
 def _probed(journey: Journey) -> probe.Probed:
-    state, config = journey.state, journey.config.fulltext
+    state, search = journey.state, journey.config.fulltext.text_search
     index = runtime.resources().index
     # Another model may have taken over since the search: its vectors cannot be compared.
     is_comparable = state.vector is not None and state.vector.size == index.dim
-    search = store.TextSearch(tuple(config.weights), config.saturation)
     return probe.Probed(state.scope, index, state.vector if is_comparable else None, state.terms.terms, search)
 
 

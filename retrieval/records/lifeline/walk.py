@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Self
 from uuid import UUID
 
-from retrieval.engine.config import PresetConfig
 from retrieval.engine.state import DropReason, SearchState, Span
 from retrieval.engine.types import ChunkId, Ranking
 from retrieval.index.types import DocumentProbe
+from retrieval.presets.preset import PresetConfig
 from retrieval.records.lifeline.course import Course, Fate, drop_in, fates, place_in
 from retrieval.records.lifeline.facts import passing
 from retrieval.records.lifeline.legs import Look, leg_step

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 from explorer.charts.scores import score_charts
-from retrieval.engine.config import DenseConfig, FloorConfig
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, ScoreType
 from retrieval.search.configuration import Configuration
+from retrieval.stages.dense import DenseConfig
+from retrieval.stages.floor import FloorConfig
 
 
 def charts(outcome):

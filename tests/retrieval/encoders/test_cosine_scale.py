@@ -11,8 +11,7 @@ from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.cosine_scale import AS_IT_IS, NOISE, CosineScale, CosineScales, measured_scale
 from retrieval.encoders.onnx_encoder import load_encoder
 from retrieval.errors import EncoderError
-from retrieval.presets.consolidated.evidence.cascade import QualityGate
-from retrieval.presets.consolidated.evidence.config import CascadeConfig
+from retrieval.presets.consolidated.evidence.cascade import CascadeConfig, QualityGate
 from retrieval.presets.consolidated.evidence.density import TightenHint, tighten
 from retrieval.presets.consolidated.evidence.floors import above_score_floor
 from retrieval.testing import HashEncoder

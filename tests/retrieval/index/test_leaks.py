@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from corecube.access import scope_for
 from corecube.models import Connection
-from retrieval.engine.config import DenseConfig, FulltextConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
@@ -19,9 +18,9 @@ from retrieval.models import Document
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.complete import Complete
-from retrieval.stages.dense import Dense
+from retrieval.stages.dense import Dense, DenseConfig
 from retrieval.stages.embed import Embed
-from retrieval.stages.fulltext import Fulltext
+from retrieval.stages.fulltext import Fulltext, FulltextConfig
 from tests.profiles import examples
 
 _WORDS = ("rollback", "queue", "march", "staging", "passphrase")

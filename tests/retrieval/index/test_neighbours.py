@@ -11,7 +11,7 @@ from corecube.scope import AccessScope
 from retrieval.engine.types import ChunkId, Hit, ScoreType
 from retrieval.index.neighbours import NEIGHBOURS, neighbour_parameters, neighbours_of
 from retrieval.models import Chunk, Document
-from retrieval.presets.contextpack.config import NeighboursConfig
+from retrieval.presets.contextpack.stages.neighbours import NeighboursConfig
 from tests.retrieval.index.test_plans import indexes, plan_of, scans
 
 #: Pages of ten chunks, and the first and last ordinal of each one's section.

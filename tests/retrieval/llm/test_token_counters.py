@@ -9,7 +9,8 @@ from corecube.errors import DatabaseUnavailableError
 from retrieval.index import active
 from retrieval.llm.token_counters import counter_of
 from retrieval.models import LanguageModel, RoutingRule
-from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig
+from retrieval.presets.contextpack.config import ContextPackConfig
+from retrieval.presets.contextpack.stages.pack_context import ContextConfig
 from retrieval.search.context_packs import retrieve, retrieved
 from retrieval.search.service import SearchRequest
 from tests.fake_llm import FakeLLM

@@ -17,7 +17,8 @@ from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import ModelMissingError, RerankError
 from retrieval.index import active
 from retrieval.operations import health
-from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
+from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
 from retrieval.search import runtime
 from tests.race import until
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder

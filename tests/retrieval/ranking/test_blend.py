@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.engine.config import BlendConfig
 from retrieval.engine.types import ScoreType
-from retrieval.ranking.blend import Weights, break_ties, freshness, idf, on_unit_scale, query_weights
+from retrieval.ranking.blend import BlendConfig, Weights, break_ties, freshness, idf, on_unit_scale, query_weights
 from retrieval.ranking.blend import blend as blend_with
 from tests.retrieval.conftest import chunk_id, hit
 

@@ -8,7 +8,8 @@ import pytest
 from corecube.access import ScopeRequest
 from retrieval.engine.types import ScoreType
 from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, SearchRecord, Usage
-from retrieval.presets.contextpack.config import ContextPackConfig, RelevanceConfig
+from retrieval.presets.contextpack.config import ContextPackConfig
+from retrieval.presets.contextpack.judge import RelevanceConfig
 from retrieval.presets.contextpack.types import Judgments
 from retrieval.search.context_packs import retrieve
 from retrieval.search.relevance import kept_relevance

@@ -101,8 +101,8 @@ def silence(server):
 @pytest.fixture
 def hurried(monkeypatch):
     """Leave a reranker 0.7 seconds of each search."""
-    from retrieval.engine.config import RerankConfig
     from retrieval.stages import rerank
+    from retrieval.stages.rerank import RerankConfig
 
     whole = rerank.Rerank._scores
     monkeypatch.setattr(

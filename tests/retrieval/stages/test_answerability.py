@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.state import Note, Span
 from retrieval.engine.types import Passage, QueryTerms, ScoreType, Term, TermMatch, Verdict
 from retrieval.errors import EncoderError
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig
 from retrieval.stages.answerability import JudgeAnswerability
 from retrieval.testing import HashEncoder
 from tests.retrieval.conftest import connection, hit, scope

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.engine.config import BlendConfig
+from retrieval.ranking.blend import BlendConfig
 from retrieval.stages.blend import Blend
 from tests.retrieval.conftest import chunk_id, hit
 

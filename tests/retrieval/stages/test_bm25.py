@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
-from retrieval.engine.config import Bm25Config
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import DropReason, RequestFilter, SearchState
@@ -20,7 +19,7 @@ from retrieval.ranking.signals import in_two_digits
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.bm25 import Bm25
+from retrieval.stages.bm25 import Bm25, Bm25Config
 from retrieval.stages.complete import Complete
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -1,9 +1,8 @@
 from dataclasses import replace
 
 from corecube.scope import TrustLevel
-from retrieval.engine.config import DedupeConfig
 from retrieval.engine.state import DropReason
-from retrieval.stages.dedupe import Dedupe
+from retrieval.stages.dedupe import Dedupe, DedupeConfig
 from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 

@@ -6,7 +6,6 @@ import pytest
 from django.db import connection as database
 
 from corecube.access import scope_for
-from retrieval.engine.config import DenseConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
@@ -14,7 +13,7 @@ from retrieval.index import active
 from retrieval.models import Document
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.dense import Dense
+from retrieval.stages.dense import Dense, DenseConfig
 from retrieval.stages.embed import Embed
 
 

@@ -1,9 +1,8 @@
 from dataclasses import replace
 
-from retrieval.engine.config import FloorConfig
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ScoreType
-from retrieval.stages.floor import Floor
+from retrieval.stages.floor import Floor, FloorConfig
 from tests.retrieval.conftest import chunk_id, hit
 
 

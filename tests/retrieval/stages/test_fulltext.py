@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 import pytest
 
 from corecube.access import scope_for
-from retrieval.engine.config import FulltextConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
@@ -15,7 +14,7 @@ from retrieval.index.lexemes import rarest
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.fulltext import Fulltext
+from retrieval.stages.fulltext import Fulltext, FulltextConfig
 
 
 @pytest.fixture

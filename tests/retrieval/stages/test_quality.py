@@ -2,9 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.engine.config import QualityConfig
 from retrieval.engine.state import DropReason
-from retrieval.stages.quality import Quality
+from retrieval.stages.quality import Quality, QualityConfig
 from tests.retrieval.conftest import chunk_id, hit
 
 

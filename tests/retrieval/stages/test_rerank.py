@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.engine.config import RerankConfig
 from retrieval.engine.state import DropReason, Query
 from retrieval.engine.types import ChunkFacts, ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
-from retrieval.stages.rerank import Rerank, reranked
+from retrieval.stages.rerank import Rerank, RerankConfig, reranked
 from tests.retrieval.conftest import chunk_id, hit
 
 

@@ -1,8 +1,7 @@
 from dataclasses import replace
 
 from corecube.scope import TrustLevel
-from retrieval.engine.config import TieConfig
-from retrieval.stages.ties import BreakTies
+from retrieval.stages.ties import BreakTies, TieConfig
 from tests.retrieval.conftest import chunk_id, connection, hit, scope
 
 

@@ -10,12 +10,35 @@ from typing import Final
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
-from retrieval.presets.consolidated.evidence.config import CascadeConfig
 
 EXHAUSTED: Final = "fallback_exhausted"
 OUT_OF_TIME: Final = "out_of_time"
 TIER_RESULT: Final = "recovery_tier_result"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CascadeConfig(Tunables):
+    """The tiers that an empty pool falls through."""
+
+    first_wait_seconds: float = tunable(
+        0.5,
+        low=0.0,
+        high=10.0,
+        unit="s",
+        help="Wait after the first tier; each one doubles it.",
+        at_most="max_wait_seconds",
+    )
+    max_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Longest wait, before jitter.")
+    jitter: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Share by which a wait is longer or shorter.")
+    structure_minimum: int = tunable(
+        3, low=1, high=100, unit="chunks", help="Passing chunks of the routed headings that make a sweep needless."
+    )
+    min_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="A recovered chunk with fewer is no evidence.")
+    floor_share: float = tunable(
+        0.5, low=0.0, high=1.0, unit="", help="Share of the section's score floor that a recovered chunk must reach."
+    )
 
 
 class Tier(StrEnum):

@@ -15,12 +15,28 @@ from typing import Final
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.state import Drop
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
-from retrieval.presets.consolidated.evidence.config import DensityConfig
 from retrieval.presets.consolidated.evidence.floors import above_score_floor
 from retrieval.presets.consolidated.evidence.grades import Grade
 
 _NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DensityConfig(Tunables):
+    """When a dense pool's tail is cut off before reranking."""
+
+    cliff_ratio: float = tunable(
+        0.85, low=0.1, high=1.0, unit="", help="A score below this share of the one before it is a cliff."
+    )
+    cliff_drop: float = tunable(
+        0.05, low=0.0, high=1.0, unit="nearness", help="Drop that a cliff must have besides; low scores have none."
+    )
+    rate_from: float = tunable(
+        0.02, low=0.0, high=1.0, unit="", help="Least share of a section's searches to be cut.", at_most="rate_to"
+    )
+    rate_to: float = tunable(0.40, low=0.0, high=1.0, unit="", help="Greatest share of a section's searches to be cut.")
 
 
 class TightenSkip(StrEnum):

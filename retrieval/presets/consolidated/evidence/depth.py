@@ -1,13 +1,65 @@
 """How many chunks a section asks for: its complexity, scaled by how many documents there are and how they fare."""
 
 import math
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from retrieval.presets.consolidated.evidence.config import DepthConfig
+from retrieval.engine.tunables import Tunables, tunable
 
 #: A product of floats may lie a hair above the whole number that it means.
 _HAIR: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepthConfig(Tunables):
+    """How many chunks a section asks for."""
+
+    few_documents: int = tunable(
+        2, low=0, high=1000, unit="documents", help="Up to so many documents a pool is thin.", at_most="some_documents"
+    )
+    some_documents: int = tunable(
+        10, low=1, high=10_000, unit="documents", help="From one more on there are many documents."
+    )
+    few_factor: float = tunable(
+        1.75, low=1.0, high=4.0, unit="", help="Times the section's complexity where documents are few.", costs=True
+    )
+    some_factor: float = tunable(1.0, low=1.0, high=4.0, unit="", help="The same in between.", costs=True)
+    many_factor: float = tunable(1.5, low=1.0, high=4.0, unit="", help="The same where documents are many.", costs=True)
+    minimum: int = tunable(
+        8, low=1, high=100, unit="chunks", help="A section never asks for fewer, but for its own cap.", costs=True
+    )
+    sparse_below: int = tunable(
+        200, low=0, high=100_000, unit="chunks", help="A compartment with fewer chunks is sparse."
+    )
+    sparse_factor: float = tunable(
+        1.25,
+        low=1.0,
+        high=4.0,
+        unit="",
+        help="A sparse compartment is asked for this many times as much; never for less.",
+        costs=True,
+    )
+    degraded_factor: float = tunable(
+        1.5, low=1.0, high=4.0, unit="", help="The same for one whose last searches failed or fell back.", costs=True
+    )
+    over_fetch: float = tunable(
+        1.5,
+        low=1.0,
+        high=3.0,
+        unit="",
+        help="Times the depth that is read, so that a minority type can be kept in the cut.",
+        costs=True,
+        at_most="over_fetch_limit",
+    )
+    over_fetch_limit: float = tunable(
+        1.6,
+        low=1.0,
+        high=3.0,
+        unit="",
+        help="Over-fetching beyond this is refused. Raise it only after the connection pool has shown its headroom.",
+        costs=True,
+    )
 
 
 class Health(StrEnum):

@@ -3,15 +3,23 @@
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
-from retrieval.presets.consolidated.evidence.config import FairnessConfig
 
 #: The signal that holds the rank, from 1, that a hit had before the places were shared.
 MERIT: Final = "merit_rank"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairnessConfig(Tunables):
+    """How much of the first places one document or one source type may take while others have something to say."""
+
+    document_share: float = tunable(0.5, low=0.05, high=1.0, unit="", help="Share of the places for one document.")
+    type_share: float = tunable(0.75, low=0.05, high=1.0, unit="", help="Share of the places for one source type.")
 
 
 def fair_order(hits: Ranking, slots: int, *, type_of: Callable[[Hit], str], config: FairnessConfig) -> Ranking:

@@ -1,15 +1,35 @@
 """The tiebreaker by source type: boosts too small to turn a lead that means something."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
-from retrieval.presets.consolidated.evidence.config import PrecedenceConfig
 from retrieval.ranking.blend import on_unit_scale
 
 #: The signal that holds a hit's boost.
 PRECEDENCE: Final = "precedence"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrecedenceConfig(Tunables):
+    """What a source type's precedence adds to a reranked score."""
+
+    limit: float = tunable(
+        0.004,
+        low=0.0,
+        high=0.05,
+        unit="",
+        help="What the foremost source type gets; the last gets nothing, the others stand evenly between.",
+        at_most="min_margin",
+    )
+    min_margin: float = tunable(
+        0.005, low=0.0, high=0.05, unit="", help="The smallest lead by a reranker that means something."
+    )
+    fallback_share: float = tunable(
+        0.5, low=0.0, high=1.0, unit="", help="Share of it where the fallback scored, whose scores are smaller."
+    )
 
 
 def boosts(precedence: Sequence[str], *, is_fallback: bool, config: PrecedenceConfig) -> dict[str, float]:

@@ -1,10 +1,23 @@
 """Stage C: the cut before reranking leaves room for source types that are there in small numbers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from retrieval.engine.state import Drop, DropReason
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
-from retrieval.presets.consolidated.evidence.config import QuotaConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaConfig(Tunables):
+    """What the cut before reranking leaves of each source type."""
+
+    seats: int = tunable(
+        2, low=1, high=50, unit="chunks", help="Best chunks of every source type that the cut keeps where it can."
+    )
+    max_share: float = tunable(
+        0.5, low=0.0, high=1.0, unit="", help="Share of the places after which no type gets a second seat by quota."
+    )
 
 
 def cut_with_quota(

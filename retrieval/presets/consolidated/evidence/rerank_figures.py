@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from retrieval.presets.consolidated.evidence.config import DensityConfig
-from retrieval.presets.consolidated.evidence.density import is_rate_in_band
+from retrieval.presets.consolidated.evidence.density import DensityConfig, is_rate_in_band
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
 
 

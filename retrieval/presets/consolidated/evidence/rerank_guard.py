@@ -8,11 +8,32 @@ from typing import Final
 
 from retrieval.encoders.breaker import BreakerState, CircuitBreaker
 from retrieval.encoders.reranker import Reranker
-from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
-from retrieval.presets.consolidated.evidence.rerank_plan import ChunkTime
+from retrieval.presets.consolidated.evidence.rerank_plan import ChunkTime, RerankPlanConfig
 
 _FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CLOSED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerConfig(Tunables):
+    """When a failing cross-encoder is left alone."""
+
+    failures: int = tunable(
+        3, low=1, high=100, unit="failures", help="Failures in a row that open the breaker.", is_shared=True
+    )
+    open_seconds: float = tunable(
+        60.0, low=0.0, high=3600.0, unit="s", help="Time it stays open before a trial.", is_shared=True
+    )
+    successes: int = tunable(
+        2,
+        low=1,
+        high=100,
+        unit="successes",
+        help="Trials in a row that must succeed to close it again.",
+        is_shared=True,
+    )
+
 
 _Numbers = tuple[BreakerConfig, float, float, float]
 

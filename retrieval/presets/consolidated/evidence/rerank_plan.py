@@ -6,9 +6,51 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
 
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
-from retrieval.presets.consolidated.evidence.config import RerankPlanConfig
 from retrieval.ranking.fusion import best_first, min_max
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankPlanConfig(Tunables):
+    """When the cross-encoder is asked, and in how many requests."""
+
+    min_budget_ms: int = tunable(
+        150, low=0, high=60_000, unit="ms", help="With less time left the cross-encoder is not asked at all."
+    )
+    chunk_ms: float = tunable(
+        25.0,
+        low=0.1,
+        high=5000.0,
+        unit="ms",
+        help="Time per chunk that is expected until it has been measured.",
+        is_shared=True,
+    )
+    learning: float = tunable(
+        0.2,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Weight of the last measurement in the time per chunk that is expected.",
+        is_shared=True,
+    )
+    forgetting: float = tunable(
+        0.05,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="How far the expected time returns to the first one when there is a skip.",
+        is_shared=True,
+    )
+    split_above: int = tunable(80, low=1, high=1000, unit="chunks", help="A larger pool is sent in batches.")
+    batch: int = tunable(
+        60,
+        low=1,
+        high=1000,
+        unit="chunks",
+        help="Chunks of one batch; batches run side by side.",
+        at_most="split_above",
+    )
 
 
 class Provider(StrEnum):

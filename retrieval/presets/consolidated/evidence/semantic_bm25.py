@@ -1,18 +1,26 @@
 """The fallback where no cross-encoder scores: meaning and words, weighed against each other."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from corecube.errors import ConfigError
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
-from retrieval.presets.consolidated.evidence.config import SemanticBm25Config
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.ranking.fusion import best_first
 
 _SEMANTIC: Final = "cosine"
 #: What stands for BM25 where a pool has it, the first one that it has: full text is read of every hit.
 _LEXICAL: Final = ("bm25", "fulltext")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SemanticBm25Config(Tunables):
+    """How the fallback weighs meaning and words; the weights are divided by their sum."""
+
+    semantic: float = tunable(0.7, low=0.05, high=1.0, unit="", help="Weight of the cosine.")
+    bm25: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Weight of BM25, as a share of the pool's best.")
 
 
 def lexical_signal(hits: Ranking) -> str:

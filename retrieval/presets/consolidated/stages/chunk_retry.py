@@ -6,11 +6,20 @@ from typing import ClassVar
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
-from retrieval.presets.consolidated.config import RetryConfig
 from retrieval.presets.consolidated.evidence.phases import run_again
 from retrieval.presets.consolidated.evidence.recovery import marked_beyond
 from retrieval.presets.consolidated.evidence.section_state import SectionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryConfig(Tunables):
+    """Asking again without the section's own filters, and beyond the request's documents."""
+
+    below: int = tunable(
+        3, low=0, high=50, unit="chunks", help="A pool with fewer chunks is asked for again without them; 0 never."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
-from retrieval.presets.consolidated.evidence.config import DensityConfig, GradeConfig
-from retrieval.presets.consolidated.evidence.density import tighten_hint
+from retrieval.presets.consolidated.evidence.density import DensityConfig, tighten_hint
 from retrieval.presets.consolidated.evidence.floors import above_quality_floor, above_score_floor
-from retrieval.presets.consolidated.evidence.grades import grade_of, relaxed_floor
+from retrieval.presets.consolidated.evidence.grades import GradeConfig, grade_of, relaxed_floor
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 

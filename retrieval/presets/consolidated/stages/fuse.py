@@ -4,12 +4,20 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import Drop, DropReason, SearchState
-from retrieval.presets.consolidated.evidence.config import PrimaryConfig
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.stages.fuse import Fuse
+from retrieval.stages.fuse import Fuse, FusionConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrimaryConfig(Tunables):
+    """How the primary pool is fused."""
+
+    sparse_weight: float = tunable(
+        0.3, low=0.0, high=1.0, unit="", help="What a rank among words counts; one among vectors counts the rest of 1."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import ClassVar
 from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Ranking
-from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
 from retrieval.presets.consolidated.evidence.protection import PROTECTED, cut_with_protection
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionState
+from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from typing import ClassVar
 
 from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
-from retrieval.presets.consolidated.evidence.config import GradeConfig, QuotaConfig
-from retrieval.presets.consolidated.evidence.grades import relaxed_top_k
-from retrieval.presets.consolidated.evidence.quota import cut_with_quota
+from retrieval.presets.consolidated.evidence.grades import GradeConfig, relaxed_top_k
+from retrieval.presets.consolidated.evidence.quota import QuotaConfig, cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 

@@ -16,12 +16,12 @@ from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.cascade import (
     EXHAUSTED,
     Cascade,
+    CascadeConfig,
     CascadeWorld,
     QualityGate,
     Recovered,
     Tier,
 )
-from retrieval.presets.consolidated.evidence.config import CascadeConfig
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, mark_beyond_filter

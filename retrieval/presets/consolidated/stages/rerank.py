@@ -9,19 +9,19 @@ from retrieval.encoders.reranker import FAIR_SECONDS, Reranker
 from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
-from retrieval.presets.consolidated.evidence.config import RerankPlanConfig, SemanticBm25Config
 from retrieval.presets.consolidated.evidence.rerank_calls import RerankCall
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
 from retrieval.presets.consolidated.evidence.rerank_plan import (
     Provider,
     RerankPlan,
+    RerankPlanConfig,
     RerankSkip,
     merged_scores,
     plan_rerank,
     reranked,
 )
-from retrieval.presets.consolidated.evidence.semantic_bm25 import lexical_signal, semantic_bm25
+from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config, lexical_signal, semantic_bm25
 from retrieval.stages.rerank import Rerank
 
 _FALLBACK: Final = "Meaning and words scored the pool."

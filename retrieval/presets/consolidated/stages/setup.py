@@ -5,11 +5,11 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import ScopeCounts, failing_compartments, scope_counts
-from retrieval.presets.consolidated.config import ConsolidatedConfig, QuestionConfig
-from retrieval.presets.consolidated.evidence.config import DepthConfig
 from retrieval.presets.consolidated.evidence.depth import (
+    DepthConfig,
     Health,
     adaptive_top_k,
     document_factor,
@@ -27,11 +27,26 @@ _TYPES_OF: Final = "report"
 _COUNTING_SHARE: Final = 0.2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionConfig(Tunables):
+    """The policy of a question that belongs to no section."""
+
+    complexity: int = tunable(
+        20, low=1, high=100, unit="chunks", help="Chunks that a plain question asks for.", at_most="cap"
+    )
+    cap: int = tunable(60, low=8, high=200, unit="chunks", help="Chunks that it never asks for more than.", costs=True)
+    score_floor: float = tunable(
+        0.18, low=0.0, high=1.0, unit="nearness", help="Least nearness of a chunk to the query."
+    )
+    quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Least quality of a chunk.")
+
+
 @dataclass(frozen=True, slots=True)
 class SetUpSection:
     """Decide how many chunks are asked for, and put the section's filters beside the request's."""
 
-    config: ConsolidatedConfig
+    question: QuestionConfig
+    depth: DepthConfig
 
     name: ClassVar[str] = "setup"
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
@@ -51,13 +66,13 @@ class SetUpSection:
         Where counting takes too long the scope is taken to hold a middling number of documents in good health.
         """
         given = state.part(SectionState)
-        ask = given.ask if given else question_ask(self.config.question, keep=state.top_k)
+        ask = given.ask if given else question_ask(self.question, keep=state.top_k)
         asked = given.asked_filter if given else state.filter
         notes: tuple[Note, ...] = ()
         try:
             counts, health = self._counted(state, asked)
         except SearchTimeoutError:
-            counts, health = ScopeCounts(self.config.depth.some_documents), Health.GOOD
+            counts, health = ScopeCounts(self.depth.some_documents), Health.GOOD
             text = "Counting what is in scope took too long; it was taken for a middling number of documents."
             notes = (Note("setup_timeout", text, degraded=True),)
         section = self._settled(ask, asked, counts, health)
@@ -72,7 +87,7 @@ class SetUpSection:
 
     def _counted(self, state: SearchState, asked: RequestFilter) -> tuple[ScopeCounts, Health]:
         """Return what is in scope, and how it fares; raise SearchTimeoutError."""
-        depth, scope = self.config.depth, state.scope
+        depth, scope = self.depth, state.scope
         if not scope.connection_ids:
             return ScopeCounts(0), Health.GOOD
         counts = scope_counts(
@@ -88,7 +103,7 @@ class SetUpSection:
         return counts, scope_health(counts, failing, depth)
 
     def _settled(self, ask: SectionAsk, asked: RequestFilter, counts: ScopeCounts, health: Health) -> SectionState:
-        section, depth = ask.section, self.config.depth
+        section, depth = ask.section, self.depth
         top_k = adaptive_top_k(
             section.complexity, cap=section.cap, documents=counts.documents, config=depth, health=health
         )
@@ -109,7 +124,7 @@ class SetUpSection:
         From more documents than make a difference on, their number is not told. That searches of a compartment fail,
         only an admin is told: they are other people's.
         """
-        policy, depth, documents = section.ask.section, self.config.depth, section.documents
+        policy, depth, documents = section.ask.section, self.depth, section.documents
         limit = depth.some_documents
         told = f"more than {limit}" if documents > limit else str(documents)
         parts = (

@@ -12,10 +12,10 @@ from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
 from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
 from retrieval.index import recovery
 from retrieval.index.store import VectorIndex
-from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
 from retrieval.presets.consolidated.evidence.recovery import (
     Diagnosis,
     Missing,
@@ -26,6 +26,23 @@ from retrieval.presets.consolidated.evidence.recovery import (
 )
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.recovery_tiers import mark_beyond_filter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRecoveryConfig(Tunables):
+    """Looking for a source type that a section requires and its pool lacks."""
+
+    ceiling_seconds: float = tunable(
+        12.0, low=0.1, high=60.0, unit="s", help="Time one such look may take.", costs=True
+    )
+    max_protected: int = tunable(
+        8,
+        low=0,
+        high=100,
+        unit="chunks",
+        help="Recovered chunks that come back after the reranker cut them.",
+        costs=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,16 +5,25 @@ from typing import ClassVar, Final
 
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.headings import headings_for
 from retrieval.index.lexemes import rarest
-from retrieval.presets.consolidated.config import StructureConfig
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 #: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
 _MAX_HOLDING: Final = 20_000
 #: Seconds that it may take: it only helps a recovery that most searches do without.
 _MAX_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StructureConfig(Tunables):
+    """Routing by headings, before the primary pool."""
+
+    headings: int = tunable(
+        8, low=0, high=50, unit="headings", help="Parts of documents that headings point to; 0 leaves it out."
+    )
 
 
 @dataclass(frozen=True, slots=True)

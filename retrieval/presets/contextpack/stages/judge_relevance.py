@@ -7,14 +7,13 @@ from typing import ClassVar, Final
 
 from retrieval.encoders.reranker import Reranker
 from retrieval.engine.about import About
-from retrieval.engine.config import BlendConfig, RerankConfig
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import ChunkId, Ranking
 from retrieval.errors import JudgingError, NoJudgeError
-from retrieval.presets.contextpack.config import RelevanceConfig
-from retrieval.presets.contextpack.judge import Judged, RelevanceJudge, judged_ranking, mapped_ranking
+from retrieval.presets.contextpack.judge import Judged, RelevanceConfig, RelevanceJudge, judged_ranking, mapped_ranking
 from retrieval.presets.contextpack.types import Judgments, Relevance
-from retrieval.stages.rerank import Rerank
+from retrieval.ranking.blend import BlendConfig
+from retrieval.stages.rerank import Rerank, RerankConfig
 
 logger = logging.getLogger(__name__)
 

@@ -6,11 +6,36 @@ from typing import ClassVar
 from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
 from retrieval.index.types import Relation
-from retrieval.presets.contextpack.config import NeighboursConfig
 from retrieval.presets.contextpack.types import Surroundings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeighboursConfig(Tunables):
+    """What stands around a primary hit and is packed with it."""
+
+    parents: int = tunable(
+        1, low=0, high=1, unit="", help="1 takes in the rest of the section, 0 leaves it out.", costs=True
+    )
+    same_page: int = tunable(
+        1,
+        low=0,
+        high=10,
+        unit="chunks",
+        help="Chunks on each side of a hit, on its page or in its section.",
+        costs=True,
+    )
+    cross_page: int = tunable(
+        2,
+        low=0,
+        high=20,
+        unit="chunks",
+        help="Nearest chunks on the page before and the page after, of both together.",
+        costs=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from corecube.errors import CoreCubeError
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.token_counter import TokenCounter
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
-from retrieval.presets.contextpack.config import ContextConfig
 from retrieval.presets.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
 from retrieval.presets.contextpack.types import Surroundings
 from retrieval.stages.assemble import beyond_wanted, header
@@ -19,6 +19,23 @@ _UNCOUNTED: Final = Note(
     "Who would answer could not be read; the tokens are counted as the embedding model cuts them.",
     degraded=True,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextConfig(Tunables):
+    """How primary hits and what stands around them become the context."""
+
+    budget_tokens: int = tunable(
+        12_000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
+    )
+    min_primary: int = tunable(
+        3,
+        low=0,
+        high=100,
+        unit="hits",
+        help="Best primary hits that are kept even where they alone exceed the budget.",
+        costs=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

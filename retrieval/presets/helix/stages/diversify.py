@@ -9,14 +9,33 @@ from numpy.typing import NDArray
 
 from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
-from retrieval.presets.helix.config import DiversifyConfig
 from retrieval.ranking.fusion import min_max
 from retrieval.ranking.mmr import marginal_order
 from retrieval.ranking.signals import SEAT
 
 #: What vectors are stored as.
 _HALF: Final = np.dtype(">f2")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiversifyConfig(Tunables):
+    """How relevance is weighed against repetition (MMR)."""
+
+    relevance: float = tunable(
+        0.5, low=0.0, high=1.0, unit="", help="MMR's lambda: 1 orders by relevance alone, 0 by being different."
+    )
+    depth: int = tunable(
+        50, low=2, high=200, unit="hits", help="Best hits that are compared with each other.", costs=True
+    )
+    min_cosine: float = tunable(
+        0.94,
+        low=0.0,
+        high=0.99,
+        unit="cosine",
+        help="Likeness up to which two passages share a subject and repeat nothing; above it repetition counts 0 to 1.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from retrieval.graph.stated import stated_links
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
 from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.config import GraphConfig
-from retrieval.presets.helix.expansion import Entry, Expansion, document_scores, lifted, seeds_of
+from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, document_scores, lifted, seeds_of
 from retrieval.presets.helix.neighbours import neighbours_of
 from retrieval.presets.helix.relevance import fused_scores
 from retrieval.presets.helix.seed_chunks import SeedChunks, seed_chunks

@@ -18,7 +18,7 @@ from retrieval.graph.question import NamedDocument, named_in, question_keys, wit
 from retrieval.graph.spans import key_of
 from retrieval.index import graph
 from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.config import GraphConfig
+from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.stages.embed import query_vector
 
 

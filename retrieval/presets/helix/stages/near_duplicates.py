@@ -5,8 +5,17 @@ from typing import ClassVar
 
 from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
-from retrieval.presets.helix.config import NearDuplicatesConfig
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.ranking.near_duplicates import drop_near_duplicates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearDuplicatesConfig(Tunables):
+    """What counts as said already."""
+
+    min_similarity: float = tunable(
+        0.8, low=0.5, high=1.0, unit="", help="Estimated Jaccard similarity from which texts are near duplicates."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,18 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
-from retrieval.presets.helix.config import PackConfig
 from retrieval.ranking.packing import outside_in, pack
 from retrieval.stages.assemble import beyond_wanted, header
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackConfig(Tunables):
+    """How hits become the numbered context: best first, second last."""
+
+    budget_tokens: int = tunable(4000, low=100, high=200_000, unit="tokens", help="Size of the context.", costs=True)
+    max_passages: int = tunable(20, low=1, high=100, unit="passages", help="Passages packed at the most.", costs=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from typing import ClassVar, Final
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import MemoryType
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.filters import holds_any, known_projects
-from retrieval.presets.helix.config import RouteConfig
 from retrieval.presets.helix.router.projects import project_in
 from retrieval.presets.helix.router.routes import Likeness, Router
 from retrieval.presets.helix.router.windows import SaidTime, time_in
@@ -26,6 +26,21 @@ _DONE: Final = re.compile(
     re.IGNORECASE,
 )
 _SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteConfig(Tunables):
+    """When the router narrows or skips; a route that is not clearly the nearest changes nothing."""
+
+    skip_from: float = tunable(
+        0.4, low=0.0, high=1.01, unit="cosine", help="Likeness to a skip route from which nothing is searched."
+    )
+    skip_margin: float = tunable(
+        0.3, low=0.0, high=2.0, unit="cosine", help="Lead that a skip route must have over every other route."
+    )
+    type_from: float = tunable(
+        0.3, low=0.0, high=1.01, unit="cosine", help="Likeness to a memory type's route from which its weights serve."
+    )
 
 
 @dataclass(frozen=True, slots=True)

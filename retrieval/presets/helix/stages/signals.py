@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
 from retrieval.engine.about import About
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
-from retrieval.presets.helix.config import SignalsConfig
 from retrieval.presets.helix.memory_types import memory_type_of, prevailing
 from retrieval.presets.helix.routing import Routing
-from retrieval.ranking.blend import query_weights
+from retrieval.ranking.blend import BlendConfig, query_weights
 from retrieval.ranking.fusion import leg_of
 from retrieval.ranking.signals import (
     SIGNALS,
@@ -33,6 +33,93 @@ _SIDES: Final = {"bm25": "fulltext"}
 _VECTORS: Final = frozenset({"dense", "sparse"})
 #: Most similar hits whose types are looked at where neither the question nor the request says one.
 _LOOKED_AT: Final = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalWeights(Tunables):
+    """How much each signal of a hit counts.
+
+    Similarity and links are min-max-normalised within the pool. Recency, salience and confidence are shares already:
+    only the pool's least is taken from them, as a range below `signals.min_span`, 1, counts as that wide.
+    """
+
+    similarity: float = tunable(0.4, low=0.0, high=1.0, unit="", help="Weight of relevance: fused similarity.")
+    recency: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of how lately it was last read.")
+    salience: float = tunable(0.2, low=0.0, high=1.0, unit="", help="Weight of how much it says of its document.")
+    confidence: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of its source's trust.")
+    graph: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of what links add.")
+
+
+def _weights(similarity: float, recency: float, salience: float, confidence: float, graph: float) -> SignalWeights:
+    return SignalWeights(similarity=similarity, recency=recency, salience=salience, confidence=confidence, graph=graph)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalsConfig(Tunables):
+    """The ranking's weights, one set for each memory type, and how fast recency fades."""
+
+    hourly_decay: float = tunable(
+        0.995, low=0.5, high=1.0, unit="", help="What is left of recency after an hour without being read."
+    )
+    type_share: float = tunable(
+        0.6,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of the best ten hits' similarity that one memory type must have for its weights to serve.",
+    )
+    dense_share: float = tunable(
+        0.65, low=0.0, high=1.0, unit="", help="Share of the cosine in similarity; the rest is the full-text score."
+    )
+    sparse_share: float = tunable(
+        0.3,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of the sparse leg's score in similarity, where that leg searches; the others have the rest.",
+    )
+    min_cosine_span: float = tunable(
+        0.1, low=0.0, high=1.0, unit="", help="Cosines of a pool closer together than this are not stretched to 0 to 1."
+    )
+    written_share: float = tunable(
+        0.5,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of similarity for holding the identifiers, paths and numbers of a question as they are written.",
+    )
+    min_span: float = tunable(
+        1.0,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Recency, salience and confidence that lie closer together than this are not stretched to 0 to 1.",
+    )
+    episodic: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.30, 0.15, 0.10, 0.10))
+    semantic: SignalWeights = field(default_factory=lambda: _weights(0.40, 0.05, 0.20, 0.20, 0.15))
+    procedural: SignalWeights = field(default_factory=lambda: _weights(0.45, 0.10, 0.25, 0.15, 0.05))
+    decision: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.10, 0.25, 0.25, 0.05))
+    code: SignalWeights = field(default_factory=lambda: _weights(0.50, 0.15, 0.10, 0.10, 0.15))
+
+    @property
+    def blend(self) -> BlendConfig:
+        """How the two legs' signals make similarity: as in the blend of `corecube`, without freshness."""
+        return BlendConfig(
+            dense=self.dense_share,
+            fulltext=1 - self.dense_share,
+            freshness=0.0,
+            min_cosine_span=self.min_cosine_span,
+        )
+
+    @property
+    def min_spans(self) -> dict[str, float]:
+        """The least span of each signal that has one."""
+        return dict.fromkeys(("recency", "salience", "confidence"), self.min_span)
+
+    def of(self, memory_type: MemoryType) -> SignalWeights:
+        """Return the weights of a memory type."""
+        weights: SignalWeights = getattr(self, memory_type)
+        return weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,30 @@ from retrieval.encoders.sparse import SparseVector
 from retrieval.encoders.sparse_encoder import SparseEncoder, SparseModel
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Note, SearchState
+from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
 from retrieval.errors import EncoderError, EncoderTimeoutError, SearchTimeoutError
 from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
-from retrieval.presets.helix.config import SparseConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseConfig(Tunables):
+    """The leg of learned sparse vectors, which there is where a sparse model is chosen."""
+
+    depth: int = tunable(
+        100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 leaves it out.", costs=True
+    )
+    exact_below: int = tunable(
+        20_000,
+        low=0,
+        high=1_000_000,
+        unit="chunks",
+        help="A scope with fewer chunks is compared exactly; a larger one goes through the HNSW index.",
+        costs=True,
+    )
+    ef_search: int = tunable(
+        200, low=10, high=1000, unit="candidates", help="HNSW's search list; longer finds more.", costs=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

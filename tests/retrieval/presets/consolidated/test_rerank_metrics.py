@@ -5,9 +5,9 @@ import pytest
 from retrieval.errors import RerankError
 from retrieval.models import PresetVersion
 from retrieval.operations.metrics import rerank_metrics
-from retrieval.presets.consolidated.evidence.config import BreakerConfig, DensityConfig, RerankPlanConfig
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.density import DensityConfig
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from tests.retrieval.operations.scrapes import exposition

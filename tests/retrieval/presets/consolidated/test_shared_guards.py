@@ -13,8 +13,9 @@ from retrieval.engine.deadline import Deadline
 from retrieval.errors import OverridesError, RerankError
 from retrieval.models import PresetVersion
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
+from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search

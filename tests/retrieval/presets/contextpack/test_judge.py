@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from retrieval.engine.config import BlendConfig
 from retrieval.engine.types import ScoreType
 from retrieval.presets.contextpack.judge import judged_ranking, mapped_ranking, on_rubric_scale
 from retrieval.presets.contextpack.judgment_cache import KeptRelevance
 from retrieval.presets.contextpack.types import Relevance
+from retrieval.ranking.blend import BlendConfig
 from tests.retrieval.conftest import chunk_id, hit
 
 BLEND = BlendConfig()

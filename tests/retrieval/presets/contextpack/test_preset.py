@@ -14,7 +14,10 @@ from retrieval.errors import OverridesError, RerankError, SearchTimeoutError
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.contextpack.config import ContextConfig, ContextPackConfig, NeighboursConfig, RelevanceConfig
+from retrieval.presets.contextpack.config import ContextPackConfig
+from retrieval.presets.contextpack.judge import RelevanceConfig
+from retrieval.presets.contextpack.stages.neighbours import NeighboursConfig
+from retrieval.presets.contextpack.stages.pack_context import ContextConfig
 from retrieval.presets.contextpack.types import Judgments
 from retrieval.records.recent_outcome import recent_outcome
 from retrieval.records.reopening import reopened

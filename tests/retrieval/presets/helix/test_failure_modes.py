@@ -22,8 +22,8 @@ from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, PresetVersion
 from retrieval.presets.catalog import PRESETS
-from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
-from retrieval.presets.helix.optional_rerank import optional_rerank
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.optional_rerank import FewPairsConfig, optional_rerank
 from retrieval.presets.helix.route_examples import Routers, trained_router
 from retrieval.presets.helix.router.routes import RouterSource, shipped_examples
 from retrieval.presets.helix.routing import Routing

@@ -6,8 +6,7 @@ from uuid import UUID
 import pytest
 
 from retrieval.engine.types import ChunkId, Hit, ScoreType
-from retrieval.presets.helix.config import GraphConfig
-from retrieval.presets.helix.expansion import Expansion, lifted
+from retrieval.presets.helix.expansion import Expansion, GraphConfig, lifted
 from retrieval.presets.helix.neighbours import neighbours_of
 
 DOCUMENT = UUID(int=1)

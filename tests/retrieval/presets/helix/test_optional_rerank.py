@@ -10,8 +10,8 @@ from retrieval.engine.types import ScoreType
 from retrieval.errors import OverridesError, RerankError
 from retrieval.index import active
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
-from retrieval.presets.helix.optional_rerank import MAX_PAIRS, optional_rerank
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.optional_rerank import MAX_PAIRS, FewPairsConfig, optional_rerank
 from retrieval.search import runtime
 
 

@@ -15,11 +15,11 @@ from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.reading import read
 from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.routing import Routing
 from retrieval.presets.helix.stages.names import LinkEntities
-from retrieval.presets.helix.stages.route import Route
+from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
 from retrieval.testing import HashEncoder

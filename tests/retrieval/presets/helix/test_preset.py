@@ -16,7 +16,8 @@ from retrieval.engine.types import ScoreType
 from retrieval.index.bm25.follower import rebuild
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
-from retrieval.presets.helix.config import FewPairsConfig, HelixConfig
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.optional_rerank import FewPairsConfig
 from retrieval.presets.helix.route_examples import trained_router
 from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from corecube.scope import AccessScope
-from retrieval.engine.config import AnswerabilityConfig
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import QueryTerms, Term, Verdict
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel
-from retrieval.ranking.answerability.verdict import judge, nothing, verdict_of
+from retrieval.ranking.answerability.verdict import AnswerabilityConfig, judge, nothing, verdict_of
 from tests.retrieval.conftest import chunk_id, connection, scope
 
 #: Log-odds 4 (cosine - 0.5): 0.5 is a half.

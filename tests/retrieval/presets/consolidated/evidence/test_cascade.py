@@ -6,13 +6,13 @@ from corecube.errors import CoreCubeError
 from retrieval.errors import SearchTimeoutError
 from retrieval.presets.consolidated.evidence.cascade import (
     Cascade,
+    CascadeConfig,
     CascadeWorld,
     QualityGate,
     Tier,
     backoff_seconds,
     tiers_for,
 )
-from retrieval.presets.consolidated.evidence.config import CascadeConfig
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 
 CONFIG = CascadeConfig()

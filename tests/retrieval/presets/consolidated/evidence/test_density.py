@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.encoders.breaker import BreakerState
-from retrieval.presets.consolidated.evidence.config import DensityConfig
 from retrieval.presets.consolidated.evidence.density import (
+    DensityConfig,
     TightenHint,
     TightenSkip,
     first_cliff,

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.errors import OverridesError, TunablesError
-from retrieval.presets.consolidated.evidence.config import DepthConfig
 from retrieval.presets.consolidated.evidence.depth import (
+    DepthConfig,
     Health,
     adaptive_top_k,
     document_factor,

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.consolidated.evidence.config import GradeConfig
-from retrieval.presets.consolidated.evidence.grades import Grade, grade_of, relaxed_floor
+from retrieval.presets.consolidated.evidence.grades import Grade, GradeConfig, grade_of, relaxed_floor
 
 CONFIG = GradeConfig()
 

@@ -4,8 +4,7 @@ from hypothesis import strategies as st
 
 from corecube.errors import ConfigError
 from retrieval.engine.types import ScoreType
-from retrieval.presets.consolidated.evidence.config import PrecedenceConfig
-from retrieval.presets.consolidated.evidence.precedence import boosts, by_precedence
+from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig, boosts, by_precedence
 from retrieval.ranking.blend import on_unit_scale
 from tests.retrieval.presets.consolidated.evidence.conftest import TYPES, numbers, type_of, typed
 
@@ -51,7 +50,7 @@ def test_logits_are_compared_as_shares():
 
 
 def test_the_greatest_boost_stays_below_a_lead_that_means_something():
-    with pytest.raises(ConfigError, match="most must not exceed min_margin"):
+    with pytest.raises(ConfigError, match="limit must not exceed min_margin"):
         PrecedenceConfig(limit=0.006)
     assert CONFIG.limit < CONFIG.min_margin
 

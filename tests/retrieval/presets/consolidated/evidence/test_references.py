@@ -4,9 +4,16 @@ import pytest
 
 from retrieval.engine.admission_ladder import LadderConfig, PoolConfig
 from retrieval.engine.deadline import SOFT_SHARE
-from retrieval.presets.consolidated.evidence import config as configs
-from retrieval.presets.consolidated.evidence.depth import adaptive_top_k, over_fetched
+from retrieval.presets.consolidated.evidence.cascade import CascadeConfig
+from retrieval.presets.consolidated.evidence.density import DensityConfig
+from retrieval.presets.consolidated.evidence.depth import DepthConfig, adaptive_top_k, over_fetched
+from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig
+from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.section_reading import SHIPPED, shipped
+from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config
+from retrieval.presets.consolidated.stages.fuse import PrimaryConfig
+from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 
 MEMO = shipped("property_memo")
 COMPLEXITY = {"financial_analysis": 28, "risk_market": 11, "market_comparables": 30}
@@ -39,7 +46,7 @@ SOURCES = {
     ),
 }
 SURVIVORS = {"financial_analysis": {"excel": 4}}
-DEPTH, DENSITY, LADDER = configs.DepthConfig(), configs.DensityConfig(), LadderConfig()
+DEPTH, DENSITY, LADDER = DepthConfig(), DensityConfig(), LadderConfig()
 
 
 @pytest.mark.parametrize(
@@ -107,18 +114,18 @@ def test_a_cap_of_our_own_leaves_room_for_every_factor_and_for_over_fetching(nam
 
 TABLE = [
     (DEPTH, {"few_documents": 2, "some_documents": 10, "few_factor": 1.75, "some_factor": 1.0, "many_factor": 1.5}),
-    (configs.PrimaryConfig(), {"sparse_weight": 0.3}),
+    (PrimaryConfig(), {"sparse_weight": 0.3}),
     (DEPTH, {"minimum": 8, "over_fetch": 1.5, "over_fetch_limit": 1.6}),
-    (configs.SourceRecoveryConfig(), {"ceiling_seconds": 12.0, "max_protected": 8}),
+    (SourceRecoveryConfig(), {"ceiling_seconds": 12.0, "max_protected": 8}),
     (
-        configs.CascadeConfig(),
+        CascadeConfig(),
         {"first_wait_seconds": 0.5, "max_wait_seconds": 4.0, "jitter": 0.25, "structure_minimum": 3},
     ),
     (DENSITY, {"cliff_ratio": 0.85, "cliff_drop": 0.05, "rate_from": 0.02, "rate_to": 0.40}),
-    (configs.SemanticBm25Config(), {"semantic": 0.7, "bm25": 0.3}),
-    (configs.RerankPlanConfig(), {"chunk_ms": 25.0, "split_above": 80, "batch": 60}),
-    (configs.BreakerConfig(), {"failures": 3, "open_seconds": 60.0, "successes": 2}),
-    (configs.PrecedenceConfig(), {"fallback_share": 0.5}),
+    (SemanticBm25Config(), {"semantic": 0.7, "bm25": 0.3}),
+    (RerankPlanConfig(), {"chunk_ms": 25.0, "split_above": 80, "batch": 60}),
+    (BreakerConfig(), {"failures": 3, "open_seconds": 60.0, "successes": 2}),
+    (PrecedenceConfig(), {"fallback_share": 0.5}),
     (PoolConfig(), {"connections": 96, "retrieval_slots": 16, "ingest_slots": 16}),
     (LADDER, {"triage": 0.80, "triage_seconds": 2.0, "hard_reject": 0.88, "short_budget_reject": 0.90}),
     (LADDER, {"short_budget_seconds": 12.0, "recovery_skip": 0.92}),

@@ -5,10 +5,9 @@ import pytest
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import RerankError
-from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
 
 BREAKER, PLAN = BreakerConfig(), RerankPlanConfig()
 

@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
-from retrieval.presets.consolidated.evidence.config import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import (
     ChunkTime,
+    RerankPlanConfig,
     RerankSkip,
     batches,
     budget_floor_ms,

@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.config import FairnessConfig, PrecedenceConfig, SourceRecoveryConfig
+from retrieval.presets.consolidated.evidence.fairness import FairnessConfig
+from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.pipeline import build_consolidated
 from retrieval.presets.consolidated.stages.fairness import BalanceSources
 from retrieval.presets.consolidated.stages.precedence import PreferSources
 from retrieval.presets.consolidated.stages.protect import Protect
+from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.search import runtime
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from retrieval.encoders.cosine_scale import NOISE, CosineScale
-from retrieval.engine.config import FusionConfig
 from retrieval.engine.state import DropReason, RequestFilter
 from retrieval.errors import SearchTimeoutError
-from retrieval.presets.consolidated.config import RetryConfig
-from retrieval.presets.consolidated.evidence.config import DensityConfig, GradeConfig, PrimaryConfig, QuotaConfig
-from retrieval.presets.consolidated.evidence.grades import Grade
+from retrieval.presets.consolidated.evidence.density import DensityConfig
+from retrieval.presets.consolidated.evidence.grades import Grade, GradeConfig
+from retrieval.presets.consolidated.evidence.quota import QuotaConfig
 from retrieval.presets.consolidated.evidence.recovery import RECOVERED, is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
-from retrieval.presets.consolidated.stages.chunk_retry import RetryChunks
+from retrieval.presets.consolidated.stages.chunk_retry import RetryChunks, RetryConfig
 from retrieval.presets.consolidated.stages.floors import SectionFloors
-from retrieval.presets.consolidated.stages.fuse import FuseWeighted
+from retrieval.presets.consolidated.stages.fuse import FuseWeighted, PrimaryConfig
 from retrieval.presets.consolidated.stages.quota import CutWithQuota
+from retrieval.stages.fuse import FusionConfig
 from tests.retrieval.conftest import hit
 from tests.retrieval.presets.consolidated.evidence.conftest import numbers, typed
 from tests.retrieval.presets.consolidated.stages.sectioned import sectioned

@@ -12,9 +12,9 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.state import Query
 from retrieval.engine.types import ScoreType
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
-from retrieval.presets.consolidated.evidence.config import BreakerConfig, RerankPlanConfig, SemanticBm25Config
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
-from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
+from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search.runtime import InlineExecutor
 from tests.retrieval.conftest import Clock, chunk_id, hit

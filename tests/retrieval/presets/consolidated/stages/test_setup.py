@@ -12,8 +12,7 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.models import Chunk, Document, SearchRecord
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.config import DepthConfig
-from retrieval.presets.consolidated.evidence.depth import Health
+from retrieval.presets.consolidated.evidence.depth import DepthConfig, Health
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages import setup
@@ -41,7 +40,7 @@ def set_up(world):
             is_admin=world.principal(name).is_admin,
             parts={SectionState: SectionState(ask=section, asked_filter=kept)} if section else {},
         )
-        return SetUpSection(config)(state)
+        return SetUpSection(config.question, config.depth)(state)
 
     return run
 

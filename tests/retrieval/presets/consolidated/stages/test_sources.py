@@ -11,8 +11,8 @@ from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import recovery
 from retrieval.ingest.sync import sync_connection
-from retrieval.presets.consolidated.evidence.config import SourceRecoveryConfig
 from retrieval.presets.consolidated.evidence.recovery import Diagnoses, is_recovered
+from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 from retrieval.search import runtime
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.complete import Complete

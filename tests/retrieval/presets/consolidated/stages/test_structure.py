@@ -11,10 +11,9 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.errors import SearchTimeoutError
-from retrieval.presets.consolidated.config import StructureConfig
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages import structure
-from retrieval.presets.consolidated.stages.structure import RouteStructure
+from retrieval.presets.consolidated.stages.structure import RouteStructure, StructureConfig
 from retrieval.stages.analyze import Analyze
 from tests.retrieval.presets.consolidated.stages.sectioned import ask
 

@@ -4,10 +4,11 @@ import pytest
 
 from retrieval.engine.state import DropReason
 from retrieval.errors import RerankError
-from retrieval.presets.consolidated.evidence.config import BreakerConfig, DensityConfig, GradeConfig, RerankPlanConfig
-from retrieval.presets.consolidated.evidence.density import TightenHint, TightenSkip
+from retrieval.presets.consolidated.evidence.density import DensityConfig, TightenHint, TightenSkip
+from retrieval.presets.consolidated.evidence.grades import GradeConfig
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuard
+from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, SectionState
 from retrieval.presets.consolidated.stages.floors import SectionFloors
 from retrieval.presets.consolidated.stages.tighten import TightenPool

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from retrieval.engine.types import ScoreType
-from retrieval.presets.helix.config import DiversifyConfig
-from retrieval.presets.helix.stages.diversify import Diversify
+from retrieval.presets.helix.stages.diversify import Diversify, DiversifyConfig
 from tests.retrieval.conftest import hit
 
 EAST, NORTH, NOWHERE = [2.0, 0.0, 0.0], [0.0, 3.0, 0.0], []

@@ -7,7 +7,6 @@ import pytest
 
 from corecube.access import scope_for
 from corecube.errors import DatabaseUnavailableError
-from retrieval.engine.config import DenseConfig, FulltextConfig, FusionConfig
 from retrieval.engine.deadline import Deadline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
@@ -15,18 +14,18 @@ from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.stages.expand import Expand
 from retrieval.presets.helix.stages.names import LinkEntities
-from retrieval.presets.helix.stages.route import Route
+from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.complete import Complete, PrefetchPool
-from retrieval.stages.dense import Dense
+from retrieval.stages.dense import Dense, DenseConfig
 from retrieval.stages.embed import Embed
-from retrieval.stages.fulltext import Fulltext
-from retrieval.stages.fuse import Fuse
+from retrieval.stages.fulltext import Fulltext, FulltextConfig
+from retrieval.stages.fuse import Fuse, FusionConfig
 
 _PAGES = {
     "guy.md": "# Guy of Tuscany\n\nGuy was a count. His brother was Lambert of Spoleto, who came from Provence.\n",

@@ -14,10 +14,10 @@ from retrieval.engine.state import SearchState
 from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
 from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.config import GraphConfig, RouteConfig
+from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.stages.names import LinkEntities
-from retrieval.presets.helix.stages.route import Route
+from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.search.service import SearchRequest, search
 from retrieval.stages.analyze import Analyze

@@ -15,10 +15,9 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import MemoryType
 from retrieval.models import Document
-from retrieval.presets.helix.config import RouteConfig
 from retrieval.presets.helix.router.routes import Router
 from retrieval.presets.helix.routing import Routing, TimeWindow
-from retrieval.presets.helix.stages.route import Route, narrowed
+from retrieval.presets.helix.stages.route import Route, RouteConfig, narrowed
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
 AXES = {"greeting": 0, "episodic": 1, "search": 2}
