@@ -111,6 +111,17 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_links_to_headings_lead_somewhere():
+    for page in PAGES:
+        for target, heading in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text()):
+            text = (page.parent / target).read_text() if target else page.read_text()
+            headings = {
+                re.sub(r"[^\w -]", "", it).lower().replace(" ", "-")
+                for it in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+            }
+            assert heading in headings, f"{page.name}: {target}#{heading}"
+
+
 def test_git_holds_the_pictures_that_a_page_shows():
     shown = {name for page in PAGES for name in re.findall(r"screenshots/([\w-]+\.png)", page.read_text())}
     held = set(re.findall(r"^!/docs/screenshots/(.+)$", (ROOT / ".gitignore").read_text(), re.MULTILINE))
