@@ -10,7 +10,8 @@ from retrieval.errors import OverridesError, TunablesError
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import preset_named
 from retrieval.search.configuration import configuration_of
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 HELIX = preset_named("helix")
 NAME = "rerank.candidates"

@@ -5,7 +5,7 @@ from typing import Any, Final
 from explorer import wording
 from explorer.charts.chart import Chart, plain
 from retrieval.engine.types import Hit
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Signals that have a colour of their own; any other one is drawn in the neutral one.
 _HUES: Final = {name: name for name in ("dense", "fulltext", "freshness", "rerank")} | {

@@ -10,7 +10,7 @@ from explorer.charts.chart import Chart
 from explorer.charts.contributions import hue
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 _HEIGHT: Final = 220
 #: A floor this many spans of the scores below them would squeeze the scores together; the summary tells of it instead.

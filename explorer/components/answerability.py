@@ -7,7 +7,7 @@ from typing import Final
 from explorer.components.bars import percent
 from retrieval.engine.types import Answerability, Verdict
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig, Reason
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
     Verdict.ANSWERABLE: "answerable",

@@ -6,7 +6,7 @@ from typing import Final
 
 from explorer import wording
 from retrieval.engine.state import Span
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Notes that are worth a badge though nothing fell back.
 _TOLD: Final = frozenset(

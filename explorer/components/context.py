@@ -8,7 +8,7 @@ from explorer.components.bars import percent
 from explorer.components.drops import ChunkLabels, DropList, drop_list
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Why a hit that was read is not in the context, those first that came nearest to it.
 _LEFT_OUT: Final = (

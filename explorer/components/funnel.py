@@ -12,7 +12,7 @@ from explorer.wording.durations import milliseconds
 from retrieval.engine.state import Note, Span
 from retrieval.engine.tunables import Tunables
 from retrieval.presets.preset import PresetConfig
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Stages that fit beside each other.
 _MAX_BESIDE: Final = 18

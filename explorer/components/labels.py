@@ -3,7 +3,7 @@
 from explorer.components.drops import chunk_label, labels_of
 from retrieval.engine.types import ChunkId
 from retrieval.models import Chunk
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 
 def chunk_labels(outcome: SearchOutcome) -> dict[ChunkId, str]:

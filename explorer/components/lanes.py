@@ -26,7 +26,7 @@ from explorer.components.snippets import StemIn, highlight, snippet
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.ranking.comparison import Direction, Move, compare
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Cards that a lane shows.
 MAX_CARDS: Final = 20

@@ -8,7 +8,7 @@ from explorer import wording
 from explorer.components.sections import SectionGroup, section_groups
 from retrieval.presets.consolidated.evidence.depth import Health
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 _HEALTH: Final[Mapping[Health, str]] = {
     Health.GOOD: "",

@@ -25,7 +25,8 @@ from retrieval.presets.consolidated.evidence.recovery import Diagnoses
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import hits_of, spans_of
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 _LOG = "log"
 _DRAFT = "draft"

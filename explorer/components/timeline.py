@@ -10,7 +10,7 @@ from explorer.components.events import EventLine, event_lines
 from explorer.components.funnel import removed
 from explorer.wording.durations import milliseconds
 from retrieval.engine.state import Note, Span
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Final
 from retrieval.agents.schemas import ResultOut
 from retrieval.api.shape import Absolute, document_path
 from retrieval.engine.types import Hit
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 _SNIPPET_CHARACTERS: Final = 400
 

@@ -24,7 +24,8 @@ from retrieval.api.memory_schemas import (
 )
 from retrieval.api.shape import Absolute
 from retrieval.models import SearchRecord
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ADDS: Final = ToolAnnotations(

@@ -24,7 +24,7 @@ from retrieval.llm.types import Notice, Provider, Route, Task, Turn
 from retrieval.models import SearchRecord
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from retrieval.answers.model_rewrite import follow_up
 from retrieval.answers.rewrite import Said
 from retrieval.api.chat_schemas import MessageIn
 from retrieval.llm.types import Turn
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 
 #: More is not read of a conversation, from its end.
 _MAX_TURNS: Final = 20
@@ -35,7 +35,9 @@ def standing_alone(request: SearchRequest, history: Sequence[Turn], principal: P
     """Return a search whose question, where it follows up on what was said before, is made to stand alone."""
     said = tuple(Said(turn.question) for turn in history)
     rewriting = follow_up(principal, request.text, said, history)
-    return replace(request, text=rewriting.searched, asked=rewriting.asked) if rewriting.is_rewritten else request
+    return (
+        replace(request, text=rewriting.searched, original_text=rewriting.asked) if rewriting.is_rewritten else request
+    )
 
 
 def _text_of(message: MessageIn) -> str:

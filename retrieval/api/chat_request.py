@@ -10,7 +10,7 @@ from retrieval.api.search import scope_request
 from retrieval.engine.metadata_conditions import Conditions
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
-from retrieval.search.service import SearchRequest, checked_query
+from retrieval.search.request import SearchRequest, checked_query
 
 
 def search_request(body: ChatIn, principal: Principal) -> SearchRequest:

@@ -11,7 +11,7 @@ from retrieval.api.shape import Absolute, answerability, document_path, search_o
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Citation, TokenUsage
 from retrieval.ranking.packing import by_number
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 Json = dict[str, Any]
 

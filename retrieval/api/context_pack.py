@@ -12,7 +12,7 @@ from retrieval.api.search import scope_request
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk
 from retrieval.search.context_packs import Retrieved, retrieved
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 
 router = Router(tags=["search"])
 

@@ -25,7 +25,9 @@ from retrieval.api.dify_schemas import DifyError, RecordOut, RetrievalIn, Retrie
 from retrieval.api.shape import document_path
 from retrieval.engine.types import Hit, ScoreType
 from retrieval.models import Document, SearchRecord
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 

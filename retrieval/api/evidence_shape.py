@@ -10,8 +10,8 @@ from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
 from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.search.evidence_runs import Evidence, SectionEvidence
+from retrieval.search.outcome import SearchOutcome
 from retrieval.search.section_sets import fingerprint, is_edited, is_shipped
-from retrieval.search.service import SearchOutcome
 
 
 def evidence_out(evidence: Evidence, absolute: shape.Absolute, *, with_explanation: bool) -> schemas.EvidenceOut:

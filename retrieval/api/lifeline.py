@@ -11,7 +11,9 @@ from retrieval.api.schemas import REFUSALS
 from retrieval.models import SearchRecord
 from retrieval.records.lifeline.service import Reader, follow
 from retrieval.records.lifeline.types import Lifeline
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 router = Router(tags=["search"])
 

@@ -13,7 +13,7 @@ from retrieval.api import schemas, shape
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.records.recent_outcome import recent_outcome
 from retrieval.search.queued_searches import queue_search, queued_of
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 from retrieval.tasks.queued_searches import search_soon
 
 router = Router(tags=["search"])

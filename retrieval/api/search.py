@@ -9,7 +9,9 @@ from retrieval.api import schemas, shape
 from retrieval.api.managed import managed_connections
 from retrieval.api.queued import QueuedOut, queued
 from retrieval.models import SearchRecord
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 router = Router(tags=["search"])
 

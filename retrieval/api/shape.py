@@ -10,7 +10,7 @@ from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Lift, Passage
 from retrieval.operations.quality_preview import LowChunk
 from retrieval.presets.contextpack.types import Judgments
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 from retrieval.text.rows import row_unit
 
 #: Makes an address of this server out of a path.

@@ -11,7 +11,9 @@ from retrieval.evaluation.corpus import evaluation_principal
 from retrieval.evaluation.datasets import Dataset, read_lines
 from retrieval.evaluation.scattered import ScatteredCorpus, scattered
 from retrieval.models import Document, SearchRecord
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 _SEED: Final = 7
 

@@ -15,7 +15,8 @@ from retrieval.evaluation.calibration_questions import JudgedQuestion
 from retrieval.models import SearchRecord
 from retrieval.ranking.answerability.logistic import Sample
 from retrieval.ranking.answerability.model import AnswerabilityModel, fitted, shipped
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 #: Questions of each kind without which nothing is fitted.
 MIN_OF_EACH: Final = 30

@@ -9,7 +9,9 @@ from retrieval.engine.types import Verdict
 from retrieval.models import Case, SearchRecord
 from retrieval.ranking.measures import Measures, mean, measure
 from retrieval.records.judgments import grades_of, ranked_passages
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.stages.resources import Resources
 
 

@@ -22,8 +22,10 @@ from retrieval.index import active
 from retrieval.models import SearchRecord, Sync
 from retrieval.ranking.measures import collection_measures
 from retrieval.search import runtime
+from retrieval.search.outcome import SearchOutcome
 from retrieval.search.relevance import kept_relevance
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.stages.resources import Resources
 
 #: Hits asked for, so that measures cut at 100 see all they need.

@@ -15,7 +15,7 @@ from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from retrieval.errors import UnknownPassageError
 from retrieval.models import Chunk, Document, Judgment
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: What is kept of a query, in characters: no more is retrieved with, and an index holds no more.
 MAX_QUERY_LENGTH: Final = 500

@@ -15,7 +15,7 @@ from retrieval.presets.catalog import preset_named
 from retrieval.records.stored_passages import stored_passages
 from retrieval.records.stored_trace import hits_of, spans_of
 from retrieval.search.configuration import Configuration
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 
 def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:

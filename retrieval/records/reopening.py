@@ -13,7 +13,8 @@ from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.packing import by_number
 from retrieval.records.stored_passages import stored_passages
-from retrieval.search.service import SearchOutcome, checked_query
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import checked_query
 from retrieval.stages.analyze import Analyze
 
 

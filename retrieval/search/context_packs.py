@@ -14,7 +14,9 @@ from retrieval.presets.contextpack.building import context_pack_of
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.pack import ContextPack
 from retrieval.search.configuration import configuration_of
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 PRESET: Final = "contextpack"
 #: What a filter may be called beside the names of the facts.

@@ -26,8 +26,10 @@ from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.search.compartment_narrowing import within_compartments
 from retrieval.search.configuration import configuration_of
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
 from retrieval.search.section_sets import section_named, section_set_named
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,9 @@ from retrieval.engine.stored_filter import AskedFilter, filter_json, filter_of
 from retrieval.llm.expansion import expander, variants_of
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.presets.catalog import preset_named
-from retrieval.search.service import SearchOutcome, SearchRequest, checked_query, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest, checked_query
+from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.presets.corecube.pipeline import build_corecube
 from retrieval.presets.preset import Preset
 from retrieval.search.configuration import Configuration
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 #: Long enough ago that every search below is over.

@@ -6,7 +6,8 @@ from django.http import Http404
 from corecube.access import ScopeRequest, scope_for
 from explorer.components.sides import Question, Side, narrowing_of, now_of, opposite, read_side, run
 from retrieval.models import SearchRecord
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 
 @pytest.fixture

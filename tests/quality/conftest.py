@@ -19,7 +19,9 @@ from retrieval.index import active
 from retrieval.ingest.samples import Company, add_samples
 from retrieval.llm.types import Task
 from retrieval.models import Document
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.unhurried import MOMENT, without_deadlines, written_at_that_moment
 
 _MODEL: Path = settings.CORECUBE_MODELS_DIR / settings.CORECUBE_MODEL

@@ -23,7 +23,7 @@ from retrieval.evaluation.question_sets import save_case, set_named
 from retrieval.models import QuestionSet, SearchRecord
 from retrieval.records.judgments import GRADES, PassageId, grades_of, judge, ranked_passages
 from retrieval.records.stored_trace import ranking_of
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 
 def judging_context(outcome: SearchOutcome, viewer: User) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from retrieval.engine.types import ChunkId, Hit
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence
 from retrieval.presets.consolidated.evidence.sections import Section
 from retrieval.search.evidence_runs import PRESET, Evidence, SectionEvidence, lines_of
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Hits that stand below a section.
 MAX_HITS: Final = 5

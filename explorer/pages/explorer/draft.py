@@ -2,7 +2,7 @@
 
 from explorer.components.preset_numbers import ChangeRow, change_rows
 from retrieval.search.configuration import configuration_of
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 
 def draft_changes(outcome: SearchOutcome) -> tuple[ChangeRow, ...]:

@@ -15,7 +15,7 @@ from explorer.pages.explorer.verdict import beats_next
 from explorer.pages.explorer.verdict_evidence import evidence_beats_next
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 _ABSENT: Final = "\N{EN DASH}"
 

@@ -22,7 +22,7 @@ from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.ranking.fusion import reciprocal_rank_fusion
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 _REPLACED: Final = "counted in the blend only"
 #: The only part of a score by the rubric, or of one that is shown on its scale.

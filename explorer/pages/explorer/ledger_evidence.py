@@ -14,7 +14,7 @@ from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.ranking.blend import on_unit_scale
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 _RAW_WORDS: Final = {ScoreType.LOGIT: "logit", ScoreType.RELEVANCE: "relevance", ScoreType.MAXSIM: "late interaction"}

@@ -11,7 +11,7 @@ from retrieval.engine.types import Hit, MemoryType
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 _REPLACED: Final = "counted in the order that was reranked only"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"

@@ -9,7 +9,7 @@ from explorer.components.snippets import StemIn
 from retrieval.engine.types import ChunkId, Hit, QueryTerms
 from retrieval.index.facts import read_facts
 from retrieval.index.store import TextSearch
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 from retrieval.stages.fulltext import FulltextConfig
 
 

@@ -17,7 +17,7 @@ from explorer.components.preset_numbers import version_label
 from explorer.components.snippets import StemIn
 from explorer.components.timeline import TraceRow, trace_rows
 from explorer.pages.explorer.hits import HitRow, hit_rows
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.search.queued_searches import PRESET, queue_search
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 from retrieval.tasks.queued_searches import search_soon
 
 

@@ -12,7 +12,9 @@ from corecube.scope import AccessScope
 from retrieval.index import outbox
 from retrieval.index.store import VectorIndex
 from retrieval.search import runtime
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 #: Searches that a process keeps, and for how long. One takes up to a few MB, most of it the texts of its pool.
 _ENTRIES: Final = 16

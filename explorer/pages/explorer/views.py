@@ -42,8 +42,9 @@ from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import AskedFilter, read_filter
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.search.outcome import SearchOutcome
 from retrieval.search.queued_searches import PRESET
-from retrieval.search.service import SearchOutcome, SearchRequest
+from retrieval.search.request import SearchRequest
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from explorer.pages.explorer.lifeline import Candidate, LifelinePanel, WherePane
 from retrieval.models import Document, SyncItem
 from retrieval.models.document import id_in
 from retrieval.records.lifeline.service import Reader, follow
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Documents that the search box offers at once.
 _MAX_CANDIDATES: Final = 20

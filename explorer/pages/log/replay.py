@@ -23,7 +23,7 @@ from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import PresetConfig
 from retrieval.records.stored_trace import spans_of
 from retrieval.search.configuration import Configuration, configuration_of
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 
 #: Changed documents that are counted; beyond that the number only says that there are more.
 _MAX_COUNTED: Final = 1000

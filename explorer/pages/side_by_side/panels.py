@@ -23,7 +23,7 @@ from explorer.pages.side_by_side.request import Attempt
 from explorer.wording.durations import milliseconds
 from retrieval.engine.types import ChunkId, Hit
 from retrieval.ranking.comparison import Overlap, alone, overlap_at, places_of
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: The depth that overlaps are counted to.
 DEPTH: Final = 10

@@ -11,7 +11,7 @@ from explorer.wording.durations import milliseconds
 from retrieval.engine.about import StageGroup
 from retrieval.engine.state import Span
 from retrieval.presets.contextpack.stages.judge_relevance import RELEVANCE_SPENT
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: Groups of stages in the order in which a search comes to them, and what they are called.
 GROUPS: Final[Mapping[str, str]] = {

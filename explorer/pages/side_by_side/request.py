@@ -10,7 +10,9 @@ from retrieval.engine.stored_filter import AskedFilter
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from explorer.pages.side_by_side.request import Asking, Attempt, ask_each, usabl
 from explorer.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import Usage
-from retrieval.search.service import checked_query
+from retrieval.search.request import checked_query
 
 logger = logging.getLogger(__name__)
 

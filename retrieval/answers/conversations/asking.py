@@ -9,7 +9,7 @@ from corecube.models import User
 from retrieval.engine.query import cut
 from retrieval.models import Conversation, Message
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
-from retrieval.search.service import checked_query
+from retrieval.search.request import checked_query
 
 _MAX_TITLE_LENGTH: Final = 80
 #: What an answer is that nobody waits for any more.

@@ -25,7 +25,8 @@ from retrieval.llm.citations import find_citations
 from retrieval.llm.heartbeats import with_heartbeats
 from retrieval.llm.types import Notice
 from retrieval.models import Message, SearchRecord
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +140,7 @@ def _begun(answer: Message) -> Writing:
     visible = frozenset(it.connection.slug for it in scope_for(principal).included)
     request = SearchRequest(
         text=rewriting.searched,
-        asked=rewriting.asked,
+        original_text=rewriting.asked,
         preset=conversation.preset,
         narrowing=narrowing_of(conversation, visible),
         surface=SearchRecord.Surface.CHAT,

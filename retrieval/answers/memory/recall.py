@@ -22,7 +22,9 @@ from retrieval.presets.preset import PresetConfig
 from retrieval.ranking.packing import outside_in
 from retrieval.records.accesses import note_accesses
 from retrieval.search import runtime
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.stages.assemble import header
 
 #: Hits that are read of the memory and of the rest.

@@ -40,7 +40,8 @@ from retrieval.index import active
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.search import runtime, warm_up
-from retrieval.search.service import SearchOutcome, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.service import search
 
 #: Searches before the timed ones, unless fewer are timed. Until its buffers hold what is searched most, the server
 #: copies it from the files.

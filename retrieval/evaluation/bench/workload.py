@@ -17,7 +17,7 @@ from retrieval.evaluation.bench.corpus import MODEL, document_key, slug
 from retrieval.evaluation.bench.plan import Plan, chunks_in, connections_in
 from retrieval.evaluation.bench.synthesis import CHUNKS_PER_DOCUMENT, DIM, mixing, noise, plain_words, unit
 from retrieval.models import Chunk, Embedding
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 
 _QUERY_WORDS: Final = (2, 6)
 _NAMED_SHARE: Final = 0.5

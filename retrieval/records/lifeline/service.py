@@ -16,7 +16,7 @@ from retrieval.records.lifeline.legs import asked_for
 from retrieval.records.lifeline.types import ACCESS, INDEXED, SCOPE, Evidence, Lifeline, Step, StepState
 from retrieval.records.lifeline.walk import Journey, not_reached, step_names, steps, ways
 from retrieval.search import runtime
-from retrieval.search.service import SearchOutcome
+from retrieval.search.outcome import SearchOutcome
 
 #: What one exact look into the whole scope may take.
 _LOOK_SECONDS: Final = 2.0

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from corecube.models import ApiKey
-from retrieval.search import service
+from retrieval.search import prepare
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = "application/json, text/event-stream"
@@ -108,7 +108,7 @@ def test_an_unforeseen_failure_says_nothing_of_its_cause(world, send, monkeypatc
     def fail(*_, **__):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr(service, "scope_for", fail)
+    monkeypatch.setattr(prepare, "scope_for", fail)
     call = {**LIST, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "rollback"}}}
     answer = send(call, world.key("bob"))
     assert answer.json()["result"]["isError"] is True

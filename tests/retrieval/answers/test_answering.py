@@ -23,7 +23,9 @@ from retrieval.llm.types import Citation, Cut, Notice, Piece, Route, TokenUsage,
 from retrieval.models import SearchRecord
 from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.presets.preset import Preset
-from retrieval.search.service import SearchOutcome, SearchRequest, search
+from retrieval.search.outcome import SearchOutcome
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder, ScriptedProvider
 from tests.passages import made
 

@@ -5,7 +5,8 @@ from django.db import OperationalError
 
 from retrieval.errors import ModelMissingError, StageError
 from retrieval.index import active
-from retrieval.search import service
+from retrieval.search import prepare
+from retrieval.search import request as search_request
 
 SEARCH = "/api/v1/search"
 CHAT = "/v1/chat/completions"
@@ -193,13 +194,13 @@ class TestFailures:
     def test_a_stopped_database_is_unavailable_also_inside_a_stage(self, world, post, path, monkeypatch):
         error = StageError("dense")
         error.__cause__ = OperationalError("the connection is closed")
-        monkeypatch.setattr(service, "preset_named", fail_with(error))
+        monkeypatch.setattr(search_request, "preset_named", fail_with(error))
         response = self.send(world, post, path)
         assert (response.status_code, response.json()["error"]["code"]) == (503, "database_unavailable")
         assert response.headers["Retry-After"]
 
     def test_an_unforeseen_error_says_nothing_of_its_cause(self, world, post, path, monkeypatch):
-        monkeypatch.setattr(service, "scope_for", fail_with(RuntimeError("secret detail")))
+        monkeypatch.setattr(prepare, "scope_for", fail_with(RuntimeError("secret detail")))
         response = self.send(world, post, path)
         assert (response.status_code, response.json()["error"]["code"]) == (500, "internal_error")
         assert "secret" not in response.content.decode()

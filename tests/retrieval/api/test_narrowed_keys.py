@@ -5,7 +5,8 @@ import pytest
 from corecube.access import Principal
 from corecube.models import ApiKey
 from corecube.scope import Sensitivity
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 #: It concerns the whole installation, which such a key knows only a part of: refused. With the least body it takes.
 WHOLE = {

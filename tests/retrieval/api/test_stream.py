@@ -14,7 +14,8 @@ from retrieval.api.completion import Chat
 from retrieval.api.stream import event_stream
 from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.llm.types import Route, TokenUsage
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder, ScriptedProvider
 
 

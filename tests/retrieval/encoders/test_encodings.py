@@ -27,7 +27,8 @@ from retrieval.models import Chunk, SparseEmbedding, TokenEmbedding
 from retrieval.presets.catalog import preset_named
 from retrieval.ranking.signals import SIGNALS
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.word_models import write_late_model, write_sparse_model
 
 WORDS = ("revert", "rollback", "queue", "draining", "zanzibar", "staging")

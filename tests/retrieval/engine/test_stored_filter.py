@@ -13,7 +13,8 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import AskedFilter, filter_json, filter_of, read_filter
 from retrieval.engine.types import MemoryType
 from retrieval.models import SearchRecord
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 _MOMENTS = st.none() | st.integers(0, 4_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
 _WORDS = st.text(alphabet='aÄ,{}" ', max_size=4)

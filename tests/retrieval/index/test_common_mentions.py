@@ -18,7 +18,8 @@ from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import CommonMention
 from retrieval.models.document import document_id
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.retrieval.index.test_graph import leads, put
 
 _ZANZIBAR = number_of(key_of("Zanzibar"))

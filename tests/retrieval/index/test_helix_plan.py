@@ -15,7 +15,8 @@ from retrieval.engine.types import MemoryType
 from retrieval.index import store
 from retrieval.models import Document
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.retrieval.index.conftest import rebuilding
 from tests.retrieval.index.test_plans import indexes, plan_of
 

@@ -18,7 +18,8 @@ from retrieval.ingest import encode, indexes, reindex
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, EmbeddingIndex
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 
 

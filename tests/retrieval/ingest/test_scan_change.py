@@ -14,7 +14,8 @@ from retrieval.index.scans import USUAL_OVERSAMPLE, ScanChoice
 from retrieval.ingest import indexes, reindex
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 
 DEFINITION = "SELECT indexdef FROM pg_indexes WHERE indexname = %s"

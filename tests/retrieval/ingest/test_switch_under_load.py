@@ -9,7 +9,8 @@ from retrieval.index import active, embedding_index
 from retrieval.index.embedding_index import active_row, progress
 from retrieval.ingest import indexes, reindex
 from retrieval.ingest.sync import sync_connection
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 from tests.retrieval.ingest.test_model_change import Fixed, Named
 

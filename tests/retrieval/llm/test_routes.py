@@ -16,7 +16,8 @@ from retrieval.answers.providers import route_for
 from retrieval.llm.clients import KEY, client_of
 from retrieval.llm.types import Turn
 from retrieval.models import LanguageModel, Memory, RoutingRule, Usage
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.fake_llm import FakeLLM, Fault
 
 SAID = "It takes four minutes [1]."

@@ -12,7 +12,7 @@ from retrieval.models import LanguageModel, RoutingRule
 from retrieval.presets.contextpack.config import ContextPackConfig
 from retrieval.presets.contextpack.stages.pack_context import ContextConfig
 from retrieval.search.context_packs import retrieve, retrieved
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 from tests.fake_llm import FakeLLM
 
 PATH = "/api/v1/language-models"
@@ -98,7 +98,7 @@ def test_where_it_cannot_be_read_who_would_answer_the_embedding_model_counts(wor
     def is_down(*_, **__):
         raise DatabaseUnavailableError
 
-    monkeypatch.setattr("retrieval.search.service.answerer_counter", is_down)
+    monkeypatch.setattr("retrieval.search.prepare.answerer_counter", is_down)
     pack = retrieve("rollback staging", principal=world.principal("bob"))
     assert pack.selected_chunks
     assert pack.trace.tokenizer == active.encoder().name

@@ -9,7 +9,8 @@ from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.operations.metrics import load_metrics
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.retrieval.operations.scrapes import exposition, samples
 
 

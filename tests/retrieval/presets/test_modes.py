@@ -7,7 +7,8 @@ from retrieval.index import active
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 
 pytestmark = pytest.mark.usefixtures("unhurried")

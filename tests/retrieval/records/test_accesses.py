@@ -11,7 +11,8 @@ from retrieval.index.deleting import delete_all_documents
 from retrieval.models import Document, DocumentAccess
 from retrieval.records import accesses
 from retrieval.records.accesses import AccessBuffer, flush_accesses, note_accesses
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 NOW = timezone.now()
 

@@ -8,7 +8,8 @@ from corecube.scope import Sensitivity
 from retrieval.errors import EmptyQueryError
 from retrieval.models import Document, SearchRecord
 from retrieval.records.reopening import reopened
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 QUESTION = "how to roll back staging"
 

@@ -12,7 +12,8 @@ from retrieval.models import Calibration, SearchRecord
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel
 from retrieval.search import calibrations, runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unhurried")]

@@ -14,7 +14,8 @@ from retrieval.errors import OverridesError, UnknownVersionError
 from retrieval.models import PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.search.configuration import configuration_of
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 PRESET = PRESETS["corecube"]
 #: Nothing counts but full text.

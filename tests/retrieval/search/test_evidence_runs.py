@@ -25,7 +25,7 @@ from retrieval.presets.consolidated.evidence.recovery import merged
 from retrieval.presets.consolidated.evidence.section_reading import read_section_set
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages.sources import RecoverSources
-from retrieval.search import service
+from retrieval.search import prepare
 from retrieval.search.compartment_narrowing import UnknownCompartmentError, within_compartments
 from retrieval.search.evidence_runs import NO_TIME, EvidenceRequest, gather, lines_of
 from retrieval.search.section_sets import save_section_set
@@ -187,7 +187,7 @@ def test_a_section_that_fails_leaves_the_others(costs):
     [(OperationalError("no connection"), "database_unavailable"), (RuntimeError("secret"), "internal_error")],
 )
 def test_an_error_that_nobody_raised_on_purpose_leaves_the_other_sections(costs, monkeypatch, error, code):
-    whole, calls = service.scope_for, []
+    whole, calls = prepare.scope_for, []
 
     def second_fails(*args, **more):
         calls.append(args)
@@ -195,7 +195,7 @@ def test_an_error_that_nobody_raised_on_purpose_leaves_the_other_sections(costs,
             raise error
         return whole(*args, **more)
 
-    monkeypatch.setattr(service, "scope_for", second_fails)
+    monkeypatch.setattr(prepare, "scope_for", second_fails)
     sections = ask(costs, subject="March").sections
     assert [it.code for it in sections] == ["", code, ""]
     assert "secret" not in sections[1].problem

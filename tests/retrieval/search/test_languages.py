@@ -13,7 +13,8 @@ from retrieval.engine.query import read_query
 from retrieval.engine.words import stemmer
 from retrieval.index import store
 from retrieval.ingest.sync import sync_connection
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from retrieval.models import LanguageModel, SearchRecord
 from retrieval.presets.catalog import PRESETS, preset_named
 from retrieval.search import runtime
 from retrieval.search.evidence_runs import EvidenceRequest, gather
+from retrieval.search.request import SearchRequest
 from retrieval.search.section_sets import save_section_set
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 from tests.fake_llm import FakeLLM, Fault
 

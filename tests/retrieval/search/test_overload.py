@@ -18,7 +18,8 @@ from corecube.pool import connections_at_work, fit, max_connections, room_for_on
 from retrieval.engine.admission import Admission, Surroundings
 from retrieval.engine.admission_ladder import PoolConfig, Purpose, Refusal
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.race import until
 
 pytestmark = pytest.mark.django_db(transaction=True)

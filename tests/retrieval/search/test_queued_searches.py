@@ -21,7 +21,8 @@ from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.records.stored_trace import ranking_of
 from retrieval.search import runtime
 from retrieval.search.queued_searches import forget_finished, queue_search, queued_of, run_queued, take_up_lost
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.stages.variants import Variants, with_variants
 from tests.fake_llm import FakeLLM, Fault
 from tests.retrieval.presets.helix.test_preset import FORBIDDEN, reachable

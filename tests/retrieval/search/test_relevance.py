@@ -13,7 +13,8 @@ from retrieval.presets.contextpack.judge import RelevanceConfig
 from retrieval.presets.contextpack.types import Judgments
 from retrieval.search.context_packs import retrieve
 from retrieval.search.relevance import kept_relevance
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.fake_llm import FakeLLM, Fault
 from tests.obedient_model import fence_of, read
 
@@ -420,13 +421,13 @@ class TestWhoMayRead:
 
     @pytest.mark.usefixtures("model")
     def test_a_question_made_of_earlier_answers_goes_where_all_may_go(self, world, fake):
-        assert find(world, asked="How long?").state.degraded == ()
+        assert find(world, original_text="How long?").state.degraded == ()
         assert len(fake.requests) == 1
         RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=None)
         # Bob may not see the ledger, so nothing of it can be in his question; in Alice's it can.
         only_runbooks = ScopeRequest(include=("runbooks",))
-        assert find(world, asked="How long then?").state.degraded == ()
-        told = find(world, "alice", asked="How long?", narrowing=only_runbooks)
+        assert find(world, original_text="How long then?").state.degraded == ()
+        told = find(world, "alice", original_text="How long?", narrowing=only_runbooks)
         assert told.state.degraded == ("relevance_forbidden",)
         assert find(world, "alice", narrowing=only_runbooks).state.degraded == ()
 

@@ -9,7 +9,8 @@ from retrieval.encoders.remote_reranker import RemoteReranker, RerankService
 from retrieval.engine.types import ScoreType
 from retrieval.models import SearchRecord
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 pytestmark = pytest.mark.django_db
 QUERY = "how do we roll back staging?"

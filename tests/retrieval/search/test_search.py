@@ -14,7 +14,8 @@ from retrieval.errors import EmptyQueryError, ModelMissingError, QueryTooLongErr
 from retrieval.index import active, statements
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import EmbeddingIndex, PresetVersion, SearchRecord
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 
 def find(world, name, text, **fields):

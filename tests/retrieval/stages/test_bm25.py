@@ -17,7 +17,8 @@ from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.ranking.score_rounding import round_for_viewer
 from retrieval.ranking.signals import in_two_digits
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.stages.analyze import Analyze
 from retrieval.stages.bm25 import Bm25, Bm25Config
 from retrieval.stages.complete import Complete

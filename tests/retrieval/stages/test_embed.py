@@ -9,7 +9,8 @@ from corecube.access import Principal
 from retrieval.engine.query import read_query
 from retrieval.index import active
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.stages.embed import Embed
 from retrieval.testing import HashEncoder
 

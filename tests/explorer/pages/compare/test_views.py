@@ -15,7 +15,8 @@ from retrieval.engine.stored_filter import AskedFilter
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.explorer.pages.explorer.test_views import HIDDEN
 
 PATH = "/compare/"

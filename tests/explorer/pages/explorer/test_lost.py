@@ -7,7 +7,8 @@ import pytest
 from explorer.components.stems import stem_in
 from explorer.pages.explorer.lost import completed, lanes_of
 from retrieval.models import Chunk
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 
 @pytest.fixture

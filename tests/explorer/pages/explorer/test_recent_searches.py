@@ -8,7 +8,7 @@ import pytest
 from explorer.pages.explorer.recent_searches import KeptSearch, RecentSearches
 from retrieval.index.outbox import Mark
 from retrieval.index.store import VectorIndex
-from retrieval.search.service import SearchRequest
+from retrieval.search.request import SearchRequest
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, PresetVersion, ReadModel, SearchRecord
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 
 @pytest.fixture

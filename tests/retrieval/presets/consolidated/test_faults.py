@@ -25,7 +25,8 @@ from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.retrieval.conftest import http_answer
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder
 

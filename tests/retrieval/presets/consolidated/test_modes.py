@@ -18,7 +18,8 @@ from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
 from retrieval.presets.consolidated.pipeline import build_consolidated
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 REPORT = shipped("report")
 

@@ -9,7 +9,8 @@ from retrieval.presets.consolidated.evidence.density import DensityConfig
 from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.retrieval.operations.scrapes import exposition
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder, failing
 

@@ -18,7 +18,8 @@ from retrieval.presets.consolidated.evidence.rerank_plan import RerankPlanConfig
 from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config
 from retrieval.presets.consolidated.stages.rerank import CrossEncoding, RerankSection
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.retrieval.presets.consolidated.evidence.conftest import typed
 from tests.retrieval.presets.consolidated.stages.sectioned import CrossEncoder, sectioned
 

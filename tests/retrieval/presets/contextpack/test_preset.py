@@ -23,7 +23,8 @@ from retrieval.records.recent_outcome import recent_outcome
 from retrieval.records.reopening import reopened
 from retrieval.search import runtime
 from retrieval.search.context_packs import retrieve
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 #: What the description of the original sets, and what it is called here. Its model, gpt-4o, is a row of the language
 #: models here, chosen by the routing rules.

@@ -29,7 +29,8 @@ from retrieval.presets.helix.router.routes import RouterSource, shipped_examples
 from retrieval.presets.helix.routing import Routing
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.search import runtime, warm_up
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 from tests.retrieval.index.conftest import rebuild as rebuild_hnsw
 

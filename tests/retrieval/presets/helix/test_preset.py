@@ -21,7 +21,8 @@ from retrieval.presets.helix.optional_rerank import FewPairsConfig
 from retrieval.presets.helix.route_examples import trained_router
 from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.testing import HashEncoder
 from tests.word_models import write_late_model
 

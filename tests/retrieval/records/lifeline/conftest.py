@@ -9,7 +9,8 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Sync
 from retrieval.records.lifeline.service import Reader, follow
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 
 #: Title and text. "valve" is in all but two, "gasket" in three.
 SHELF = {

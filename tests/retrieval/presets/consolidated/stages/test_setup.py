@@ -17,7 +17,8 @@ from retrieval.presets.consolidated.evidence.section_reading import shipped
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.stages import setup
 from retrieval.presets.consolidated.stages.setup import SetUpSection, narrowed_by, question_ask
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from tests.retrieval.presets.consolidated.evidence.test_references import TOP_K
 from tests.retrieval.presets.consolidated.stages.sectioned import ask
 

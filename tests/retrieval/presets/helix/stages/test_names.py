@@ -19,7 +19,8 @@ from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.stages.names import LinkEntities
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
-from retrieval.search.service import SearchRequest, search
+from retrieval.search.request import SearchRequest
+from retrieval.search.service import search
 from retrieval.stages.analyze import Analyze
 from retrieval.testing import HashEncoder
 

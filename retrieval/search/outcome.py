@@ -1,0 +1,67 @@
+"""What a search found and did."""
+
+import uuid
+from dataclasses import dataclass, field
+
+from retrieval.engine.state import SearchState, Span
+from retrieval.engine.types import Passage, Ranking
+from retrieval.presets.preset import Preset, PresetConfig
+from retrieval.search.configuration import Configuration
+from retrieval.stages.resources import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """What a search found and did."""
+
+    #: Names the stored trace.
+    id: uuid.UUID
+    preset: Preset
+    #: Fingerprint of the preset's stages and every number: it changes when either does.
+    preset_version: str
+    state: SearchState
+    configuration: Configuration = field(default_factory=Configuration)
+    #: What it searched with, where its answer is to be written with the same.
+    resources: Resources | None = None
+    #: Whether the store took the trace in time.
+    is_recorded: bool = True
+
+    @property
+    def record_id(self) -> uuid.UUID | None:
+        """The id of the stored trace, for what refers to it; None where it was not stored."""
+        return self.id if self.is_recorded else None
+
+    @property
+    def config(self) -> PresetConfig:
+        """The numbers that the search ran with."""
+        return self.configuration.config
+
+    @property
+    def version_number(self) -> int:
+        """The preset's version that it ran with; 0 for the shipped defaults."""
+        return self.configuration.number
+
+    @property
+    def hits(self) -> Ranking:
+        """The hits wanted, best first; none when the time was up before their access was checked again."""
+        return self.state.hits[: self.state.top_k] if self.state.access_checked else ()
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The numbered context."""
+        return self.state.passages
+
+    @property
+    def trace(self) -> tuple[Span, ...]:
+        """One span per stage."""
+        return self.state.trace
+
+    @property
+    def skipped(self) -> str:
+        """Why nothing was searched, in a sentence; empty where something was."""
+        return next((note.text for note in self.state.notes if note.code == "route_skip"), "")
+
+    @property
+    def seconds(self) -> float:
+        """Time from the request to the last stage's end."""
+        return sum(span.seconds for span in self.state.trace if not span.parent)
