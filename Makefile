@@ -48,7 +48,7 @@ fmt: .venv/.dev-installed ## Format the code and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-docs: .venv/.dev-installed ## Write the reference tables of stages and presets into docs/
+docs: .venv/.dev-installed ## Write the generated parts of docs/
 	$(BIN)/python manage.py docs
 
 lock: .venv/.dev-installed ## Write the locks anew from pyproject.toml (ARGS=--upgrade for newer versions)

@@ -40,8 +40,12 @@ def extended(tmp_path_factory):
     tests = shutil.ignore_patterns("__pycache__", "test_*.py")
     for name in ("corecube", "retrieval", "explorer", "templates", "static", "tests"):
         shutil.copytree(ROOT / name, root / name, ignore=tests)
-    (root / "docs").mkdir()
-    for name in ("manage.py", "pyproject.toml", "docs/configuration.md", "docs/stages.md"):
+    (root / "docs" / "decisions").mkdir(parents=True)
+    for name in (
+        "manage.py",
+        "pyproject.toml",
+        *(f"docs/{it}.md" for it in ("configuration", "stages", "decisions/README")),
+    ):
         shutil.copy(ROOT / name, root / name)
     for path, language, text in blocks():
         file = root / path

@@ -1,4 +1,4 @@
-"""`manage.py docs`: write the reference tables of the documents from the code."""
+"""`manage.py docs`: write the generated parts of the documents: reference tables, and the list of decisions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ _END: Final = "<!-- end of generated text -->\n"
 class Command(BaseCommand):
     """Replace the generated part of each page."""
 
-    help = "Write the reference tables in docs/ from the code."
+    help = "Write the generated parts of the pages in docs/."
 
     def handle(self, *_: Any, **__: Any) -> None:
         for page, text in generated().items():
@@ -33,7 +33,11 @@ class Command(BaseCommand):
 def generated() -> dict[Path, str]:
     """Return the generated part of each page."""
     docs = Path(settings.BASE_DIR) / "docs"
-    return {docs / "configuration.md": preset_sections(), docs / "stages.md": stages_table()}
+    return {
+        docs / "configuration.md": preset_sections(),
+        docs / "stages.md": stages_table(),
+        docs / "decisions" / "README.md": decisions_list(docs / "decisions"),
+    }
 
 
 def updated(page: str, text: str) -> str:
@@ -61,3 +65,9 @@ def _stage_rows() -> Iterator[str]:
     for stage in stages:
         file = f"{stage.__module__.replace('.', '/')}.py"
         yield f"| `{stage.name}` | {stage.about.purpose} | [{file}](../{file}) |"
+
+
+def decisions_list(folder: Path) -> str:
+    """Return a link to each decision, by its title."""
+    pages = {page.name: page.read_text().partition("\n")[0] for page in sorted(folder.glob("0*.md"))}
+    return "\n".join(f"{int(name[:4])}. [{title.removeprefix('# ')}]({name})" for name, title in pages.items())
