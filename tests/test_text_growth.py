@@ -24,7 +24,7 @@ from retrieval.ingest.parse import parse
 from retrieval.llm import citations
 from retrieval.presets.helix.router import projects, windows
 from retrieval.ranking.answerability import question as asked
-from retrieval.ranking.diversity import Words
+from retrieval.ranking.resemblance import Words
 from retrieval.testing import HashEncoder
 from retrieval.text import identifiers, traits
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ChunkLimits, ParsedDocument, RawDocument

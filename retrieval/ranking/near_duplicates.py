@@ -1,81 +1,167 @@
-"""Near duplicates among a pool's hits by their signatures: locality-sensitive hashing in bands. Pure.
+"""Removing hits that repeat another: one rule for what is dropped, two ways to find what may be alike. Pure.
 
-A signature of 128 minima is cut into 25 bands of 5. Two texts of Jaccard similarity s share a whole band with
-probability 1 - (1 - s**5)**25: 0.99995 at 0.8, 0.55 at 0.5 and 0.01 at 0.2, so that few pairs are compared and none
-that counts is missed. What shares a band is compared by the whole signature (Leskovec, Rajaraman and Ullman, "Mining
-of Massive Datasets", 3.4).
+By **words**: pairs whose simhash fingerprints are close are compared word by word. By **signature**: a MinHash
+signature of 128 minima is cut into 25 bands of 5. Two texts of Jaccard similarity s share a band with probability
+1 - (1 - s**5)**25: 0.99995 at 0.8, 0.55 at 0.5 and 0.01 at 0.2. Pairs that share one are compared by the complete
+signature (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4).
 """
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Final
 
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
+from retrieval.ranking.resemblance import Words, resemblance
 from retrieval.text.minhash import similarity
+from retrieval.text.simhash import close_pairs, hamming_limit
 
-_ROWS: Final = 5
+Preference = Callable[[Hit], tuple[float, ...]]
+#: The similarity of the hits at two places, 0 where they do not count as near duplicates.
+Compare = Callable[[int, int], float]
+
+_DIGITS: Final = re.compile(r"\d+")
+#: Pairs whose words are compared in one search; a pool of nothing but near duplicates must not take its time.
+_MAX_COMPARED: Final = 200
+_BAND_BYTES: Final = 5
 
 
-def drop_near_duplicates(hits: Ranking, *, min_similarity: float) -> tuple[Ranking, tuple[Drop, ...]]:
-    """Keep the best of several hits that say the same, and say of each other one which it was dropped for.
+def drop_by_words(
+    hits: Ranking, *, preference: Preference, min_similarity: float, top_k: int
+) -> tuple[Ranking, tuple[Drop, ...]]:
+    """Keep one of several hits with the same or nearly the same words (`resemblance`), in the best place of its group.
 
-    A hit is dropped only for a kept one that it resembles itself, the most alike of them. Order is otherwise unchanged.
+    The hit with the highest preference stays; among equals the better placed one, among equal scores the one with the
+    lower chunk id. A hit is dropped only for one that it resembles itself, never for one that resembles a third. Only
+    as many hits are compared as `top_k` kept ones need, 200 pairs at most; near duplicates behind them may stay. The
+    order is otherwise unchanged.
     """
-    shared = _shared_bands(hits)
-    if not shared:
+    order = _by_preference(hits, preference)
+    copies: dict[str, int] = {}
+    first = {place: copies.setdefault(hits[place].chunk.content_hash, place) for place in order}
+    order = [place for place in order if first[place] == place]
+    candidates = _close_by_simhash(hits, order, min_similarity)
+    compare = _word_comparison(hits, min_similarity)
+    window = top_k
+    while True:
+        kept_for = _kept_for(order, candidates, compare, window)
+        groups = [kept_for[first[place]] for place in range(len(hits))]
+        shown = len({kept for kept, _ in groups[:window]})
+        if shown >= top_k or window >= len(hits):
+            return _split(hits, groups, min_similarity)
+        window += top_k - shown
+
+
+def drop_by_signature(hits: Ranking, *, min_similarity: float) -> tuple[Ranking, tuple[Drop, ...]]:
+    """Keep the best placed of several hits whose MinHash signatures have at least this estimated Jaccard similarity.
+
+    A hit is dropped only for a kept one that it resembles itself. The order is otherwise unchanged.
+    """
+    candidates = _sharing_bands([hit.chunk.minhash for hit in hits])
+    if not candidates:
         return hits, ()
-    kept: list[Hit] = []
-    drops: list[Drop] = []
-    bands: dict[tuple[int, bytes], list[Hit]] = {}
-    for hit in hits:
-        own = [band for band in _bands(hit.chunk.minhash) if band in shared]
-        known = {other.chunk_id: other for band in own for other in bands.get(band, ())}
-        twin, likeness = _closest(hit, list(known.values()))
-        if twin is not None and likeness >= min_similarity:
-            drops.append(_drop(hit, twin, likeness, min_similarity))
-            continue
-        kept.append(hit)
-        for band in own:
-            bands.setdefault(band, []).append(hit)
-    return tuple(kept), tuple(drops)
+
+    def compare(place: int, other: int) -> float:
+        found = similarity(hits[place].chunk.minhash, hits[other].chunk.minhash)
+        return found if found >= min_similarity else 0.0
+
+    kept_for = _kept_for(range(len(hits)), candidates, compare, len(hits))
+    return _split(hits, [kept_for[place] for place in range(len(hits))], min_similarity)
 
 
-def _shared_bands(hits: Ranking) -> set[tuple[int, bytes]]:
-    """Return the bands that more than one hit has, which in most pools are none."""
-    signatures = [hit.chunk.minhash for hit in hits]
-    shared: set[tuple[int, bytes]] = set()
-    for start in range(0, max(map(len, signatures), default=0) - _ROWS + 1, _ROWS):
-        seen: set[bytes] = set()
-        for signature in signatures:
-            if len(band := signature[start : start + _ROWS]) < _ROWS:
-                continue
-            if band in seen:
-                shared.add((start, band))
-            seen.add(band)
-    return shared
+def _kept_for(
+    order: Iterable[int], candidates: Mapping[int, Sequence[int]], compare: Compare, window: int
+) -> dict[int, tuple[int, float]]:
+    """Return for each place the place that is kept for it, itself where it stays, and how alike they are.
+
+    `order` has the most preferred place first; `candidates` has for a place those preferred to it. Of two near
+    duplicates one has to be placed before `window`.
+    """
+    found: dict[int, tuple[int, float]] = {}
+    for place in order:
+        found[place] = (place, 1.0)
+        for other in candidates.get(place, ()):
+            if found[other][0] == other and min(place, other) < window and (likeness := compare(place, other)):
+                found[place] = (other, likeness)
+                break
+    return found
 
 
-def _bands(signature: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield each whole band of a signature with its place."""
-    for start in range(0, len(signature) - _ROWS + 1, _ROWS):
-        yield start, signature[start : start + _ROWS]
-
-
-def _closest(hit: Hit, others: list[Hit]) -> tuple[Hit | None, float]:
-    """Return the most similar of some hits, the better placed among equals, and the similarity."""
-    best: tuple[Hit | None, float] = (None, 0.0)
-    for other in others:
-        likeness = similarity(hit.chunk.minhash, other.chunk.minhash)
-        if likeness > best[1]:
-            best = (other, likeness)
-    return best
-
-
-def _drop(hit: Hit, twin: Hit, likeness: float, minimum: float) -> Drop:
-    return Drop(
-        hit.chunk_id,
-        DropReason.DUPLICATE,
-        f"{likeness:.2f} like {twin.chunk_id}",
-        {"likeness": likeness, "minimum": minimum},
-        instead=twin.chunk_id,
+def _split(
+    hits: Ranking, groups: Sequence[tuple[int, float]], min_similarity: float
+) -> tuple[Ranking, tuple[Drop, ...]]:
+    """Return the kept hits, each in the best place of its group, and the dropped ones."""
+    kept = tuple(hits[place] for place in dict.fromkeys(place for place, _ in groups))
+    return kept, tuple(
+        Drop(
+            hit.chunk_id,
+            DropReason.DUPLICATE,
+            f"same text as {twin.chunk_id}" if _is_copy(hit, twin) else f"{likeness:.2f} like {twin.chunk_id}",
+            {"likeness": likeness, "minimum": min_similarity},
+            instead=twin.chunk_id,
+        )
+        for hit, (place, likeness) in zip(hits, groups, strict=True)
+        if (twin := hits[place]) is not hit
     )
+
+
+def _is_copy(one: Hit, other: Hit) -> bool:
+    return one.chunk.content_hash == other.chunk.content_hash
+
+
+def _by_preference(hits: Ranking, preference: Preference) -> list[int]:
+    """Return the places by preference, then by the first place of an equal score, then by chunk id."""
+    level: dict[tuple[str, float], int] = {}
+    for place, hit in enumerate(hits):
+        level.setdefault((hit.score_type, hit.score), place)
+    return sorted(
+        range(len(hits)),
+        key=lambda place: (
+            [-value for value in preference(hits[place])],
+            level[hits[place].score_type, hits[place].score],
+            hits[place].chunk_id,
+        ),
+    )
+
+
+def _close_by_simhash(hits: Ranking, order: Sequence[int], min_similarity: float) -> Mapping[int, list[int]]:
+    """Return for each place those before it in `order` whose fingerprints are close and whose digits are the same."""
+
+    def digits(number: int) -> int:
+        return hash(tuple(_DIGITS.findall(hits[order[number]].chunk.text)))
+
+    close: defaultdict[int, list[int]] = defaultdict(list)
+    fingerprints = [hits[place].chunk.simhash for place in order]
+    for one, other in close_pairs(fingerprints, hamming_limit(min_similarity), digits):
+        close[order[other]].append(order[one])
+    return close
+
+
+def _word_comparison(hits: Ranking, min_similarity: float) -> Compare:
+    """Return what compares the words of two places, once each, and nothing more after 200 pairs."""
+    words = [Words(hit.chunk.text) for hit in hits]
+    compared: dict[tuple[int, int], float] = {}
+
+    def compare(place: int, other: int) -> float:
+        pair = (min(place, other), max(place, other))
+        if pair not in compared and len(compared) < _MAX_COMPARED:
+            compared[pair] = resemblance(words[pair[0]], words[pair[1]], min_similarity)
+        return compared.get(pair, 0.0)
+
+    return compare
+
+
+def _sharing_bands(signatures: Sequence[bytes]) -> Mapping[int, Sequence[int]]:
+    """Return for each place those before it that share a band with it; in most pools there are none."""
+    sharing: defaultdict[int, set[int]] = defaultdict(set)
+    for start in range(0, max(map(len, signatures), default=0) - _BAND_BYTES + 1, _BAND_BYTES):
+        places: defaultdict[bytes, list[int]] = defaultdict(list)
+        for place, signature in enumerate(signatures):
+            if len(band := signature[start : start + _BAND_BYTES]) == _BAND_BYTES:
+                places[band].append(place)
+        for same in places.values():
+            for other, place in combinations(same, 2):
+                sharing[place].add(other)
+    return {place: sorted(others) for place, others in sharing.items()}

@@ -7,7 +7,7 @@ from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
-from retrieval.ranking.diversity import drop_duplicates
+from retrieval.ranking.near_duplicates import drop_by_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Dedupe:
             trust = state.scope.inclusion(hit.chunk.connection_id).connection.trust
             return (trust, hit.signals["freshness"])
 
-        hits, drops = drop_duplicates(
+        hits, drops = drop_by_words(
             state.hits,
             preference=preference,
             min_similarity=self.config.min_similarity,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
-from retrieval.ranking.near_duplicates import drop_near_duplicates
+from retrieval.ranking.near_duplicates import drop_by_signature
 from retrieval.text.minhash import minhash, similarity
 from tests.retrieval.conftest import hit
 
@@ -20,7 +20,7 @@ def said(number, words):
 def test_the_same_fact_said_many_times_is_kept_once():
     """Near-duplicate spam: copies with a word changed here and there leave one place."""
     hits = tuple(said(number, [*WORDS[:200], f"copy{number}"]) for number in range(6))
-    kept, drops = drop_near_duplicates(hits, min_similarity=0.8)
+    kept, drops = drop_by_signature(hits, min_similarity=0.8)
     assert [it.chunk_id for it in kept] == [hits[0].chunk_id]
     assert {drop.instead for drop in drops} == {hits[0].chunk_id}
     assert all(drop.reason is DropReason.DUPLICATE and drop.numbers["likeness"] >= 0.8 for drop in drops)
@@ -29,17 +29,17 @@ def test_the_same_fact_said_many_times_is_kept_once():
 
 def test_what_shares_half_of_its_words_stays():
     hits = (said(1, WORDS[:200]), said(2, WORDS[100:300]), said(3, WORDS[200:]))
-    assert drop_near_duplicates(hits, min_similarity=0.8) == (hits, ())
+    assert drop_by_signature(hits, min_similarity=0.8) == (hits, ())
 
 
 def test_texts_without_words_are_like_nothing():
     hits = (hit(1, text="..."), hit(2, text="..."))
-    assert drop_near_duplicates(hits, min_similarity=0.8) == (hits, ())
+    assert drop_by_signature(hits, min_similarity=0.8) == (hits, ())
 
 
 def test_a_hit_is_dropped_only_for_one_that_it_resembles_itself():
     steps = tuple(said(number, WORDS[15 * number : 15 * number + 200]) for number in range(4))
-    kept, drops = drop_near_duplicates(steps, min_similarity=0.8)
+    kept, drops = drop_by_signature(steps, min_similarity=0.8)
     by_id = {it.chunk_id: it for it in steps}
     for drop in drops:
         twin = by_id[drop.instead]
@@ -50,7 +50,7 @@ def test_a_hit_is_dropped_only_for_one_that_it_resembles_itself():
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(5, 200)), max_size=10))
 def test_bands_find_what_comparing_all_pairs_finds(spans):
     hits = tuple(said(number, WORDS[start : start + length]) for number, (start, length) in enumerate(spans))
-    kept, drops = drop_near_duplicates(hits, min_similarity=0.9)
+    kept, drops = drop_by_signature(hits, min_similarity=0.9)
     assert len(kept) + len(drops) == len(hits)
     signatures = [it.chunk.minhash for it in kept]
     pairs = [(one, other) for place, one in enumerate(signatures) for other in signatures[:place]]

@@ -6,7 +6,7 @@ from typing import ClassVar
 from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.ranking.near_duplicates import drop_near_duplicates
+from retrieval.ranking.near_duplicates import drop_by_signature
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,5 +34,5 @@ class NearDuplicates:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without near duplicates."""
-        hits, drops = drop_near_duplicates(state.hits, min_similarity=self.config.min_similarity)
+        hits, drops = drop_by_signature(state.hits, min_similarity=self.config.min_similarity)
         return replace(state, hits=hits, drops=(*state.drops, *drops))

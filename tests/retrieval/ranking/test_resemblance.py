@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from retrieval.engine.state import DropReason
-from retrieval.ranking.diversity import Words, drop_duplicates, resemblance
+from retrieval.ranking.near_duplicates import drop_by_words
+from retrieval.ranking.resemblance import Words, resemblance
 from retrieval.text.simhash import simhash
 from tests.retrieval.conftest import chunk_id
 from tests.retrieval.conftest import hit as bare_hit
@@ -25,7 +26,7 @@ def preference(it):
 
 
 def dedupe(hits, minimum=0.9, top_k=10):
-    return drop_duplicates(tuple(hits), preference=preference, min_similarity=minimum, top_k=top_k)
+    return drop_by_words(tuple(hits), preference=preference, min_similarity=minimum, top_k=top_k)
 
 
 def ids(hits):
