@@ -9,13 +9,14 @@ signature (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4).
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import combinations
 from typing import Final
+
+import numpy as np
 
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import Hit, Ranking
 from retrieval.ranking.resemblance import Words, resemblance
-from retrieval.text.minhash import similarity
+from retrieval.text.minhash import PERMUTATIONS, similarity
 from retrieval.text.simhash import close_pairs, hamming_limit
 
 Preference = Callable[[Hit], tuple[float, ...]]
@@ -26,6 +27,7 @@ _DIGITS: Final = re.compile(r"\d+")
 #: Pairs whose words are compared in one search; a pool of nothing but near duplicates must not take its time.
 _MAX_COMPARED: Final = 200
 _BAND_BYTES: Final = 5
+_BANDS: Final = PERMUTATIONS // _BAND_BYTES
 
 
 def drop_by_words(
@@ -155,13 +157,12 @@ def _word_comparison(hits: Ranking, min_similarity: float) -> Compare:
 
 def _sharing_bands(signatures: Sequence[bytes]) -> Mapping[int, Sequence[int]]:
     """Return for each place those before it that share a band with it; in most pools there are none."""
-    sharing: defaultdict[int, set[int]] = defaultdict(set)
-    for start in range(0, max(map(len, signatures), default=0) - _BAND_BYTES + 1, _BAND_BYTES):
-        places: defaultdict[bytes, list[int]] = defaultdict(list)
-        for place, signature in enumerate(signatures):
-            if len(band := signature[start : start + _BAND_BYTES]) == _BAND_BYTES:
-                places[band].append(place)
-        for same in places.values():
-            for other, place in combinations(same, 2):
-                sharing[place].add(other)
-    return {place: sorted(others) for place, others in sharing.items()}
+    places = [place for place, signature in enumerate(signatures) if signature]
+    minima = np.frombuffer(b"".join(signatures), np.uint8).reshape(len(places), PERMUTATIONS)
+    bands = minima[:, : _BANDS * _BAND_BYTES].reshape(len(places), _BANDS, _BAND_BYTES)
+    keys = bands.astype(np.uint64) @ (1 << 8 * np.arange(_BAND_BYTES, dtype=np.uint64))
+    sharing: defaultdict[int, list[int]] = defaultdict(list)
+    if (np.diff(np.sort(keys, axis=0), axis=0) == 0).any():
+        for one, other in np.argwhere(np.tril((keys[:, None] == keys).any(axis=2), -1)):
+            sharing[places[one]].append(places[other])
+    return sharing
