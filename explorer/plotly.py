@@ -1,12 +1,8 @@
-"""plotly.js: one file of the package that brings it, served under a name that tells its version."""
+"""plotly.js: one file of a wheel on the package index, served under a name that tells its version."""
 
 import gzip
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from functools import cache
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,35 +10,47 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import BaseFinder
 from django.core.files.storage import FileSystemStorage, Storage
 
-VERSION: Final = version("plotly")
+from retrieval.encoders.catalog import SourceFile, WheelMember
+from retrieval.encoders.sources import Report, obtain
+
+#: The wheel is only a container, and 14 times the size of the script: nothing of it is installed.
+SCRIPT: Final = SourceFile(
+    sha256="3b6e15d45dbb7fca5bd2094291e961ddc5472cd887009e6009a56dab668d721f",
+    size_bytes=4_815_814,
+    wheel=WheelMember("plotly", "7.1.0", "plotly/package_data/plotly.min.js"),
+)
 #: Its name among the static files. A new version gets a new address, so browsers may keep it for good.
-NAME: Final = f"vendor/plotly-{VERSION}.min.js"
+NAME: Final = f"vendor/plotly-{SCRIPT.wheel.version}.min.js"
 _NAMES: Final = (NAME, f"{NAME}.gz")
 
 
-def packaged_script() -> Path:
-    """Return the file in the package; without importing that, which takes its time."""
-    spec = find_spec("plotly")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(name="plotly")
-    return Path(spec.origin).parent / "package_data" / "plotly.min.js"
+def script_path() -> Path:
+    """Return where the script is once it is fetched; its gzip, a third of the size, is next to it."""
+    return Path(settings.CORECUBE_VAR_DIR, "static", Path(NAME).name)
 
 
-@cache
-def served_script(folder: Path) -> Path:
-    """Return a copy in `folder` with its gzip beside it, which is a third of the size; both made on first use."""
-    path = folder / Path(NAME).name
-    if not path.with_name(f"{path.name}.gz").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as workspace:
-            # Its bytes alone: the package's file is open to everybody.
-            copy = Path(shutil.copyfile(packaged_script(), Path(workspace, path.name)))
-            packed = copy.with_suffix(".gz")
-            packed.write_bytes(gzip.compress(copy.read_bytes(), mtime=0))
-            # Two processes may do this at once; each puts whole files in place, the copy before its gzip.
-            copy.replace(path)
-            packed.replace(path.with_name(f"{path.name}.gz"))
-    return path
+def is_fetched() -> bool:
+    """Return whether the script and its gzip are there."""
+    return _packed(script_path()).exists()
+
+
+def fetch_script(report: Report) -> None:
+    """Fetch the script unless it is there; raise EncoderError when the package index does not deliver that file."""
+    if is_fetched():
+        return
+    path = script_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as workspace:
+        script = obtain(SCRIPT, Path(workspace), use_hub=False, report=report)
+        packed = _packed(script)
+        packed.write_bytes(gzip.compress(script.read_bytes(), mtime=0))
+        # Two processes may do this at once; each puts whole files in place, the script before its gzip.
+        script.replace(path)
+        packed.replace(_packed(path))
+
+
+def _packed(path: Path) -> Path:
+    return path.with_name(f"{path.name}.gz")
 
 
 class ScriptStorage(FileSystemStorage):
@@ -50,12 +58,11 @@ class ScriptStorage(FileSystemStorage):
 
     def path(self, name: str) -> str:
         """Return where one of the two is."""
-        script = served_script(settings.CORECUBE_VAR_DIR / "static")
-        return str(script.with_name(Path(name).name))
+        return str(script_path().with_name(Path(name).name))
 
 
 class PlotlyFinder(BaseFinder):
-    """Finds plotly.js among the static files, and nothing else of its package."""
+    """Finds plotly.js among the static files once it is fetched."""
 
     def __init__(self, *_: object, **__: object) -> None:
         self._storage = ScriptStorage()
@@ -66,9 +73,9 @@ class PlotlyFinder(BaseFinder):
 
     def find(self, path: str, find_all: bool = False, **_: Any) -> Any:  # noqa: ANN401, FBT001, FBT002 -- Django's signature
         """Return the file under its name, or nothing."""
-        found = [self._storage.path(path)] if path in _NAMES else []
+        found = [self._storage.path(path)] if path in _NAMES and is_fetched() else []
         return found if find_all or not found else found[0]
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:  # noqa: ARG002 -- Django's signature
-        """Yield the file and its gzip, which whoever serves the one looks for."""
-        return ((name, self._storage) for name in _NAMES)
+        """Yield the file and its gzip, which the static file server looks for."""
+        return ((name, self._storage) for name in _NAMES if is_fetched())

@@ -14,11 +14,19 @@ from django.conf import settings
 from tests.race import until
 
 
+def link_downloads(folder: Path) -> None:
+    """Let an installation in a folder use what this one has downloaded: its models, and the script of its charts."""
+    for part in ("models", "static"):
+        ours = settings.CORECUBE_VAR_DIR / part
+        ours.mkdir(exist_ok=True)
+        (folder / part).symlink_to(ours)
+
+
 @contextmanager
 def new_installation(**variables: str) -> Iterator[dict[str, str]]:
-    """Yield the environment of an installation with this one's models; its database server has ended at the end."""
+    """Yield the environment of an installation with our downloads; its database server has ended at the end."""
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
-        (Path(name) / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
+        link_downloads(Path(name))
         inherited = {key: value for key, value in os.environ.items() if key not in {"DATABASE_URL", "REDIS_URL"}}
         yield {**inherited, "CORECUBE_VAR_DIR": name, **variables}
         # The server ends some time after its last user.

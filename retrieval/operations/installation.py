@@ -24,7 +24,7 @@ from retrieval.models import EmbeddingIndex, Worker
 from retrieval.operations.health import Part, State, checked_parts
 from retrieval.search import runtime
 
-_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy", "plotly")
+_PACKAGES: Final = ("django", "celery", "psycopg", "onnxruntime", "tokenizers", "tantivy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import expect, sync_playwright
 
+from explorer import plotly
 from retrieval.ingest import tasks
 from retrieval.ingest.crew import work_through
 from tests.browser.places import places  # noqa: F401 -- a fixture
@@ -77,6 +78,7 @@ def chromium():
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("needs chromium")
+    plotly.fetch_script(print)
     # Django would not ask the database beside that loop, although nothing of a test runs on it.
     with mock.patch.dict("os.environ", DJANGO_ALLOW_ASYNC_UNSAFE="1"), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)

@@ -7,12 +7,12 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 
 from corecube.errors import ConfigError
 from corecube.locks import exclusive
 from corecube.management.commands.start import _free_port
+from tests.installation import link_downloads
 from tests.started import start_installation, until_ready
 
 
@@ -20,8 +20,9 @@ from tests.started import start_installation, until_ready
 def var():
     """A new installation's folder, with the model that this one has."""
     call_command("models", "fetch", verbosity=0)
+    call_command("fetch_charts", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
-        (Path(name) / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
+        link_downloads(Path(name))
         yield Path(name)
 
 
@@ -70,7 +71,7 @@ def test_it_serves_until_a_signal_and_leaves_nothing_behind(var, start, number):
 def test_the_password_is_printed_at_the_first_start_alone(var, start):
     fresh = var / "fresh"
     fresh.mkdir()
-    (fresh / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
+    link_downloads(fresh)
     first, second = (ended(start("--prepare-only", folder=fresh)) for _ in range(2))
     assert first[0] == second[0] == 0
     assert "admin" in first[1]

@@ -17,6 +17,7 @@ from django.core.management import call_command
 
 from corecube.embedded.postmaster import read_postmaster
 from corecube.locks import exclusive
+from tests.installation import link_downloads
 from tests.race import until
 from tests.started import child_named, children, descendants, is_running, start_installation, until_ready
 
@@ -87,7 +88,7 @@ def started():
     call_command("models", "fetch", verbosity=0)
     with tempfile.TemporaryDirectory(prefix="corecube-test-") as name:
         var = Path(name)
-        (var / "models").symlink_to(settings.CORECUBE_MODELS_DIR)
+        link_downloads(var)
         process = start_installation(folder=var, CORECUBE_LOST_SECONDS="5")
         try:
             _, address = until_ready(process)

@@ -1,34 +1,90 @@
 """plotly.js as the browser gets it."""
 
+import dataclasses
 import gzip
+import hashlib
 import re
+import zipfile
 from pathlib import Path
 
+import pytest
 from django.contrib.staticfiles import finders
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from explorer import plotly
+from retrieval.encoders import sources
+from retrieval.encoders.manifest import file_sha256
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_only_the_one_file_of_the_package_is_served():
-    assert plotly.NAME.endswith(f"-{plotly.VERSION}.min.js")
-    assert Path(finders.find(plotly.NAME)).read_bytes() == plotly.packaged_script().read_bytes()
+@pytest.fixture
+def script():
+    if not plotly.is_fetched():
+        pytest.skip("the script is not here: run manage.py fetch_charts")
+    return plotly.script_path()
+
+
+@pytest.fixture
+def index(tmp_path, settings, monkeypatch):
+    """Return a function that puts a wheel with a text as the script on the package index; nothing is fetched yet."""
+    settings.CORECUBE_VAR_DIR = tmp_path
+
+    def publish(text):
+        def download(requirement, folder):
+            assert requirement == "plotly==7.1.0"
+            folder.mkdir()
+            with zipfile.ZipFile(folder / "plotly.whl", "w") as wheel:
+                wheel.writestr(plotly.SCRIPT.wheel.path, text)
+
+        monkeypatch.setattr(sources, "_pip_download", download)
+
+    return publish
+
+
+def test_the_script_is_taken_out_of_the_wheel_once(index, monkeypatch, capsys):
+    script = dataclasses.replace(plotly.SCRIPT, sha256=hashlib.sha256(b"draw()").hexdigest())
+    monkeypatch.setattr(plotly, "SCRIPT", script)
+    index("draw()")
+    assert finders.find(plotly.NAME) is None
+    assert list(plotly.PlotlyFinder().list(None)) == []
+    call_command("fetch_charts")
+    path = plotly.script_path()
+    assert path.read_text() == "draw()"
+    assert gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()) == b"draw()"
+    assert sorted(it.name for it in path.parent.iterdir()) == [path.name, f"{path.name}.gz"]
+    index("something else")
+    call_command("fetch_charts")
+    assert path.read_text() == "draw()"
+    assert "is ready" in capsys.readouterr().out
+
+
+def test_another_file_than_the_known_one_is_not_served(index):
+    index("steal()")
+    with pytest.raises(CommandError, match=r"its sha256 differs\. Charts show their numbers as tables\."):
+        call_command("fetch_charts")
+    assert finders.find(plotly.NAME) is None
+
+
+def test_the_one_file_is_served(script):
+    assert file_sha256(script) == plotly.SCRIPT.sha256
+    assert plotly.NAME.endswith(f"-{plotly.SCRIPT.wheel.version}.min.js")
+    assert Path(finders.find(plotly.NAME)) == script
     assert [name for name, _ in plotly.PlotlyFinder().list(None)] == [plotly.NAME, f"{plotly.NAME}.gz"]
     for other in ("vendor/widgetbundle.js", "widgetbundle.js", "plotly/package_data/plotly.min.js"):
         assert finders.find(other) is None
 
 
-def test_browsers_keep_it_for_good_and_get_it_packed(db):
+def test_browsers_keep_it_for_good_and_get_it_packed(db, script):
     response = Client().get(f"/static/{plotly.NAME}", headers={"Accept-Encoding": "gzip"})
     assert response.status_code == 200
     assert "immutable" in response.headers["Cache-Control"]
     assert response.headers["Content-Encoding"] == "gzip"
     content = b"".join(response.streaming_content)
     response.close()
-    assert len(content) < plotly.packaged_script().stat().st_size / 2
-    assert gzip.decompress(content) == plotly.packaged_script().read_bytes()
+    assert len(content) < script.stat().st_size / 2
+    assert gzip.decompress(content) == script.read_bytes()
 
 
 def test_other_files_are_asked_for_again(db):
@@ -37,8 +93,8 @@ def test_other_files_are_asked_for_again(db):
     assert "immutable" not in response.headers["Cache-Control"]
 
 
-def test_the_rules_that_it_would_write_are_switched_off():
-    script = plotly.packaged_script().read_text(encoding="utf-8")
+def test_the_rules_that_it_would_write_are_switched_off(script):
+    script = script.read_text(encoding="utf-8")
     ours = (ROOT / "static/js/charts.js").read_text()
     head = (ROOT / "templates/explorer/components/_charts_head.html").read_text()
     # Every place in it that makes a style element looks for these ids first.

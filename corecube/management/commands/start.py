@@ -25,7 +25,7 @@ from corecube.first_admin import ensure_first_admin
 from corecube.locks import open_lock, try_exclusive
 from corecube.logs import last_lines
 from corecube.private import make_all_private, make_private
-from corecube.steps import Steps
+from corecube.steps import StepNotes, Steps
 from corecube.supervise import Program, StopRequest, keep_running, running, wait_until
 
 _FIRST_PORT: Final = 8000
@@ -83,6 +83,10 @@ class Command(BaseCommand):
             call_command("migrate", interactive=False, verbosity=0, skip_checks=True, stdout=notes)
         with steps.step("Model") as notes:
             call_command("models", "fetch", stdout=notes, stderr=notes)
+        with steps.step("Charts") as notes:
+            missing = _fetch_charts(notes)
+        if missing:
+            self.stderr.write(missing)
         if samples:
             with steps.step("Sample sources") as notes:
                 accounts = call_command("samples", "--once", stdout=notes, stderr=notes) or ""
@@ -113,6 +117,15 @@ class Command(BaseCommand):
     def _say_restart(self, program: Program) -> None:
         self.stdout.write(f"\nThe {program.name} has ended and is started again; its log is {program.log}.")
         self.stdout.flush()
+
+
+def _fetch_charts(notes: StepNotes) -> str:
+    """Fetch the script that draws charts; return why it is missing, or nothing: all else works without it."""
+    try:
+        call_command("fetch_charts", stdout=notes, stderr=notes)
+    except CommandError as error:
+        return str(error)
+    return ""
 
 
 @contextmanager
