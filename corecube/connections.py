@@ -137,18 +137,18 @@ def create_connection(connection: Connection, secrets: Mapping[str, str], *, act
 
 
 def change_connection(
-    connection: Connection, secrets: Mapping[str, str], *, actor: User | None, was: Connection | None = None
+    connection: Connection, secrets: Mapping[str, str], *, actor: User | None, expected: Connection | None = None
 ) -> list[str]:
     """Store what was changed in a connection that was read before, and return the names of what did change.
 
     Of `secrets` an empty one is removed, and one that is not named stays. Raises InvalidConnectionError, NotFoundError
-    when it is gone, and ConflictError when it is no longer as it `was`.
+    when it is gone, and ConflictError when it is no longer as `expected`.
     """
     _require_right(connection, secrets)
     connection.config = normal_config(connection.kind, connection.config)
     with changing(_TAKEN):
         before = Connection.objects.select_related("compartment").select_for_update(of=("self",)).get(pk=connection.pk)
-        if was is not None and _changes(was, before):
+        if expected is not None and _changes(expected, before):
             raise ConflictError
         changed = [*_changes(before, connection), *(f"secrets.{name}" for name in sorted(secrets))]
         if not changed:

@@ -1,4 +1,4 @@
-"""Changing who may see what: the clearance of a group or a user on a compartment."""
+"""Clearances of groups and users on compartments."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from corecube.scope import Sensitivity
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who a grant is given to: a group, or one user."""
+    """The group or user of a grant."""
 
     kind: str
     id: int
@@ -30,23 +30,23 @@ class Holder:
 
     @property
     def label(self) -> str:
-        """The holder as people read it: "group finance-eu"."""
+        """The holder as text: "group finance-eu"."""
         return f"{self.kind} {self.name}"
 
     @property
     def grants(self) -> QuerySet[Grant]:
-        """The holder's own grants."""
+        """The grants of the holder."""
         return Grant.objects.filter(user=self.id) if self.kind == "user" else Grant.objects.filter(group=self.id)
 
     @property
     def people(self) -> QuerySet[User]:
-        """Whom its grants are for."""
+        """The users to whom its grants apply."""
         return User.objects.filter(pk=self.id) if self.kind == "user" else User.objects.filter(groups=self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class GrantChange:
-    """A clearance that was changed; `event` is None where it was that already."""
+    """A change of a clearance; `event` is None if it had that value already."""
 
     holder: Holder
     compartment: Compartment
@@ -62,20 +62,20 @@ def set_clearance(
     holder: Holder,
     compartment: Compartment,
     clearance: Sensitivity | None,
-    was: Sensitivity | None,
+    expected: Sensitivity | None,
     actor: User,
 ) -> GrantChange:
-    """Give a holder this clearance on a compartment, or take its grant away for None.
+    """Set the clearance of a holder on a compartment, or remove it for None.
 
-    `was` is the clearance that the change was made from. Raises ConflictError when it is another one by now, or the
-    holder is gone, NotFoundError when the compartment is.
+    Raises ConflictError if the current clearance is not the `expected` one or the holder was deleted, NotFoundError
+    if the compartment was.
     """
-    # Two changes in one compartment come one after the other, also where there is no grant to lock yet.
+    # Changes in one compartment are serialized, also without a grant to lock.
     Compartment.objects.select_for_update().get(pk=compartment.pk)
     grant = holder.grants.filter(compartment=compartment).first()
     before = None if grant is None else Sensitivity(grant.clearance)
-    if before != was:
-        raise ConflictError(f"The clearance of {holder.label} on {compartment.name} has been changed in the meantime.")
+    if before != expected:
+        raise ConflictError(f"The clearance of {holder.label} on {compartment.name} was changed in the meantime.")
     if before == clearance:
         return GrantChange(holder, compartment, before, clearance, ReachChange(), None)
     seen = reach_of(holder.people)
@@ -116,7 +116,7 @@ def _record(
 
 
 def level_name(clearance: Sensitivity | None) -> str:
-    """Return a clearance in a word: "none", "internal"."""
+    """Return the name of a clearance: "none", "internal"."""
     return "none" if clearance is None else clearance.name.lower()
 
 

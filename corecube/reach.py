@@ -1,30 +1,70 @@
-"""How far many people see at once, for telling an admin what a change of the grants does to them.
+"""Who can see which connections, for showing an admin what a change does. No request is authorized by it.
 
-The rule is that of `corecube.access.scope_for`, in four queries whatever the number of people. It says who sees how
-much and never decides what a request may read.
+`reach_of` and `access_to` apply the rule of `corecube.access.scope_for` to many people in a few queries.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from corecube.models import Connection, Grant, User
 
-#: The ids of the connections that each person sees, by username. Those who are not active are not in it.
+#: The ids of the connections that each person can see, by username; inactive people are left out.
 Reach = Mapping[str, frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class ReachChange:
-    """Who came to see more, and who less: numbers of connections by username."""
+    """Who gained and who lost access: numbers of connections by username."""
 
     gained: Mapping[str, int] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectionAccess:
+    """Who can see a connection: groups by their grants, active users by their own or a group's; names in order."""
+
+    groups: tuple[str, ...]
+    users: tuple[str, ...]
+
+    def without(self, other: "ConnectionAccess") -> "ConnectionAccess":
+        """Return the groups and users that `other` lacks."""
+        return ConnectionAccess(
+            tuple(name for name in self.groups if name not in other.groups),
+            tuple(name for name in self.users if name not in other.users),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChange:
+    """Who gains and who loses access to a connection."""
+
+    gaining: ConnectionAccess
+    losing: ConnectionAccess
+
+    def __bool__(self) -> bool:
+        """Whether access changes for anybody."""
+        return any((self.gaining.users, self.losing.users, self.gaining.groups, self.losing.groups))
+
+
+def access_to(compartment_id: int, sensitivity: int) -> ConnectionAccess:
+    """Return who can see an enabled connection of this compartment and sensitivity."""
+    grants = Grant.objects.filter(compartment_id=compartment_id, clearance__gte=sensitivity)
+    cleared = Q(grants__in=grants) | Q(groups__grants__in=grants)
+    users = User.objects.filter(cleared, is_active=True).order_by("username").values_list("username", flat=True)
+    groups = grants.filter(group__isnull=False).order_by("group__name").values_list("group__name", flat=True)
+    return ConnectionAccess(tuple(name for name in groups if name), tuple(users.distinct()))
+
+
+def access_change(before: ConnectionAccess, after: ConnectionAccess) -> AccessChange:
+    """Return the difference between two."""
+    return AccessChange(gaining=after.without(before), losing=before.without(after))
+
+
 def reach_of(people: QuerySet[User]) -> Reach:
-    """Return what the active among these people see."""
+    """Return the connections that the active ones of these people can see."""
     names = dict(people.filter(is_active=True).values_list("pk", "username"))
     clearances = _clearances(names)
     connections = list(Connection.objects.filter(enabled=True).values_list("pk", "compartment_id", "sensitivity"))
@@ -39,18 +79,18 @@ def reach_of(people: QuerySet[User]) -> Reach:
 
 
 def _clearances(people: Collection[int]) -> dict[tuple[int, int], int]:
-    """Return each person's widest clearance, by person and compartment; without a grant there is none."""
-    own = Grant.objects.filter(user__in=people).values_list("user", "compartment", "clearance")
+    """Return the highest clearance of each person by person and compartment, where there is a grant."""
+    direct = Grant.objects.filter(user__in=people).values_list("user", "compartment", "clearance")
     through_groups = Grant.objects.filter(group__user__in=people).values_list("group__user", "compartment", "clearance")
-    widest: dict[tuple[int, int], int] = {}
-    for person, compartment, clearance in (*own, *through_groups):
-        place = (int(person or 0), compartment)
-        widest[place] = max(widest.get(place, -1), clearance)
-    return widest
+    highest: dict[tuple[int, int], int] = {}
+    for person, compartment, clearance in (*direct, *through_groups):
+        key = (int(person or 0), compartment)
+        highest[key] = max(highest.get(key, -1), clearance)
+    return highest
 
 
 def reach_change(before: Reach, after: Reach) -> ReachChange:
-    """Return what changed between two looks at the same people."""
+    """Return the difference between two results of `reach_of` for the same people."""
     seen = {name: (before.get(name, frozenset()), after.get(name, frozenset())) for name in sorted({*before, *after})}
     return ReachChange(
         gained={name: len(new - old) for name, (old, new) in seen.items() if new - old},

@@ -1,12 +1,12 @@
-"""Who looks at a page, and as whom: what every view begins with."""
+"""Who views a page, and as whom: shared by all views."""
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render, resolve_url
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -22,25 +22,30 @@ _View = Callable[Concatenate[HtmxHttpRequest, _P], HttpResponseBase]
 
 
 def signed_in(view: _View[_P]) -> _View[_P]:
-    """Let only a signed-in user into a view; anyone else goes to the sign-in page, with the whole browser window.
+    """Restrict a view to signed-in users; anyone else is redirected to the sign-in page, also from a fragment.
 
-    What is gone by the time that the view changes it is a 404, and other changes that came in between are a 409. Any
-    other error of the request is answered by `corecube.refusals`.
+    A NotFoundError becomes a 404, a ConflictError a 409 page. Others go to `corecube.refusals`.
     """
 
     @wraps(view)
     def guarded(request: HtmxHttpRequest, /, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:
-        if request.user.is_authenticated:
-            return _answered(view, request, *args, **kwargs)
-        if wants_fragment(request):
-            return HttpResponseClientRedirect(redirect_to_login(_page_around(request)).url)
-        return redirect_to_login(request.get_full_path(), resolve_url("login"))
+        if not request.user.is_authenticated:
+            if wants_fragment(request):
+                return HttpResponseClientRedirect(redirect_to_login(_current_page(request)).url)
+            return redirect_to_login(request.get_full_path(), resolve_url("login"))
+        try:
+            return view(request, *args, **kwargs)
+        except NotFoundError as error:
+            raise Http404 from error
+        except ConflictError as error:
+            context = {"title": "Conflict", "message": f"{error} Nothing was saved. Go back and reload the page."}
+            return render(request, "error.html", context, status=error.status)
 
     return guarded
 
 
-def _page_around(request: HtmxHttpRequest) -> str:
-    """Return the path and query of the page that a fragment is asked for from; "/" where the browser does not say."""
+def _current_page(request: HtmxHttpRequest) -> str:
+    """Return the path and query of the page that requests a fragment; "/" if the browser does not send it."""
     try:
         page = urlsplit(request.htmx.current_url or "")
     except ValueError:
@@ -48,19 +53,8 @@ def _page_around(request: HtmxHttpRequest) -> str:
     return f"{page.path}?{page.query}" if page.query else page.path or "/"
 
 
-def _answered(view: _View[_P], request: HtmxHttpRequest, *args: _P.args, **kwargs: _P.kwargs) -> HttpResponseBase:
-    """Return a view's answer; where somebody else was faster and the view has no place for it, a page that says so."""
-    try:
-        return view(request, *args, **kwargs)
-    except NotFoundError as error:
-        raise Http404 from error
-    except ConflictError as error:
-        context = {"title": "Changed meanwhile", "message": f"{error} Nothing was saved; go back and look again."}
-        return render(request, "error.html", context, status=error.status)
-
-
 def admins_only(view: _View[_P]) -> _View[_P]:
-    """Let only an admin into a view; for other users it does not exist."""
+    """Restrict a view to admins; other users get a 404."""
 
     @signed_in
     @wraps(view)
@@ -73,9 +67,16 @@ def admins_only(view: _View[_P]) -> _View[_P]:
 
 
 def wants_fragment(request: HtmxHttpRequest) -> bool:
-    """Return whether only a fragment, not the page around it, will be swapped in."""
+    """Return whether htmx requests only a fragment, not the complete page."""
     htmx = request.htmx
     return bool(htmx) and not htmx.boosted and not htmx.history_restore_request
+
+
+def render_page(
+    request: HtmxHttpRequest, page: str, fragment: str, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Render the fragment for a request that htmx swaps in, else the complete page."""
+    return render(request, fragment if wants_fragment(request) else page, context, status=status)
 
 
 def comes_whole(request: HtmxHttpRequest, *, whole: bool, run_as: str) -> bool:
@@ -94,7 +95,7 @@ def viewer_of(request: HttpRequest) -> User:
 
 
 def principal_for(viewer: User, run_as: str) -> Principal:
-    """Return the principal that a page reads as: the viewer, or for an admin any active user, which is audited.
+    """Return the principal of a page: the viewer, or for an admin any active user, which is audited.
 
     Raises NotPermittedError for anyone else who names another user, whether or not that user exists.
     """
@@ -102,14 +103,14 @@ def principal_for(viewer: User, run_as: str) -> Principal:
         return Principal(viewer)
     if not viewer.is_admin:
         raise NotPermittedError("Only an admin may run a search as someone else.")
-    # PostgreSQL takes no NUL, and no name has one.
+    # PostgreSQL does not accept NUL, and no name contains it.
     user = user_named(run_as.replace("\0", ""))
     audit.record("search.run_as", actor=viewer, subject=user.username)
     return Principal(user, actor=viewer)
 
 
 def principal_of(record: SearchRecord, viewer: User) -> Principal:
-    """Return the principal that a search of the viewer's was made as; raise Http404 where they may not be it now."""
+    """Return the principal of a recorded search; raise Http404 if the viewer may not act as it now."""
     try:
         return principal_for(viewer, record.user.username if record.user else "")
     except (NotFoundError, NotPermittedError) as error:

@@ -7,8 +7,8 @@ from typing import Any, Final
 from django import forms
 from django.forms import BoundField
 
-_STALE: Final = "Somebody else has changed this meanwhile. Saving again puts your values in place of theirs."
-_TYPE_AGAIN: Final = "Secrets are not sent back; enter them again."
+_STALE: Final = "Someone else has changed this in the meantime. Saving again overwrites their changes."
+_TYPE_AGAIN: Final = "Enter secrets again."
 _CONFLICT: Final = 409
 _INVALID: Final = 422
 

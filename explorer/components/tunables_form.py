@@ -34,12 +34,12 @@ class UploadForm(forms.Form):
 
 
 class QualityForm(forms.Form):
-    """The threshold that a look at low chunks asks for."""
+    """The threshold of the quality preview."""
 
     minimum = forms.FloatField(
         min_value=0.0,
         max_value=1.0,
-        label="Least quality",
+        label="Minimum quality",
         widget=forms.NumberInput(attrs={"class": "input", "step": "0.05"}),
     )
 
@@ -51,7 +51,7 @@ class TunablesForm(forms.Form):
         required=False,
         max_length=200,
         label="Note",
-        help_text="What it changes, and why; the history shows it.",
+        help_text="What you changed and why. Shown in the version history.",
         widget=forms.TextInput(attrs={"class": "input"}),
     )
 

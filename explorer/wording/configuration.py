@@ -1,52 +1,52 @@
-"""What connectors and jobs say, in the console's words. Pure: no Django, no request."""
+"""Labels of connector settings, connection tests and jobs. Pure: no Django, no request."""
 
 from collections.abc import Mapping
 from typing import Final
 
 CONFIG_LABELS: Final[Mapping[str, str]] = {
-    "url": "Address",
+    "url": "URL",
     "start": "Start pages",
-    "prefixes": "Stay below",
+    "prefixes": "URL prefixes",
     "use_sitemaps": "Use the site's sitemaps",
-    "max_pages": "Most pages",
-    "max_depth": "Most links from a start page",
-    "delay_seconds": "Wait between pages, seconds",
+    "max_pages": "Maximum pages",
+    "max_depth": "Maximum link depth",
+    "delay_seconds": "Delay between pages (seconds)",
     "media_types": "Content types",
     "user": "User",
-    "link": "Link of a file",
-    "history": "Dates from the history",
-    "max_repository_bytes": "Most that one fetch brings, MB",
-    "timeout_seconds": "Longest fetch, seconds",
-    "include": "Only these paths",
-    "exclude": "Not these paths",
-    "max_bytes": "Largest item, MB",
-    "include_restricted": "Take in restricted pages",
+    "link": "File URL",
+    "history": "Use commit dates",
+    "max_repository_bytes": "Maximum fetch size (MB)",
+    "timeout_seconds": "Fetch timeout (seconds)",
+    "include": "Include",
+    "exclude": "Exclude",
+    "max_bytes": "Maximum file size (MB)",
+    "include_restricted": "Include restricted pages",
 }
 
 CAPABILITY_LABELS: Final[Mapping[str, str]] = {
-    "reach": "Reach it",
+    "reach": "Reach the source",
     "authenticate": "Sign in",
-    "list": "List what it holds",
-    "read": "Read an item",
+    "list": "List contents",
+    "read": "Read a document",
 }
 
 STAGE_LABELS: Final[Mapping[str, str]] = {
-    "queued": "waiting",
-    "parsing": "being read and parsed",
-    "embedding": "being embedded",
-    "storing": "being stored",
+    "queued": "queued",
+    "parsing": "parsing",
+    "embedding": "embedding",
+    "storing": "storing",
     "failed": "failed",
-    "gone": "to be deleted",
+    "gone": "to delete",
 }
 
 
 def config_label(name: str) -> str:
-    """Return a config's field as a form heads it."""
+    """Return the label of a config field."""
     return CONFIG_LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def capability_label(name: str) -> str:
-    """Return what a source must allow, as a check lists it."""
+    """Return the label of a step of a connection test."""
     return CAPABILITY_LABELS.get(name, name.capitalize())
 
 
@@ -60,7 +60,7 @@ def duration(seconds: float) -> str:
 
 
 def time_left(seconds: float) -> str:
-    """Return about how long something still takes: "under a minute left", "about 4 min left"."""
+    """Return the estimated time left: "under a minute left", "about 4 min left"."""
     minutes = round(seconds / 60)
     if minutes < 1:
         return "under a minute left"

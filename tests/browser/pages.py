@@ -156,7 +156,7 @@ def issue_key(page):
 def make_link(page, user):
     """Make a link with which a user sets a password."""
     page.goto(f"/access/users/{user}/")
-    page.get_by_role("button", name="Show a link to set a password").click()
+    page.get_by_role("button", name="Create password link").click()
     page.locator("[data-secret]").wait_for()
 
 

@@ -1,4 +1,4 @@
-"""What the quality filter would drop, tried out on a connection's page."""
+"""Quality filter preview, tried out on a connection's page."""
 
 from playwright.sync_api import expect
 

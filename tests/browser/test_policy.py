@@ -55,7 +55,7 @@ def test_jobs_in_every_state_ask_for_nothing_that_is_refused(start, jobs, scheme
         expect(alice.page.locator("#job")).to_be_visible()
         alice.open(f"/connections/{job.connection.slug}/")
     alice.open(f"/jobs/{jobs[2].pk}/")
-    expect(alice.page.locator(".stages")).to_contain_text("being embedded (4 of 9 chunks)")
+    expect(alice.page.locator(".stages")).to_contain_text("embedding (4 of 9 chunks)")
     # The page asks again while a job is open, and what comes takes the place of what was there.
     with alice.page.expect_response(lambda answer: f"/jobs/{jobs[2].pk}/" in answer.url):
         pass

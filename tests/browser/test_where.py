@@ -1,4 +1,4 @@
-"""*Where did it go?* in a real browser."""
+"""*Trace this document* in a real browser."""
 
 import re
 
@@ -14,7 +14,7 @@ def test_a_missing_document_is_found_at_its_first_drop(alice):
     page = alice.page
     alice.open("/?q=rollback&as=bob")
     expect(page.locator("[data-hits]")).not_to_contain_text("Breach")
-    page.get_by_role("link", name="Where did it go?").click()
+    page.get_by_role("link", name="Trace this document").click()
     expect(page).to_have_url(re.compile("tab=where"))
     find(page, "breach")
     page.get_by_role("list", name="Documents found").get_by_role("link", name="Breach of March").click()

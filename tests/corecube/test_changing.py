@@ -114,7 +114,11 @@ def test_a_clearance_of_a_group_that_goes_is_not_given(world):
     def give():
         compartment = world.runbooks.compartment
         return set_clearance(
-            holder=Holder.of(group), compartment=compartment, clearance=Sensitivity.PUBLIC, was=None, actor=world.alice
+            holder=Holder.of(group),
+            compartment=compartment,
+            clearance=Sensitivity.PUBLIC,
+            expected=None,
+            actor=world.alice,
         )
 
     def go():
@@ -168,7 +172,7 @@ def test_a_change_between_reading_and_storing_is_not_overwritten(world):
     mine.trust = 1
     Connection.objects.filter(slug="vault").update(enabled=False)
     with pytest.raises(ConflictError):
-        change_connection(mine, {}, actor=world.alice, was=was)
+        change_connection(mine, {}, actor=world.alice, expected=was)
     assert not Connection.objects.get(slug="vault").enabled
 
 

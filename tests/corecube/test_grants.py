@@ -35,7 +35,7 @@ def test_a_wider_clearance_opens_what_it_reaches(world, engineers, engineering):
         holder=engineers,
         compartment=engineering,
         clearance=Sensitivity.RESTRICTED,
-        was=Sensitivity.INTERNAL,
+        expected=Sensitivity.INTERNAL,
         actor=world.alice,
     )
     assert seen(world, "bob") == ["runbooks", "vault"]
@@ -45,7 +45,7 @@ def test_a_wider_clearance_opens_what_it_reaches(world, engineers, engineering):
 
 def test_taking_a_grant_away_closes_everything(world, engineers, engineering):
     change = set_clearance(
-        holder=engineers, compartment=engineering, clearance=None, was=Sensitivity.INTERNAL, actor=world.alice
+        holder=engineers, compartment=engineering, clearance=None, expected=Sensitivity.INTERNAL, actor=world.alice
     )
     assert seen(world, "bob") == []
     assert change.reach.lost == {"bob": 1}
@@ -58,7 +58,7 @@ def test_a_user_can_be_given_a_first_grant(world):
         holder=Holder.of(world.charlie),
         compartment=finance,
         clearance=Sensitivity.INTERNAL,
-        was=None,
+        expected=None,
         actor=world.alice,
     )
     assert seen(world, "charlie") == ["ledger"]
@@ -69,7 +69,7 @@ def test_it_is_logged_with_before_and_after(world, engineers, engineering):
         holder=engineers,
         compartment=engineering,
         clearance=Sensitivity.RESTRICTED,
-        was=Sensitivity.INTERNAL,
+        expected=Sensitivity.INTERNAL,
         actor=world.alice,
     )
     event = AuditEvent.objects.get(action="grant.changed")
@@ -87,14 +87,14 @@ def test_it_is_logged_with_before_and_after(world, engineers, engineering):
 @pytest.mark.parametrize("was", [None, Sensitivity.PUBLIC])
 def test_a_change_made_from_something_else_is_refused(world, engineers, engineering, was):
     with pytest.raises(ConflictError):
-        set_clearance(holder=engineers, compartment=engineering, clearance=None, was=was, actor=world.alice)
+        set_clearance(holder=engineers, compartment=engineering, clearance=None, expected=was, actor=world.alice)
     assert seen(world, "bob") == ["runbooks"]
     assert not AuditEvent.objects.filter(action="grant.changed").exists()
 
 
 def test_the_same_clearance_again_changes_and_logs_nothing(world, engineers, engineering):
     same = Sensitivity.INTERNAL
-    change = set_clearance(holder=engineers, compartment=engineering, clearance=same, was=same, actor=world.alice)
+    change = set_clearance(holder=engineers, compartment=engineering, clearance=same, expected=same, actor=world.alice)
     assert change.event is None
     assert not AuditEvent.objects.filter(action="grant.changed").exists()
 
@@ -104,7 +104,7 @@ def test_a_clearance_that_others_hold_anyway_changes_nobodys_sight(world, engine
         holder=Holder.of(world.bob),
         compartment=engineering,
         clearance=Sensitivity.INTERNAL,
-        was=None,
+        expected=None,
         actor=world.alice,
     )
     assert (change.reach.gained, change.reach.lost) == ({}, {})

@@ -2,28 +2,27 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
 from corecube.models import AuditEvent
 
-CSV_HEAD: Final = ("at", "actor", "action", "subject", "details")
-#: A spreadsheet would take a cell that begins with one of these for a formula.
-_FORMULA_MARKS: Final = ("=", "+", "-", "@", "\t", "\r")
-#: Digits of an event's id; more cannot be one.
+CSV_HEADER: Final = ("at", "actor", "action", "subject", "details")
+#: Spreadsheets interpret cells that start with one of these as formulas.
+_FORMULA_PREFIXES: Final = ("=", "+", "-", "@", "\t", "\r")
 _MAX_DIGITS: Final = 18
 _MAX_FILTER_LENGTH: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """What the page's address asks for."""
+    """The filters in the query string."""
 
-    #: Beginning of the action: "grant." or "grant.changed".
+    #: Prefix of the action: "grant." or "grant.changed".
     action: str = ""
-    #: Username of who did it.
+    #: Username.
     actor: str = ""
     #: Part of the subject.
     subject: str = ""
@@ -33,7 +32,7 @@ class AuditFilter:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:
-        """Return what a query string asks for; what it cannot mean is left out."""
+        """Return the filters of a query string; invalid values are ignored."""
         before = query.get("before", "")
         return cls(
             action=_plain(query.get("action", "")),
@@ -45,12 +44,12 @@ class AuditFilter:
 
     @property
     def day(self) -> str:
-        """The day that it starts with, as a date field has it."""
+        """The first day as the value of a date input."""
         return f"{self.since:%Y-%m-%d}" if self.since else ""
 
     @property
-    def is_open(self) -> bool:
-        """Whether it leaves nothing out."""
+    def is_empty(self) -> bool:
+        """Whether it filters nothing."""
         return not any((self.action, self.actor, self.subject, self.since))
 
 
@@ -63,7 +62,7 @@ class AuditRow:
     actor: str
     action: str
     subject: str
-    #: Name and value of each detail, as people read them.
+    #: Name and value of each detail, as text.
     details: tuple[tuple[str, str], ...]
 
 
@@ -76,7 +75,7 @@ def audit_row(event: AuditEvent) -> AuditRow:
         action=event.action,
         subject=event.subject,
         details=tuple(
-            (name.replace("_", " "), _value(value)) for name, value in sorted(event.details.items(), key=_place)
+            (name.replace("_", " "), _value(value)) for name, value in sorted(event.details.items(), key=_sort_key)
         ),
     )
 
@@ -84,26 +83,17 @@ def audit_row(event: AuditEvent) -> AuditRow:
 def csv_lines(events: Iterable[AuditEvent]) -> str:
     """Return events as lines of a CSV file."""
     out = io.StringIO()
-    csv.writer(out).writerows([_cell(it) for it in _line(event)] for event in events)
+    for event in events:
+        row = audit_row(event)
+        details = "; ".join(f"{name}: {value}" for name, value in row.details)
+        cells = (row.at.astimezone(UTC).isoformat(timespec="seconds"), row.actor, row.action, row.subject, details)
+        csv.writer(out).writerow(f"'{it}" if it.startswith(_FORMULA_PREFIXES) else it for it in cells)
     return out.getvalue()
 
 
-def _place(detail: tuple[str, object]) -> tuple[int, str]:
-    """Return where a detail stands: what was, then what is, then the rest by name."""
+def _sort_key(detail: tuple[str, object]) -> tuple[int, str]:
+    """Sort "before" first, then "after", then the rest by name."""
     return {"before": 0, "after": 1}.get(detail[0], 2), detail[0]
-
-
-def _line(event: AuditEvent) -> Iterator[str]:
-    row = audit_row(event)
-    yield event.at.astimezone(UTC).isoformat(timespec="seconds")
-    yield row.actor
-    yield row.action
-    yield row.subject
-    yield "; ".join(f"{name}: {value}" for name, value in row.details)
-
-
-def _cell(text: str) -> str:
-    return f"'{text}" if text.startswith(_FORMULA_MARKS) else text
 
 
 def _value(value: object) -> str:
@@ -118,7 +108,7 @@ def _value(value: object) -> str:
 
 
 def _plain(text: str) -> str:
-    # PostgreSQL takes no NUL.
+    # PostgreSQL does not accept NUL.
     return text.replace("\0", "").strip()[:_MAX_FILTER_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""The matrix of clearances: who holds which level on which compartment, a cell for each."""
+"""The matrix of clearances: a row for each group or user, a column for each compartment."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from corecube.grants import GrantChange, Holder, level_name
 from corecube.models import AuditEvent, Compartment, Grant
 from corecube.scope import Sensitivity
 from explorer import wording
-from explorer.pages.access.reach import reach_words
+from explorer.pages.access.people_panels import reach_summary
 
 LEVELS: Final = ("none", *(level.name.lower() for level in Sensitivity))
 
-#: Clearances by kind and id of their holder, and by compartment id.
-Held = Mapping[tuple[str, int, int], Sensitivity]
+#: Clearances by kind and id of the holder, and by compartment id.
+Clearances = Mapping[tuple[str, int, int], Sensitivity]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One clearance, as it is chosen."""
+    """One clearance in the matrix."""
 
     holder: Holder
     compartment: str
@@ -27,28 +27,28 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The cell's name in the page: "group-3-finance"."""
+        """The id in the page: "group-3-finance"."""
         return f"{self.holder.kind}-{self.holder.id}-{self.compartment_slug}"
 
     @property
     def label(self) -> str:
-        """What a screen reader calls it."""
+        """The label for screen readers."""
         return f"Clearance of {self.holder.label} on {self.compartment}"
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """What can be chosen."""
+        """The levels to choose from."""
         return LEVELS
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A compartment, and how many connections stand at which sensitivity."""
+    """A compartment with the number of connections at each sensitivity."""
 
     slug: str
     name: str
     #: "1 internal, 2 restricted".
-    stands: str
+    connections: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ChangeNote:
-    """The last change, and the way back from it."""
+    """The last change, with the values to undo it."""
 
     text: str
     tone: str = ""
-    #: Empty where there is nothing to take back: the cell as it is now, and the level it had.
+    #: The current cell, and the level before the change; empty if there is nothing to undo.
     cell: Cell | None = None
     before: str = ""
 
 
-def held(grants: Iterable[Grant]) -> Held:
-    """Return grants by their holder and compartment."""
+def clearances_of(grants: Iterable[Grant]) -> Clearances:
+    """Return the clearances of grants by holder and compartment."""
     return {
         ("user" if grant.user_id else "group", grant.user_id or grant.group_id or 0, grant.compartment_id): Sensitivity(
             grant.clearance
@@ -84,16 +84,16 @@ def held(grants: Iterable[Grant]) -> Held:
 
 def columns(compartments: Iterable[Compartment]) -> tuple[Column, ...]:
     """Return the compartments' columns; their connections must be prefetched."""
-    return tuple(Column(it.slug, it.name, _stands(it)) for it in compartments)
+    return tuple(Column(it.slug, it.name, _connection_counts(it)) for it in compartments)
 
 
-def _stands(compartment: Compartment) -> str:
+def _connection_counts(compartment: Compartment) -> str:
     levels = [connection.sensitivity for connection in compartment.connections.all()]
     counts = ((levels.count(level), level.name.lower()) for level in Sensitivity)
     return ", ".join(f"{count} {name}" for count, name in counts if count) or "no connections"
 
 
-def row(holder: Holder, compartments: Iterable[Compartment], grants: Held, *, note: str = "") -> Row:
+def row(holder: Holder, compartments: Iterable[Compartment], grants: Clearances, *, note: str = "") -> Row:
     """Return a holder's row."""
     return Row(
         holder, note, tuple(cell(holder, it, grants.get((holder.kind, holder.id, it.pk))) for it in compartments)
@@ -106,16 +106,16 @@ def cell(holder: Holder, compartment: Compartment, clearance: Sensitivity | None
 
 
 def change_note(change: GrantChange) -> ChangeNote:
-    """Return what a change did, with the way back; nothing to take back where nothing changed."""
+    """Return the note on a change, with an undo if anything changed."""
     if change.event is None:
-        return ChangeNote(f"{change.holder.label} on {change.compartment.name}: {level_name(change.after)} as before.")
+        return ChangeNote(f"{change.holder.label} on {change.compartment.name} is already {level_name(change.after)}.")
     text = f"{_step(change.holder, change.compartment, level_name(change.before), level_name(change.after))}."
     now = cell(change.holder, change.compartment, change.after)
-    return ChangeNote(f"{text} {reach_words(change.reach)}", "good", now, level_name(change.before))
+    return ChangeNote(f"{text} {reach_summary(change.reach)}", "good", now, level_name(change.before))
 
 
-def note_of(event: AuditEvent, holder: Holder, compartment: Compartment) -> ChangeNote:
-    """Return an earlier change with the way back from it."""
+def earlier_change_note(event: AuditEvent, holder: Holder, compartment: Compartment) -> ChangeNote:
+    """Return the note on a recorded change, with an undo."""
     before, after = str(event.details.get("before")), str(event.details.get("after"))
     now = Cell(holder, compartment.name, compartment.slug, after)
     return ChangeNote(f"{_step(holder, compartment, before, after)}.", "", now, before)
@@ -126,10 +126,10 @@ def _step(holder: Holder, compartment: Compartment, before: str, after: str) -> 
 
 
 def people_note(members: int) -> str:
-    """Return how many people a group has."""
+    """Return the number of members as text."""
     return f"{members:,} {'person' if members == 1 else 'people'}"
 
 
 def level_of(value: int) -> str:
-    """Return a stored sensitivity in a word."""
+    """Return a stored sensitivity as text."""
     return wording.level(Sensitivity(value))

@@ -1,4 +1,4 @@
-"""The matrix of clearances, for admins: edited in place, saved at once, taken back with a press."""
+"""The matrix of clearances, for admins: each change is saved immediately and can be undone."""
 
 from typing import Final
 
@@ -20,15 +20,14 @@ from explorer.pages.access.clearance_panels import (
     ChangeNote,
     cell,
     change_note,
+    clearances_of,
     columns,
-    held,
-    note_of,
+    earlier_change_note,
     people_note,
     row,
 )
 from explorer.viewer import admins_only, viewer_of, wants_fragment
 
-#: Digits of an id; more cannot be one.
 _MAX_DIGITS: Final = 18
 
 
@@ -36,9 +35,9 @@ _MAX_DIGITS: Final = 18
 @admins_only
 @never_cache
 def clearances(request: HtmxHttpRequest) -> HttpResponse:
-    """Show the clearances of all groups, and of the users who have grants of their own."""
+    """Show the clearances of all groups, and of users with individual grants."""
     compartments = list(Compartment.objects.prefetch_related("connections"))
-    grants = held(Grant.objects.all())
+    grants = clearances_of(Grant.objects.all())
     groups = Group.objects.annotate(Count("user")).order_by("name")
     users = User.objects.filter(grants__isnull=False).distinct().order_by("username")
     context = {
@@ -58,13 +57,13 @@ def clearances(request: HtmxHttpRequest) -> HttpResponse:
 @require_POST
 @admins_only
 def change(request: HtmxHttpRequest) -> HttpResponse:
-    """Give a clearance, or take it away; answer with the cell as it is then, and with the way back."""
+    """Set or remove a clearance; return the new cell with an undo."""
     compartment = get_object_or_404(Compartment, slug=request.POST.get("compartment", ""))
     holder = _holder(request.POST.get("kind", ""), request.POST.get("holder", ""))
-    wanted, was = (_level(request.POST.get(name, "")) for name in ("clearance", "was"))
+    clearance, expected = (_level(request.POST.get(name, "")) for name in ("clearance", "was"))
     try:
         done = set_clearance(
-            holder=holder, compartment=compartment, clearance=wanted, was=was, actor=viewer_of(request)
+            holder=holder, compartment=compartment, clearance=clearance, expected=expected, actor=viewer_of(request)
         )
     except ConflictError as error:
         return _answer(request, holder, compartment, ChangeNote(f"{error} Nothing was changed.", "bad"), 409)
@@ -79,7 +78,7 @@ def _answer(
     status: int,
     done: GrantChange | None = None,
 ) -> HttpResponse:
-    """Return the cell to a page that swaps it in; send any other browser back to where it came from."""
+    """Return the cell to htmx; redirect any other request back to its page."""
     origin = request.POST.get("origin", "")
     if not wants_fragment(request):
         (messages.error if done is None else messages.success)(request, note.text)
@@ -100,20 +99,17 @@ def _page(origin: str, holder: Holder, compartment: Compartment) -> str:
 
 
 def last_change(request: HtmxHttpRequest) -> ChangeNote | None:
-    """Return the change that the page's address names, with the way back; None for none that there still is."""
+    """Return the note on the change named in the query string; None if its holder or compartment is gone."""
     event = AuditEvent.objects.filter(pk=_number(request.GET.get("changed", "")), action="grant.changed").first()
     if event is None:
         return None
     given = event.details.get("holder", {})
     compartment = Compartment.objects.filter(slug=event.details.get("compartment", "")).first()
     try:
-        return (
-            note_of(event, _holder(given.get("kind", ""), str(given.get("id", ""))), compartment)
-            if compartment
-            else None
-        )
+        holder = _holder(given.get("kind", ""), str(given.get("id", "")))
     except Http404:
         return None
+    return earlier_change_note(event, holder, compartment) if compartment else None
 
 
 def _holder(kind: str, given: str) -> Holder:
@@ -126,7 +122,7 @@ def _holder(kind: str, given: str) -> Holder:
 
 
 def _number(text: str) -> int:
-    """Return an id that was sent as text; 0, which no row has, for what is none."""
+    """Return a submitted id; 0, which no row has, for an invalid one."""
     return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
 
 

@@ -1,4 +1,4 @@
-"""Compartments and the sensitivity levels: what is in each, and who may see it."""
+"""Rows of compartments and sensitivity levels."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from corecube.scope import Sensitivity
 from explorer.pages.access.clearance_panels import level_of
 
 _MEANINGS: Final[Mapping[Sensitivity, str]] = {
-    Sensitivity.PUBLIC: "May leave the organisation. Anyone with a grant on the compartment sees it.",
-    Sensitivity.INTERNAL: "For the people who work here, and for nobody outside.",
-    Sensitivity.CONFIDENTIAL: "For those whose work needs it. A leak would hurt.",
-    Sensitivity.RESTRICTED: "For few, named people. A leak would do serious harm.",
+    Sensitivity.PUBLIC: "May be shared outside the organisation. Any clearance on the compartment is sufficient.",
+    Sensitivity.INTERNAL: "For members of the organisation only.",
+    Sensitivity.CONFIDENTIAL: "For those who need it for their work. A leak would cause harm.",
+    Sensitivity.RESTRICTED: "For a few named people. A leak would cause serious harm.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class LevelRow:
-    """A sensitivity level, and how many connections stand at it."""
+    """A sensitivity level with its number of connections."""
 
     name: str
     meaning: str
@@ -36,13 +36,13 @@ class ConnectionLine:
     sensitivity: str
     enabled: bool
     documents: int
-    #: People who see it.
+    #: Number of users who can see it.
     people: int
 
 
 @dataclass(frozen=True, slots=True)
 class HolderLine:
-    """A group or user with a grant, and the level that it goes up to."""
+    """A group or user with its clearance."""
 
     holder: Holder
     level: str
@@ -61,9 +61,9 @@ class CompartmentRow:
 
 
 def level_rows(connections: Iterable[int]) -> tuple[LevelRow, ...]:
-    """Return the levels, lowest first, counted over the connections' sensitivities."""
-    stand = list(connections)
-    return tuple(LevelRow(it.name.lower(), _MEANINGS[it], stand.count(it.value)) for it in Sensitivity)
+    """Return the levels, lowest first, with the number of connections at each."""
+    levels = list(connections)
+    return tuple(LevelRow(it.name.lower(), _MEANINGS[it], levels.count(it.value)) for it in Sensitivity)
 
 
 def compartment_row(compartment: Compartment, documents: Mapping[int, int], reach: Reach) -> CompartmentRow:

@@ -13,7 +13,7 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Connection, User
 from corecube.reach import reach_of
-from explorer.pages.access.clearance_panels import cell, held
+from explorer.pages.access.clearance_panels import cell, clearances_of
 from explorer.pages.access.clearances import last_change
 from explorer.pages.access.compartment_panels import CompartmentRow, compartment_row, level_rows
 from explorer.pages.access.forms import CompartmentForm
@@ -24,7 +24,7 @@ from retrieval.models import Document
 @require_GET
 @admins_only
 def compartments(request: HtmxHttpRequest) -> HttpResponse:
-    """List the compartments, and the levels."""
+    """List the compartments and sensitivity levels."""
     found = Compartment.objects.prefetch_related("connections", "grants__user", "grants__group")
     context = {
         "section": "compartments",
@@ -45,7 +45,7 @@ def new_compartment(request: HtmxHttpRequest) -> HttpResponse:
         except CoreCubeError as error:
             form.add_error("name", str(error))
         else:
-            messages.success(request, f"{made.name} was added. Nobody sees it until you give a clearance.")
+            messages.success(request, f"{made.name} was added. Nobody can see it until you give a clearance.")
             return redirect("explorer:compartment", slug=made.slug)
     context = {"section": "compartments", "form": form}
     return render(request, "explorer/access/compartment_new.html", context, status=422 if form.errors else 200)
@@ -54,7 +54,7 @@ def new_compartment(request: HtmxHttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @admins_only
 def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Show a compartment: its connections, who sees it; a POST renames and describes it."""
+    """Show a compartment; a POST changes its name and description."""
     found = get_object_or_404(
         Compartment.objects.prefetch_related("connections", "grants__user", "grants__group"), slug=slug
     )
@@ -64,7 +64,7 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         messages.success(request, "The compartment was saved.")
         return redirect("explorer:compartment", slug=slug)
     row = _rows([found], with_people=True)[0]
-    levels = held(found.grants.all())
+    levels = clearances_of(found.grants.all())
     context = {
         "section": "compartments",
         "compartment": row,
@@ -79,7 +79,7 @@ def compartment(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @admins_only
 def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Show what deleting a compartment does; a POST deletes it."""
+    """Show the consequences of deleting a compartment; a POST deletes it."""
     found = get_object_or_404(Compartment, slug=slug)
     if request.method == "POST":
         try:
@@ -87,7 +87,7 @@ def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         except CoreCubeError as error:
             messages.error(request, str(error))
             return redirect("explorer:compartment", slug=slug)
-        revoked = f" {gone.keys} API key{'s' * (gone.keys != 1)} narrowed to it stopped." if gone.keys else ""
+        revoked = f" Revoked API keys limited to it: {gone.keys}." if gone.keys else ""
         messages.success(request, f"{found.name} was deleted.{revoked}")
         return redirect("explorer:compartments")
     context = {"section": "compartments", "compartment": found, "consequences": consequences(found)}
@@ -95,7 +95,7 @@ def delete(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 
 
 def _rows(found: Iterable[Compartment], *, with_people: bool = False) -> list[CompartmentRow]:
-    """Return rows, with who sees each connection where that is asked for."""
+    """Return rows, on request with the number of users who can see each connection."""
     shown = list(found)
     counted = Document.objects.filter(connection__compartment__in=shown).values_list("connection_id")
     documents = dict(counted.annotate(Count("pk")))

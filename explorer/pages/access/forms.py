@@ -1,7 +1,7 @@
 """Forms of the access pages: compartments, users, groups and API keys."""
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from django import forms
@@ -18,8 +18,8 @@ from explorer.components.edit_form import EditForm
 from retrieval.presets.catalog import PRESETS
 
 _INPUT: Final = {"class": "input"}
-#: Days that a key can be given, and what they are called.
-_LIFETIMES: Final = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("", "For ever"))
+#: Lifetimes of keys in days, with labels.
+_LIFETIMES: Final = (("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never expires"))
 
 
 def _text(label: str, *, length: int, help_text: str = "", required: bool = True) -> forms.CharField:
@@ -28,33 +28,33 @@ def _text(label: str, *, length: int, help_text: str = "", required: bool = True
 
 
 class CompartmentForm(EditForm, forms.Form):
-    """A compartment's name and what it is for."""
+    """Name and description of a compartment."""
 
     name = _text("Name", length=120)
     description = forms.CharField(
         label="Description",
         required=False,
         max_length=2000,
-        help_text="What belongs in it, for those who give grants.",
+        help_text="What the compartment contains, for admins who manage access.",
         widget=forms.Textarea(attrs={**_INPUT, "rows": 3}),
     )
 
 
 class NamesForm(EditForm, forms.Form):
-    """What a user goes by."""
+    """Names of a user."""
 
     first_name = _text("First name", length=150, required=False)
     last_name = _text("Last name", length=150, required=False)
 
 
 class NewUserForm(NamesForm):
-    """A user who does not exist yet."""
+    """A new user."""
 
     username = forms.CharField(
         label="Username",
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        help_text="What they sign in with. It cannot be changed later.",
+        help_text="Used to sign in. It cannot be changed later.",
         widget=forms.TextInput(attrs={**_INPUT, "autocomplete": "off", "autocapitalize": "none"}),
     )
     password = forms.CharField(
@@ -62,20 +62,20 @@ class NewUserForm(NamesForm):
         required=False,
         strip=False,
         max_length=4096,
-        help_text="Leave it empty to get a link with which they set one themselves.",
+        help_text="Leave empty to create a link with which the user sets a password.",
         widget=forms.PasswordInput(attrs={**_INPUT, "autocomplete": "new-password"}),
     )
     field_order = ("username", "first_name", "last_name", "password")
 
     def clean_username(self) -> str:
-        """Refuse a name that somebody has, in whatever case."""
+        """Reject a name that is already taken, ignoring case."""
         username: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=username).exists():
-            raise forms.ValidationError("Somebody has this username already.")
+            raise forms.ValidationError("This username is already taken.")
         return username
 
     def clean(self) -> dict[str, Any]:
-        """Hold the password to the installation's rules, which know the names too."""
+        """Check the password by the configured rules, which also compare it with the names."""
         values = super().clean() or self.cleaned_data
         if password := values.get("password"):
             names = {name: values.get(name, "") for name in ("username", "first_name", "last_name")}
@@ -87,7 +87,7 @@ class NewUserForm(NamesForm):
 
 
 class GroupsForm(EditForm, forms.Form):
-    """The groups that a user is in."""
+    """The groups of a user."""
 
     groups = forms.ModelMultipleChoiceField(
         Group.objects.order_by("name"), required=False, widget=forms.CheckboxSelectMultiple
@@ -107,66 +107,74 @@ class ClaimForm(forms.Form):
 
 
 class KeyForm(forms.Form):
-    """What a new API key may do. Only an admin names its user and the connections that it may push to."""
+    """The settings of a new API key. Only admins select its user, push access and user forwarding."""
 
-    name = _text("Name", length=120, help_text="What uses it, so that you know later what stops when it is revoked.")
+    name = _text(
+        "Name",
+        length=120,
+        help_text="The application that uses the key, so that you know what stops when you revoke it.",
+    )
     lifetime = forms.ChoiceField(
-        label="Valid for", choices=_LIFETIMES, required=False, initial="90", widget=forms.Select(attrs=_INPUT)
+        label="Expiry", choices=_LIFETIMES, required=False, initial="90", widget=forms.Select(attrs=_INPUT)
     )
     max_sensitivity = forms.TypedChoiceField(
-        label="Up to sensitivity",
-        choices=[("", "Its user's clearances"), *SENSITIVITY_CHOICES],
+        label="Maximum sensitivity",
+        choices=[("", "Same as its user"), *SENSITIVITY_CHOICES],
         coerce=int,
         empty_value=None,
         required=False,
         widget=forms.Select(attrs=_INPUT),
     )
     requests_per_minute = forms.IntegerField(
-        label="Requests a minute",
+        label="Requests per minute",
         required=False,
         min_value=1,
         max_value=MAX_REQUESTS_PER_MINUTE,
-        help_text="Empty for any number.",
+        help_text="Leave empty for no limit.",
         widget=forms.NumberInput(attrs=_INPUT),
     )
     compartments = forms.ModelMultipleChoiceField(
         Compartment.objects.none(),
-        label="Only these compartments",
+        label="Compartments",
         required=False,
-        help_text="None chosen leaves all that its user sees.",
+        help_text="Select none for all that its user can see.",
         widget=forms.CheckboxSelectMultiple,
     )
     presets = forms.MultipleChoiceField(
-        label="Only these presets",
+        label="Presets",
         required=False,
         choices=[(name, name) for name in PRESETS],
-        help_text="None chosen allows all.",
+        help_text="Select none for all presets.",
         widget=forms.CheckboxSelectMultiple,
     )
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, actor: User, owner: User | None = None) -> None:
         super().__init__(data, initial={"user": owner.username if owner else actor.username})
         self._actor = actor
-        # For anyone but an admin the list itself would tell which compartments there are.
-        seen = [it.pk for it in seen_compartments(actor)] if not actor.is_admin else None
-        compartments = Compartment.objects.all() if seen is None else Compartment.objects.filter(pk__in=seen)
-        self._field("compartments").queryset = compartments
+        # The list must not reveal other compartments to users who are not admins.
+        compartments = Compartment.objects.all()
+        if not actor.is_admin:
+            compartments = compartments.filter(pk__in=[it.pk for it in seen_compartments(actor)])
+        field = self.fields["compartments"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)  # noqa: S101 -- declared above
+        field.queryset = compartments
         if actor.is_admin:
-            self._add_admins_fields()
+            self._add_admin_fields()
 
     @property
     def owner(self) -> User:
-        """Whom the key acts for."""
+        """The user for whom the key acts."""
         user: User = self.cleaned_data.get("user") or self._actor
         return user
 
     @property
     def terms(self) -> KeyTerms:
-        """What the key may do."""
+        """The settings of the key."""
         values = self.cleaned_data
+        lifetime = values["lifetime"]
         return KeyTerms(
             name=values["name"],
-            expires_at=_end(values["lifetime"]),
+            expires_at=timezone.now() + timedelta(days=int(lifetime)) if lifetime else None,
             max_sensitivity=values["max_sensitivity"],
             compartments=tuple(values["compartments"]),
             presets=tuple(values["presets"]),
@@ -179,7 +187,7 @@ class KeyForm(forms.Form):
         """Whether the key may act for other users."""
         return bool(self.cleaned_data.get("may_forward_users"))
 
-    def _add_admins_fields(self) -> None:
+    def _add_admin_fields(self) -> None:
         self.fields["user"] = forms.ModelChoiceField(
             User.objects.filter(is_active=True).order_by("username"),
             label="Acts for",
@@ -188,22 +196,14 @@ class KeyForm(forms.Form):
             widget=forms.Select(attrs=_INPUT),
         )
         self.fields["may_forward_users"] = forms.BooleanField(
-            label="Let it act for the users of a front end",
+            label="Allow the key to act for users of a front end",
             required=False,
-            help_text="It gets a second secret, with which the front end signs whom it asks for.",
+            help_text="Creates a second secret, with which the front end signs the name of the user.",
         )
         self.fields["push_connections"] = forms.ModelMultipleChoiceField(
             Connection.objects.filter(kind="push"),
-            label="May push documents to",
+            label="Push connections",
             required=False,
-            help_text="None chosen lets it push nothing, unless its user is an admin.",
+            help_text="Select none for no push access. Keys of admins can always push.",
             widget=forms.CheckboxSelectMultiple,
         )
-
-    def _field(self, name: str) -> Any:  # noqa: ANN401 -- a field's own attributes depend on its class
-        return self.fields[name]
-
-
-def _end(lifetime: str) -> datetime | None:
-    """Return when a key of this many days ends; None for one that does not."""
-    return timezone.now() + timedelta(days=int(lifetime)) if lifetime else None

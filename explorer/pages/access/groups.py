@@ -1,4 +1,4 @@
-"""Groups, for admins: who is in each, and what it may see."""
+"""Groups, for admins: members, clearances, and values of the sign-in provider's groups claim."""
 
 from django.contrib import messages
 from django.contrib.auth.models import Group
@@ -14,17 +14,17 @@ from corecube.access import user_named
 from corecube.errors import CoreCubeError
 from corecube.grants import Holder
 from corecube.http import HtmxHttpRequest
-from corecube.models import Compartment, Grant, User
+from corecube.models import Compartment, Grant, OidcGroup, User
+from corecube.oidc.groups import map_value, unmap_value
 from corecube.oidc.provider import is_configured
 from corecube.reach import reach_of
-from explorer.pages.access.clearance_panels import columns, held, row
+from explorer.pages.access.clearance_panels import clearances_of, columns, row
 from explorer.pages.access.clearances import last_change
-from explorer.pages.access.forms import GroupForm
-from explorer.pages.access.people_panels import user_row
-from explorer.pages.access.reach import reach_words
+from explorer.pages.access.forms import ClaimForm, GroupForm
+from explorer.pages.access.people_panels import reach_summary, user_row
 from explorer.viewer import admins_only, viewer_of
 
-#: Members that a group's page lists, and names that it suggests.
+#: Listed members, and suggested usernames.
 _MAX_MEMBERS = 500
 
 
@@ -77,15 +77,15 @@ def group(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
 @require_POST
 @admins_only
 def change_member(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
-    """Put a user into a group, or take them out."""
+    """Add a user to a group, or remove them."""
     found = get_object_or_404(Group, pk=group_id)
     is_member = request.POST.get("member") == "yes"
     name = request.POST.get("username", "").replace("\0", "").strip()
     try:
         person = user_named(name) if is_member else get_object_or_404(User, username=name)
         change = group_services.set_membership(found, person, is_member=is_member, actor=viewer_of(request))
-        said = "was added" if is_member else "was removed"
-        messages.success(request, f"{person.username} {said}. {reach_words(change)}")
+        verb = "added" if is_member else "removed"
+        messages.success(request, f"{person.username} was {verb}. {reach_summary(change)}")
     except CoreCubeError as error:
         messages.error(request, str(error))
     return redirect("explorer:group", group_id=group_id)
@@ -94,15 +94,42 @@ def change_member(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @admins_only
 def delete(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
-    """Show what deleting a group does; a POST deletes it."""
+    """Show the consequences of deleting a group; a POST deletes it."""
     found = get_object_or_404(Group, pk=group_id)
     if request.method == "POST":
         gone = group_services.delete_group(found, actor=viewer_of(request))
-        messages.success(request, f"{found.name} was deleted. {reach_words(gone.reach)}")
+        messages.success(request, f"{found.name} was deleted. {reach_summary(gone.reach)}")
         return redirect("explorer:groups")
     gone = group_services.deletion_of(found)
-    context = {"section": "groups", "group": found, "consequences": gone, "effect": reach_words(gone.reach)}
+    context = {"section": "groups", "group": found, "consequences": gone, "effect": reach_summary(gone.reach)}
     return render(request, "explorer/access/group_delete.html", context)
+
+
+@require_POST
+@admins_only
+def add_claim(request: HtmxHttpRequest, group_id: int) -> HttpResponse:
+    """Map a value of the groups claim to a group, from the next sign-in."""
+    group = get_object_or_404(Group, pk=group_id)
+    form = ClaimForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Enter a value of the groups claim, at most 500 characters.")
+        return redirect("explorer:group", group_id=group_id)
+    try:
+        mapping = map_value(group, form.cleaned_data["value"], actor=viewer_of(request))
+        messages.success(request, f"Users who sign in with {mapping.value} join {group.name}.")
+    except CoreCubeError as error:
+        messages.error(request, str(error))
+    return redirect("explorer:group", group_id=group_id)
+
+
+@require_POST
+@admins_only
+def remove_claim(request: HtmxHttpRequest, group_id: int, claim_id: int) -> HttpResponse:
+    """Remove the mapping of a claim value to a group."""
+    mapping = get_object_or_404(OidcGroup.objects.select_related("group"), pk=claim_id, group=group_id)
+    change = unmap_value(mapping, actor=viewer_of(request))
+    messages.success(request, f"{mapping.value} was removed. {reach_summary(change)}")
+    return redirect("explorer:group", group_id=group_id)
 
 
 def _group_context(found: Group) -> dict[str, object]:
@@ -121,7 +148,7 @@ def _group_context(found: Group) -> dict[str, object]:
         "unlisted": count - len(shown),
         "others": others.values_list("username", flat=True)[:_MAX_MEMBERS],
         "columns": columns(compartments),
-        "grants": row(Holder.of(found), compartments, held(Grant.objects.filter(group=found))),
+        "grants": row(Holder.of(found), compartments, clearances_of(Grant.objects.filter(group=found))),
         "origin": "holder",
         "claims": found.oidc_values.all(),
         "offers_claims": is_configured() or found.oidc_values.exists(),

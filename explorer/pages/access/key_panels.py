@@ -1,4 +1,4 @@
-"""API keys in lists: what each may do, and whether it still may."""
+"""Rows of API keys with their limits and state."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _TONES: Final[Mapping[KeyState, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the reader of a list of keys may know of by name: compartment and connection ids."""
+class Visible:
+    """Ids of the compartments and connections whose names the viewer may see."""
 
     compartments: Collection[int]
     connections: Collection[int]
@@ -38,8 +38,8 @@ class KeyRow:
     owner_id: int
     state: str
     tone: str
-    #: What narrows it; "all that its user sees" where nothing does.
-    narrowing: str
+    #: The limits of its access; "everything its user can see" without any.
+    limits: str
     rate: str
     created: str
     used: str
@@ -47,10 +47,10 @@ class KeyRow:
     is_open: bool
 
 
-def key_row(key: ApiKey, now: datetime, known: Known | None) -> KeyRow:
+def key_row(key: ApiKey, now: datetime, visible: Visible | None) -> KeyRow:
     """Return a key's row; its user, compartments and connections must be read already.
 
-    What is not `known` to its reader is not named; None knows everything.
+    What is not `visible` to the viewer is not named; None names everything.
     """
     state = key_state(key, now)
     return KeyRow(
@@ -61,8 +61,8 @@ def key_row(key: ApiKey, now: datetime, known: Known | None) -> KeyRow:
         owner_id=key.user_id,
         state=state.value,
         tone=_TONES[state],
-        narrowing=_sees(key, known),
-        rate=f"{key.requests_per_minute:,} a minute" if key.requests_per_minute else "any",
+        limits=_access(key, visible),
+        rate=f"{key.requests_per_minute:,} per minute" if key.requests_per_minute else "unlimited",
         created=wording.ago(key.created_at, now),
         used=wording.ago(key.last_used_at, now) if key.last_used_at else "never",
         expires=f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never",
@@ -70,26 +70,26 @@ def key_row(key: ApiKey, now: datetime, known: Known | None) -> KeyRow:
     )
 
 
-def _sees(key: ApiKey, known: Known | None) -> str:
-    sees = "; ".join(_narrowing(key, known)) or "all that its user sees"
-    return f"{sees}; acts for users of a front end" if key.may_forward_users else sees
+def _access(key: ApiKey, visible: Visible | None) -> str:
+    access = "; ".join(_limits(key, visible)) or "everything its user can see"
+    return f"{access}; user forwarding" if key.may_forward_users else access
 
 
-def _narrowing(key: ApiKey, known: Known | None) -> Iterator[str]:
+def _limits(key: ApiKey, visible: Visible | None) -> Iterator[str]:
     compartments = [(it.pk, it.name) for it in key.compartments.all()]
     if compartments:
-        yield "only " + _names(compartments, known.compartments if known else None, "other compartments")
+        yield "only " + _names(compartments, visible.compartments if visible else None, "other compartments")
     if key.max_sensitivity is not None:
         yield f"up to {level_of(key.max_sensitivity)}"
     if key.presets:
         yield "presets " + ", ".join(map(str, key.presets))
     pushes = [(it.pk, it.name) for it in key.push_connections.all()]
     if pushes:
-        yield "pushes to " + _names(pushes, known.connections if known else None, "other connections")
+        yield "can push to " + _names(pushes, visible.connections if visible else None, "other connections")
 
 
-def _names(found: Iterable[tuple[int, str]], known: Collection[int] | None, others: str) -> str:
-    """Return the names that are known, and one word for all that are not, whatever their number."""
+def _names(found: Iterable[tuple[int, str]], visible: Collection[int] | None, others: str) -> str:
+    """Return the visible names, and one term for all others."""
     items = list(found)
-    names = [name for pk, name in items if known is None or pk in known]
+    names = [name for pk, name in items if visible is None or pk in visible]
     return ", ".join(names if len(names) == len(items) else [*names, others])

@@ -1,4 +1,4 @@
-"""Users, for admins: who there is, what each sees, and letting them in or shutting them out."""
+"""Users, for admins: the list, one user with their access, and changes."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,25 +22,23 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Grant, User
 from corecube.reach import reach_of
 from explorer.components.scope import scope_chips, scope_rows
-from explorer.pages.access.clearance_panels import columns, held, row
+from explorer.pages.access.clearance_panels import clearances_of, columns, row
 from explorer.pages.access.clearances import last_change
 from explorer.pages.access.forms import GroupsForm, NamesForm, NewUserForm
 from explorer.pages.access.keys import key_rows
-from explorer.pages.access.people_panels import user_row
-from explorer.pages.access.reach import reach_words
+from explorer.pages.access.people_panels import reach_summary, user_row
 from explorer.viewer import admins_only, viewer_of
 
-#: Users that the list shows at once.
 MAX_USERS: Final = 200
 
 
 @require_GET
 @admins_only
 def users(request: HtmxHttpRequest) -> HttpResponse:
-    """List the users, or those whose name holds what is looked for."""
+    """List the users, or those whose name contains the search text."""
     find = request.GET.get("find", "").replace("\0", "").strip()
-    wanted = Q(username__icontains=find) | Q(first_name__icontains=find) | Q(last_name__icontains=find)
-    found = User.objects.filter(wanted).order_by("-is_active", "username")
+    matching = Q(username__icontains=find) | Q(first_name__icontains=find) | Q(last_name__icontains=find)
+    found = User.objects.filter(matching).order_by("-is_active", "username")
     shown = list(found.prefetch_related("groups")[:MAX_USERS])
     reach = reach_of(User.objects.filter(pk__in=[it.pk for it in shown]))
     now = timezone.now()
@@ -60,7 +58,7 @@ def users(request: HtmxHttpRequest) -> HttpResponse:
 @admins_only
 @never_cache
 def new_user(request: HtmxHttpRequest) -> HttpResponse:
-    """Add a user. Without a password the answer shows the link with which they set one, this once."""
+    """Add a user. Without a password, the response shows once a link with which the user sets one."""
     form = NewUserForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         values = {**form.cleaned_data, "password": form.cleaned_data["password"] or None}
@@ -69,7 +67,10 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
         except ConflictError as error:
             form.add_error("username", str(error))
         else:
-            return _added(request, made)
+            if not made.has_usable_password():
+                return _link_page(request, made, is_new=True)
+            messages.success(request, f"{made.username} was added. Add groups or clearances to give access.")
+            return redirect("explorer:user", user_id=made.pk)
     context = {"section": "users", "form": form}
     return render(request, "explorer/access/user_new.html", context, status=422 if form.errors else 200)
 
@@ -78,7 +79,7 @@ def new_user(request: HtmxHttpRequest) -> HttpResponse:
 @admins_only
 @never_cache
 def user(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
-    """Show a user: groups, grants, keys, and, audited, what they see by which rule. A POST changes their name."""
+    """Show a user: groups, grants, keys and, audited, their access by rule. A POST changes their name."""
     found = get_object_or_404(User, pk=user_id)
     form = NamesForm(request.POST or None, initial=_names(found))
     if request.method == "POST" and form.is_valid():
@@ -94,7 +95,7 @@ def user(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
 @require_POST
 @admins_only
 def change_groups(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
-    """Put a user into the chosen groups, and no others."""
+    """Set the groups of a user."""
     found = get_object_or_404(User, pk=user_id)
     form = GroupsForm(request.POST, initial={"groups": found.groups.order_by("pk")})
     if form.is_stale:
@@ -102,50 +103,43 @@ def change_groups(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
         return render(request, "explorer/access/user.html", context, status=form.status)
     if form.is_valid():
         change = people.set_groups(found, groups=list(form.cleaned_data["groups"]), actor=viewer_of(request))
-        messages.success(request, f"The groups were saved. {reach_words(change)}")
+        messages.success(request, f"The groups were saved. {reach_summary(change)}")
     else:
-        messages.error(request, "One of the groups is gone. Nothing was changed.")
+        messages.error(request, "One of the groups no longer exists. Nothing was changed.")
     return redirect("explorer:user", user_id=user_id)
 
 
 @require_POST
 @admins_only
 def change_active(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
-    """Let a user in again, or shut them out."""
+    """Activate or deactivate a user."""
     is_active = request.POST.get("active") == "yes"
-    said = "may sign in again" if is_active else "was signed out, and their API keys have stopped"
-    return _changed(request, user_id, said, lambda it, by: people.set_active(it, is_active=is_active, actor=by))
+    result = "can sign in again" if is_active else "was signed out, and their API keys no longer work"
+    return _changed(request, user_id, result, lambda it, by: people.set_active(it, is_active=is_active, actor=by))
 
 
 @require_POST
 @admins_only
 def change_admin(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
-    """Make a user an admin, or no longer."""
+    """Give or remove admin rights."""
     is_admin = request.POST.get("admin") == "yes"
-    said = "is an admin now" if is_admin else "is no admin any more"
-    return _changed(request, user_id, said, lambda it, by: people.set_admin(it, is_admin=is_admin, actor=by))
+    result = "is now an admin" if is_admin else "is no longer an admin"
+    return _changed(request, user_id, result, lambda it, by: people.set_admin(it, is_admin=is_admin, actor=by))
 
 
 @require_POST
 @admins_only
 @never_cache
 def new_link(request: HtmxHttpRequest, user_id: int) -> HttpResponse:
-    """Show a link with which a user sets a password, this once."""
+    """Show once a link with which a user sets a password."""
     return _link_page(request, get_object_or_404(User, pk=user_id), is_new=False)
 
 
-def _added(request: HtmxHttpRequest, made: User) -> HttpResponse:
-    if not made.has_usable_password():
-        return _link_page(request, made, is_new=True)
-    messages.success(request, f"{made.username} was added. What they may see follows from groups and grants.")
-    return redirect("explorer:user", user_id=made.pk)
-
-
-def _changed(request: HtmxHttpRequest, user_id: int, said: str, do: Callable[[User, User], None]) -> HttpResponse:
+def _changed(request: HtmxHttpRequest, user_id: int, result: str, do: Callable[[User, User], None]) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)
     try:
         do(found, viewer_of(request))
-        messages.success(request, f"{found.username} {said}.")
+        messages.success(request, f"{found.username} {result}.")
     except CoreCubeError as error:
         messages.error(request, str(error))
     return redirect("explorer:user", user_id=user_id)
@@ -182,7 +176,7 @@ def _user_context(found: User) -> dict[str, Any]:
         "joined": found.date_joined,
         "groups": GroupsForm(initial={"groups": found.groups.order_by("pk")}),
         "columns": columns(compartments),
-        "grants": row(Holder.of(found), compartments, held(Grant.objects.filter(user=found))),
+        "grants": row(Holder.of(found), compartments, clearances_of(Grant.objects.filter(user=found))),
         "origin": "holder",
         "scope_rows": rows,
         "keys": key_rows(found.api_keys.all(), now),

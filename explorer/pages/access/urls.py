@@ -1,8 +1,8 @@
-"""Addresses of the access pages."""
+"""URLs of the access pages."""
 
 from django.urls import path
 
-from explorer.pages.access import audit, clearances, compartments, forwarding, group_claims, groups, keys, people
+from explorer.pages.access import audit, clearances, compartments, groups, keys, people
 
 urlpatterns = [
     # access/compartments/
@@ -27,11 +27,11 @@ urlpatterns = [
     path("access/groups/<int:group_id>/", groups.group, name="group"),
     path("access/groups/<int:group_id>/member/", groups.change_member, name="change_member"),
     path("access/groups/<int:group_id>/delete/", groups.delete, name="delete_group"),
-    path("access/groups/<int:group_id>/claims/", group_claims.add_claim, name="add_claim"),
-    path("access/groups/<int:group_id>/claims/<int:claim_id>/delete/", group_claims.remove_claim, name="remove_claim"),
+    path("access/groups/<int:group_id>/claims/", groups.add_claim, name="add_claim"),
+    path("access/groups/<int:group_id>/claims/<int:claim_id>/delete/", groups.remove_claim, name="remove_claim"),
     # access/keys/, keys/
     path("access/keys/", keys.keys, name="keys"),
-    path("access/keys/<uuid:key_id>/forwarding/", forwarding.forwarding, name="key_forwarding"),
+    path("access/keys/<uuid:key_id>/forwarding/", keys.forwarding, name="key_forwarding"),
     path("keys/", keys.own_keys, name="own_keys"),
     path("keys/new/", keys.new_key, name="new_key"),
     path("keys/<uuid:key_id>/revoke/", keys.revoke, name="revoke_key"),

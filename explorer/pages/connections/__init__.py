@@ -1,1 +1,1 @@
-"""Connections, their jobs and what they could not take in."""
+"""Connections, their jobs and their problems."""

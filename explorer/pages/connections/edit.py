@@ -1,4 +1,4 @@
-"""Making, changing and deleting connections, for admins."""
+"""Create, change and delete connections, for admins."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -19,34 +19,34 @@ from corecube.connectors.types import Capability
 from corecube.errors import ConflictError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, Connection
+from corecube.reach import AccessChange, ConnectionAccess, access_change, access_to
 from corecube.scope import Sensitivity
-from corecube.sight import Sight, SightChange, sight_change, sight_of
 from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionForm
-from explorer.pages.connections.panels import check_rows, sight_words
-from explorer.viewer import admins_only, viewer_of, wants_fragment
+from explorer.pages.connections.panels import access_summary, check_rows
+from explorer.viewer import admins_only, render_page, viewer_of
 from explorer.wording import counted
 from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
 
 _SOURCE_FIELDS: Final = ("config_", "secret_", "drop_")
 _MAX_DIGITS: Final = 18
-_NO_CHANGE: Final = SightChange(Sight((), ()), Sight((), ()))
+_NO_CHANGE: Final = AccessChange(ConnectionAccess((), ()), ConnectionAccess((), ()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What came of a form that was sent."""
+    """The result of a submitted form."""
 
     capabilities: tuple[Capability, ...] = ()
-    #: What a person has to say yes to before it is saved.
-    sight: SightChange | None = None
+    #: The change of access to confirm before saving.
+    access_change: AccessChange | None = None
     is_saved: bool = False
 
 
 @require_GET
 @admins_only
 def new_connection(request: HtmxHttpRequest) -> HttpResponse:
-    """Let an admin choose the kind of a new connection."""
+    """List the kinds of connections to choose from."""
     context = {"section": "connections", "kinds": KINDS.values(), "has_compartments": Compartment.objects.exists()}
     return render(request, "explorer/connections/connection_kinds.html", context)
 
@@ -57,7 +57,7 @@ def new_connection(request: HtmxHttpRequest) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request")
 def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
-    """Check or add a connection of a kind; what is fetched is synced at once."""
+    """Test or add a connection of a kind; a new connection is synced at once, unless documents are sent to it."""
     if kind not in KINDS:
         raise Http404
     connection = Connection(kind=kind)
@@ -71,7 +71,7 @@ def new_connection_of(request: HtmxHttpRequest, kind: str) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request")
 def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Check or save the settings of a connection."""
+    """Test or save the settings of a connection."""
     connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
     if connection.kind not in KINDS:
         raise Http404
@@ -80,27 +80,27 @@ def edit_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 
 @require_GET
 @admins_only
-def connection_sight(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
-    """Tell who would see a connection, and for a stored one who would begin or cease to, before anything is saved."""
+def connection_access(request: HtmxHttpRequest, slug: str = "") -> HttpResponse:
+    """Show who could see a connection with these settings and, for a stored one, who would gain or lose access."""
     before = get_object_or_404(Connection, slug=slug) if slug else None
     compartment, sensitivity = _number(request, "compartment"), _number(request, "sensitivity")
     context: dict[str, object] = {"is_new": before is None, "is_swapped": True}
     if compartment and sensitivity in set(Sensitivity):
-        context |= _sight_context(_sight_change(before, compartment, sensitivity), compartment, sensitivity)
-    return render(request, "explorer/connections/_connection_sight.html", context)
+        context |= _access_context(_access_change(before, compartment, sensitivity), compartment, sensitivity)
+    return render(request, "explorer/connections/_connection_access.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @admins_only
 @never_cache
 def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Say what goes with a connection; a POST with its slug typed deletes it."""
+    """Show what is deleted with a connection; a POST with the slug entered deletes it."""
     connection = get_object_or_404(Connection.objects.select_related("compartment"), slug=slug)
     form = DeleteConnectionForm(request.POST or None, expected=slug)
     if request.method == "POST" and form.is_valid():
         documents, chunks = delete_connection(connection, actor=viewer_of(request))
-        went = f"{counted(documents, 'document')} and {counted(chunks, 'chunk')}"
-        messages.success(request, f"{connection.name} was deleted, with {went}.")
+        deleted = f"{counted(documents, 'document')} and {counted(chunks, 'chunk')}"
+        messages.success(request, f"{connection.name} was deleted with {deleted}.")
         return redirect("explorer:connections")
     documents, chunks = stored_counts(connection)
     context = {
@@ -110,14 +110,14 @@ def remove_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
         "documents": documents,
         "chunks": chunks,
         "syncs": connection.syncs.count(),
-        "sight": sight_words(sight_of(connection.compartment_id, connection.sensitivity)),
+        "access": access_summary(access_to(connection.compartment_id, connection.sensitivity)),
     }
     return render(request, "explorer/connections/connection_delete.html", context, status=422 if form.errors else 200)
 
 
 def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
-    """Answer with the form, with what a check found, or with where a saved connection is."""
-    # The form writes into the connection; this is how it was read.
+    """Return the form, with the result of a test if any, or redirect to the saved connection."""
+    # The form writes into the connection, so its stored values are copied first.
     stored = copy(connection) if connection.pk else None
     form = ConnectionForm(request.POST or None, instance=connection)
     attempt = _Attempt()
@@ -126,43 +126,39 @@ def _edited(request: HtmxHttpRequest, connection: Connection) -> HttpResponse:
             attempt = _attempt(request, form, stored)
     except ConflictError as error:
         if stored:
-            # Somebody saved it while the source was tried: the form is stale now, and says so.
+            # Someone saved the connection while the source was tested: show the form as stale.
             return _edited(request, get_object_or_404(Connection.objects.select_related("compartment"), pk=stored.pk))
         form.add_error(None, str(error))
     if attempt.is_saved:
         return redirect("explorer:connection", slug=form.instance.slug)
     is_check = request.POST.get("do") == "check"
     is_refused = bool(form.errors) or (request.method == "POST" and not is_check)
-    template = (
-        "explorer/connections/_connection_form.html"
-        if wants_fragment(request)
-        else "explorer/connections/connection_edit.html"
-    )
+    page, fragment = "explorer/connections/connection_edit.html", "explorer/connections/_connection_form.html"
     context = _form_context(form, stored, attempt) | {
-        "sight_seen": request.POST.get("sight_seen") == "yes",
+        "access_confirmed": request.POST.get("access_confirmed") == "yes",
         "anyway": request.POST.get("anyway") == "yes",
         "is_check": is_check,
         "is_refused": is_refused,
     }
-    return render(request, template, context, status=form.status if form.errors or not is_refused else 422)
+    return render_page(request, page, fragment, context, status=form.status if form.errors or not is_refused else 422)
 
 
 def _attempt(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | None) -> _Attempt:
-    """Check, or save when nothing stands against it: a failed check and a change of who sees it need a tick each."""
-    change = _sight_change(stored, form.instance.compartment_id, form.instance.sensitivity) if stored else None
-    asked = change if change and request.POST.get("sight_seen") != "yes" else None
+    """Test or save; saving despite a failed test or with a change of access needs a confirmation for each."""
+    change = _access_change(stored, form.instance.compartment_id, form.instance.sensitivity) if stored else None
+    is_unconfirmed = bool(change) and request.POST.get("access_confirmed") != "yes"
     try:
         if request.POST.get("do") == "check":
             return _Attempt(checked(form.instance, form.secrets), change)
         is_new_source = stored is None or any(name.startswith(_SOURCE_FIELDS) for name in form.changed_data)
         is_forced = request.POST.get("anyway") == "yes"
         capabilities = checked(form.instance, form.secrets) if is_new_source and not is_forced else ()
-        if asked or not all(it.ok for it in capabilities):
+        if is_unconfirmed or not all(it.ok for it in capabilities):
             return _Attempt(capabilities, change)
         _save(request, form, stored, may_sync=not is_forced)
     except InvalidConnectionError as error:
         form.add_error(None, str(error))
-        return _Attempt(sight=change)
+        return _Attempt(access_change=change)
     return _Attempt(is_saved=True)
 
 
@@ -170,8 +166,8 @@ def _save(request: HtmxHttpRequest, form: ConnectionForm, stored: Connection | N
     viewer = viewer_of(request)
     connection = form.instance
     if stored:
-        changed = change_connection(connection, form.secrets, actor=viewer, was=stored)
-        messages.success(request, f"{connection.name} was changed." if changed else "Nothing was changed.")
+        changed = change_connection(connection, form.secrets, actor=viewer, expected=stored)
+        messages.success(request, f"{connection.name} was saved." if changed else "Nothing was changed.")
         return
     create_connection(connection, form.secrets, actor=viewer)
     if may_sync and not form.kind.is_fed:
@@ -194,25 +190,25 @@ def _form_context(form: ConnectionForm, stored: Connection | None, attempt: _Att
     }
     compartment, sensitivity = form.instance.compartment_id, form.instance.sensitivity
     if compartment and sensitivity in set(Sensitivity):
-        context |= _sight_context(attempt.sight or _NO_CHANGE, compartment, sensitivity)
+        context |= _access_context(attempt.access_change or _NO_CHANGE, compartment, sensitivity)
     return context
 
 
-def _sight_change(before: Connection | None, compartment: int, sensitivity: int) -> SightChange:
-    after = sight_of(compartment, sensitivity)
-    return sight_change(sight_of(before.compartment_id, before.sensitivity) if before else after, after)
+def _access_change(before: Connection | None, compartment: int, sensitivity: int) -> AccessChange:
+    after = access_to(compartment, sensitivity)
+    return access_change(access_to(before.compartment_id, before.sensitivity) if before else after, after)
 
 
-def _sight_context(change: SightChange, compartment: int, sensitivity: int) -> dict[str, object]:
+def _access_context(change: AccessChange, compartment: int, sensitivity: int) -> dict[str, object]:
     return {
-        "sight": sight_words(sight_of(compartment, sensitivity)),
-        "sight_changes": bool(change),
-        "gaining": sight_words(change.gaining),
-        "losing": sight_words(change.losing),
+        "access": access_summary(access_to(compartment, sensitivity)),
+        "access_changes": bool(change),
+        "gaining": access_summary(change.gaining),
+        "losing": access_summary(change.losing),
     }
 
 
 def _number(request: HtmxHttpRequest, name: str) -> int:
-    """Return a whole number of the query, -1 for what is none that the database could hold."""
-    given = request.GET.get(name, "")
-    return int(given) if given.isdecimal() and given.isascii() and len(given) <= _MAX_DIGITS else -1
+    """Return an integer of the query; -1 for anything that the database could not store."""
+    text = request.GET.get(name, "")
+    return int(text) if text.isdecimal() and text.isascii() and len(text) <= _MAX_DIGITS else -1

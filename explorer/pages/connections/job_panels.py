@@ -1,4 +1,4 @@
-"""Jobs: what each sync is at, how fast, what it waits for and what it did."""
+"""Rows of jobs: state, progress, speed and results of syncs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from retrieval.ingest.jobs import STALLED, JobState
 from retrieval.ingest.waiting import Reason, Wait
 from retrieval.models import Sync, SyncItem
 
-#: Items at these are still to be done.
+#: Stages of unfinished items.
 _OPEN_STAGES: Final = ("parsing", "embedding", "storing", "queued")
 _STAGES: Final = (*_OPEN_STAGES, "failed", "gone")
 _TONES: Final[Mapping[str, str]] = {
@@ -26,18 +26,17 @@ _TONES: Final[Mapping[str, str]] = {
     Sync.Status.CANCELLED: "",
     STALLED: "bad",
 }
-_ESTIMATING: Final = "estimating the time left"
-_LOOKS: Final[Mapping[str, str]] = {
-    Sync.Kind.FULL: "Looks at everything in the source.",
-    Sync.Kind.CHANGES: "Looks only at what changed in the source since the sync before; what was deleted there goes"
-    " with the next look at everything.",
-    Sync.Kind.RETRY: "Takes up only what failed before.",
-    Sync.Kind.DRY_RUN: "Looks at everything in the source, and stores nothing of it.",
+_ESTIMATING: Final = "estimating time left"
+_DESCRIPTIONS: Final[Mapping[str, str]] = {
+    Sync.Kind.FULL: "Scans the entire source.",
+    Sync.Kind.CHANGES: "Scans only changes since the previous sync. Deletions are applied by the next full scan.",
+    Sync.Kind.RETRY: "Retries only items that failed before.",
+    Sync.Kind.DRY_RUN: "Scans the entire source without storing anything.",
 }
 _WAITS: Final[Mapping[Reason, str]] = {
-    Reason.DISABLED: "Waits until the connection is enabled.",
-    Reason.SAME_CONNECTION: "Waits for the other sync of this connection; one runs at a time.",
-    Reason.NO_WORKER: "No worker has looked for it lately; is one running?",
+    Reason.DISABLED: "Waiting until the connection is enabled.",
+    Reason.SAME_CONNECTION: "Waiting for another sync of this connection to finish.",
+    Reason.NO_WORKER: "No active worker. Check that a worker is running.",
 }
 
 
@@ -51,24 +50,24 @@ class SyncRow:
     connection_name: str
     #: Empty for an ordinary sync, else "changes", "retry" or "dry run".
     kind: str
-    #: How much of its source it looks at, as a sentence.
-    looks: str
+    #: What it scans, as a sentence.
+    description: str
     #: queued, running, stalled, done ...
     status: str
-    #: The same in words: "done with 4 problems".
+    #: The status as text: "done with 4 problems".
     label: str
-    #: What a running one is at: "listing", "3 parsing, 40 embedding (120 of 256 chunks), 200 queued".
+    #: The stage of a running sync: "listing", "3 parsing, 40 embedding (120 of 256 chunks), 200 queued".
     stage: str
-    #: "4.1 documents/s, 12.0 chunks/s"; empty before there is anything to count.
+    #: "4.1 documents/s, 12.0 chunks/s"; empty without documents.
     rate: str
-    #: "about 4 min left"; "estimating the time left" while its pace does not tell yet; empty once nothing is left.
+    #: "about 4 min left"; "estimating time left" while the speed is unknown; empty when nothing is left.
     left: str
-    #: What a queued one waits for, and one that is being cancelled.
+    #: The reason why a queued sync waits, or a note on one that is being cancelled.
     wait: str
-    #: What a dry run found: "Would add 12, change 3, delete 1; 4 cannot be taken in."
+    #: The result of a dry run: "Would add 12, change 3, delete 1; 4 cannot be imported."
     found: str
     tone: str
-    #: When it began, or was queued.
+    #: When it started, or was queued.
     since: str
     seconds: str
     seen: int
@@ -79,13 +78,13 @@ class SyncRow:
     deleted: int
     chunks: int
     message: str
-    #: Percent of the documents that the store held before, as a guess of how far it is; None where unknown.
+    #: Percent; an estimate until the source is listed. None if unknown.
     progress: float | None
-    #: It has not ended, so that the page looks again.
+    #: It has not ended, so the page polls.
     is_open: bool
     #: Open, and not being cancelled already.
     can_cancel: bool
-    #: Waiting for a person's word to delete what is gone from the source.
+    #: Stopped until somebody confirms that missing documents are deleted.
     is_stopped: bool
     #: Failed items that can be tried again.
     retryable: int
@@ -93,19 +92,19 @@ class SyncRow:
 
 @dataclass(frozen=True, slots=True)
 class DryRunNames:
-    """The first items that a dry run would add, change and delete."""
+    """The first items that a dry run would add, change or delete."""
 
     added: tuple[str, ...]
     changed: tuple[str, ...]
     deleted: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        """Whether it names any."""
+        """Whether there are any."""
         return bool(self.added or self.changed or self.deleted)
 
 
 def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
-    """Return a sync's row; `known` documents are stored, which its progress is guessed from while it is listed."""
+    """Return the row of a sync; progress is estimated from the `known` stored documents until the source is listed."""
     sync = job.sync
     is_open = sync.status in Sync.OPEN
     counts = ("seen", "added", "changed", "unchanged", "failed", "deleted", "chunks")
@@ -114,12 +113,14 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
         slug=sync.connection.slug,
         connection_name=sync.connection.name,
         kind="" if sync.kind == Sync.Kind.FULL else sync.get_kind_display().lower(),
-        looks=_LOOKS[sync.kind],
+        description=_DESCRIPTIONS[sync.kind],
         status=job.state,
         label=job.label,
         tone="warn" if job.state == Sync.Status.DONE and sync.failed else _TONES[job.state],
         stage=_stage(job),
-        rate=_rate(job),
+        rate=f"{job.documents_per_second:.1f} documents/s, {job.chunks_per_second:.1f} chunks/s"
+        if job.documents_per_second
+        else "",
         left=_left(job),
         wait=_wait(job),
         found=_found(sync),
@@ -136,14 +137,14 @@ def sync_row(job: JobState, now: datetime, *, known: int) -> SyncRow:
 
 
 def stage_rows(job: JobState) -> list[tuple[str, int]]:
-    """Return what a running sync's items are at, in the order in which they pass: ("being parsed", 3)."""
+    """Return the items of a running sync by stage, in order: ("parsing", 3)."""
     return [
         (f"{label}{_chunks(job, name)}", job.items[name]) for name, label in STAGE_LABELS.items() if name in job.items
     ]
 
 
 def dry_run_names(sync: Sync) -> DryRunNames:
-    """Return the first items that a dry run would change; none of any other sync."""
+    """Return the first items that a dry run would change; none for any other sync."""
     if sync.kind != Sync.Kind.DRY_RUN:
         return DryRunNames((), (), ())
     named = list(sync.items.values_list("external_id", "state", "outcome"))
@@ -155,30 +156,29 @@ def dry_run_names(sync: Sync) -> DryRunNames:
 
 
 def wait_words(wait: Wait) -> str:
-    """Return what a queued sync waits for, as a sentence."""
+    """Return the reason why a queued sync waits, as a sentence."""
     if wait.reason in _WAITS:
         return _WAITS[wait.reason]
     if not wait.ahead:
-        return "Next in line; it begins as soon as a worker is free."
-    were = "was" if wait.ahead == 1 else "were"
-    return f"Waits for a free worker; {wording.counted(wait.ahead, 'sync')} {were} queued before it."
+        return "Next in the queue. It starts when a worker is free."
+    return f"Waiting for a free worker, after {wording.counted(wait.ahead, 'sync')}."
 
 
 def _wait(job: JobState) -> str:
     if job.sync.status == Sync.Status.CANCELLING:
-        return "It ends as soon as its workers have stopped; that takes seconds."
+        return "Stopping. This takes a few seconds."
     return wait_words(job.wait) if job.wait else ""
 
 
 def _found(sync: Sync) -> str:
     if sync.kind != Sync.Kind.DRY_RUN or sync.status != Sync.Status.DONE:
         return ""
-    refused = f"; {sync.failed:,} cannot be taken in" if sync.failed else ""
-    return f"Would add {sync.added:,}, change {sync.changed:,}, delete {sync.deleted:,}{refused}."
+    failed = f"; {sync.failed:,} cannot be imported" if sync.failed else ""
+    return f"Would add {sync.added:,}, change {sync.changed:,}, delete {sync.deleted:,}{failed}."
 
 
 def _stage(job: JobState) -> str:
-    """Return what a running sync is at, with the items at each stage."""
+    """Return the stage of a running sync, with the number of items at each stage."""
     if job.sync.status != Sync.Status.RUNNING:
         return ""
     items = ", ".join(f"{job.items[name]} {name}{_chunks(job, name)}" for name in _STAGES if name in job.items)
@@ -186,20 +186,14 @@ def _stage(job: JobState) -> str:
 
 
 def _chunks(job: JobState, stage: str) -> str:
-    """Return how far the chunks of the items that are embedded are; stored ones are among them."""
+    """Return the embedded and all chunks of the items in progress, for the stage "embedding"."""
     if stage != SyncItem.Stage.EMBEDDING or not job.chunks_in_hand:
         return ""
     return f" ({job.chunks_embedded:,} of {wording.counted(job.chunks_in_hand, 'chunk')})"
 
 
-def _rate(job: JobState) -> str:
-    if not job.documents_per_second:
-        return ""
-    return f"{job.documents_per_second:.1f} documents/s, {job.chunks_per_second:.1f} chunks/s"
-
-
 def _left(job: JobState) -> str:
-    """Return about how long a sync's items still take; nothing where none is left, or nobody takes them in."""
+    """Return the estimated time left; empty if no item is left or the sync is not running."""
     if job.state != Sync.Status.RUNNING or job.sync.kind == Sync.Kind.DRY_RUN:
         return ""
     is_listed = job.sync.listed_at is not None
@@ -209,7 +203,7 @@ def _left(job: JobState) -> str:
 
 
 def _progress(job: JobState, known: int) -> float | None:
-    """Return percent: of what was listed, once that is all; before, of what the store holds, as a guess."""
+    """Return percent of the listed items, or, until all are listed, an estimate from the stored ones."""
     sync = job.sync
     if sync.listed_at is not None and sync.seen:
         done = sync.added + sync.changed + sync.unchanged + sync.failed
@@ -220,7 +214,7 @@ def _progress(job: JobState, known: int) -> float | None:
 
 
 def _seconds(sync: Sync, now: datetime) -> str:
-    """Return how long a sync took, or has taken; empty before it starts."""
+    """Return the duration so far; empty before the start."""
     if sync.started_at is None:
         return ""
     return duration(((sync.finished_at or now) - sync.started_at).total_seconds())

@@ -1,23 +1,27 @@
-"""Connections: where each stands, what their sources allow, and who sees them."""
+"""Rows of connections, results of tests, and summaries of access."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from django.db.models import Count, Sum
+from django.utils import timezone
 
 from corecube.connectors.check import STEPS
 from corecube.connectors.kinds import KINDS
 from corecube.connectors.types import Capability
 from corecube.models import Connection
+from corecube.reach import ConnectionAccess
 from corecube.scope import Sensitivity, TrustLevel
-from corecube.sight import Sight
 from explorer import wording
 from explorer.pages.connections.job_panels import SyncRow, sync_row
 from explorer.wording.configuration import capability_label, config_label, time_left
-from retrieval.ingest.jobs import JobState
+from retrieval.ingest.jobs import JobState, job_states
+from retrieval.models import Document, Sync, SyncProblem, TermFrequency
 
-#: Names that a list of groups or users gives before it only counts.
-_NAMED: Final = 6
+#: Names in a list of groups or users before the rest is counted.
+_MAX_NAMES: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +48,8 @@ class ConnectionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionCounts:
-    """What is stored and known of the connections, by connection id."""
-
-    documents: Mapping[int, int]
-    chunks: Mapping[int, int]
-    problems: Mapping[int, int]
-    #: The latest sync of each.
-    syncs: Mapping[int, JobState]
-
-
-@dataclass(frozen=True, slots=True)
 class CheckRow:
-    """One thing that a source must allow."""
+    """One step of a connection test."""
 
     label: str
     #: passed, failed or not tried.
@@ -65,18 +58,36 @@ class CheckRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SightWords:
-    """Groups and users in words: "groups engineers, staff", "14 users"."""
+class AccessSummary:
+    """Groups and users as text: "groups engineers, staff", "14 users"."""
 
     groups: str
     users: str
     names: str
 
 
-def connection_row(connection: Connection, counts: ConnectionCounts, now: datetime) -> ConnectionRow:
-    """Return a connection's row."""
-    job = counts.syncs.get(connection.pk)
-    documents = counts.documents.get(connection.pk, 0)
+def connection_rows(connections: list[Connection]) -> list[ConnectionRow]:
+    """Return the rows of connections in seven queries."""
+    ids = [connection.pk for connection in connections]
+    # The empty lexeme counts chunks, so that millions of them need not be counted one by one.
+    chunks = TermFrequency.objects.filter(lexeme="", connection_id__in=ids).values_list("connection_id")
+    documents = Document.objects.filter(connection_id__in=ids).values_list("connection_id")
+    problems = SyncProblem.objects.filter(connection_id__in=ids).values_list("connection_id")
+    syncs = Sync.objects.filter(connection_id__in=ids).select_related("connection")
+    latest = syncs.order_by("connection_id", "-queued_at").distinct("connection_id")
+    now = timezone.now()
+    jobs = {job.sync.connection_id: job for job in job_states(latest, now)}
+    counts = [
+        dict(documents.annotate(Count("pk"))),
+        dict(chunks.annotate(Sum("chunks"))),
+        dict(problems.annotate(Count("pk"))),
+    ]
+    return [_row(it, jobs.get(it.pk), now, *(count.get(it.pk, 0) for count in counts)) for it in connections]
+
+
+def _row(
+    connection: Connection, job: JobState | None, now: datetime, documents: int, chunks: int, problems: int
+) -> ConnectionRow:
     return ConnectionRow(
         slug=connection.slug,
         name=connection.name,
@@ -87,16 +98,16 @@ def connection_row(connection: Connection, counts: ConnectionCounts, now: dateti
         trust=wording.level(TrustLevel(connection.trust)),
         enabled=connection.enabled,
         documents=documents,
-        chunks=counts.chunks.get(connection.pk, 0),
+        chunks=chunks,
         synced=wording.ago(connection.last_synced_at, now) if connection.last_synced_at else "never",
         next_sync=_next_sync(connection, now),
         sync=sync_row(job, now, known=documents) if job else None,
-        problems=counts.problems.get(connection.pk, 0),
+        problems=problems,
     )
 
 
 def check_rows(capabilities: Sequence[Capability]) -> list[CheckRow]:
-    """Return what was tried, and after a failure what was not tried any more."""
+    """Return the steps of a test; those after a failure are "not tried"."""
     rows = [CheckRow(capability_label(it.name), "passed" if it.ok else "failed", it.message) for it in capabilities]
     if capabilities and not capabilities[-1].ok and capabilities[-1].name in STEPS:
         later = STEPS[STEPS.index(capabilities[-1].name) + 1 :]
@@ -105,24 +116,24 @@ def check_rows(capabilities: Sequence[Capability]) -> list[CheckRow]:
 
 
 def config_rows(connection: Connection) -> list[tuple[str, str]]:
-    """Return what a connection's config says beside its defaults, as label and value."""
+    """Return the config values of a connection that differ from the defaults, as label and value."""
     config = connection.config if isinstance(connection.config, dict) else {}
     return [(config_label(name), _shown(name, value)) for name, value in config.items()]
 
 
-def sight_words(sight: Sight) -> SightWords:
-    """Return groups and users as a sentence takes them, long lists cut."""
-    noun = "group" if len(sight.groups) == 1 else "groups"
-    return SightWords(
-        groups=f"{noun} {_some(sight.groups)}" if sight.groups else "",
-        users=wording.counted(len(sight.users), "user"),
-        names=_some(sight.users),
+def access_summary(access: ConnectionAccess) -> AccessSummary:
+    """Return groups and users as text, with long lists truncated."""
+    noun = "group" if len(access.groups) == 1 else "groups"
+    return AccessSummary(
+        groups=f"{noun} {_truncated(access.groups)}" if access.groups else "",
+        users=wording.counted(len(access.users), "user"),
+        names=_truncated(access.users),
     )
 
 
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED:,} more" if len(names) > _NAMED else shown
+def _truncated(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MAX_NAMES])
+    return f"{shown} and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else shown
 
 
 def _shown(name: str, value: object) -> str:
@@ -136,23 +147,9 @@ def _shown(name: str, value: object) -> str:
 
 
 def _next_sync(connection: Connection, now: datetime) -> str:
-    """Return when the schedule starts the next sync; empty without one, or while the connection is disabled."""
+    """Return the time of the next scheduled sync; empty without a schedule or for a disabled connection."""
     if not connection.enabled or connection.sync_every_minutes is None:
         return ""
     if connection.next_sync_at is None or connection.next_sync_at <= now:
         return "due now"
     return f"in {time_left((connection.next_sync_at - now).total_seconds()).removesuffix(' left')}"
-
-
-__all__ = [
-    "CheckRow",
-    "ConnectionCounts",
-    "ConnectionRow",
-    "SightWords",
-    "SyncRow",
-    "check_rows",
-    "config_rows",
-    "connection_row",
-    "sight_words",
-    "sync_row",
-]

@@ -1,4 +1,4 @@
-"""Connections, for admins: where each stands, and what they can do about it."""
+"""Connections, for admins: the list, one connection and its actions."""
 
 from typing import Final
 
@@ -19,21 +19,20 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import Connection
 from explorer.components.tunables_form import QualityForm, UploadForm
 from explorer.pages.connections.job_panels import SyncRow, dry_run_names, sync_row
-from explorer.pages.connections.panels import config_rows
-from explorer.pages.connections.rows import connection_rows
-from explorer.viewer import admins_only, viewer_of, wants_fragment
+from explorer.pages.connections.panels import config_rows, connection_rows
+from explorer.viewer import admins_only, render_page, viewer_of, wants_fragment
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.models import Sync, SyncItem
 from retrieval.operations.quality_preview import live_minimum, preview
 
-#: Syncs that a connection's page lists, and problems on one page of theirs.
+#: Syncs and problems listed on a connection's page.
 _LAST_SYNCS: Final = 10
 _PROBLEMS: Final = 50
-#: Items that a dry run could not read, of those that the connection's page names.
+#: Items that a dry run could not read, listed on the connection's page.
 _MAX_REFUSED: Final = 20
-#: Chunks that a look at the quality filter lists.
+#: Chunks listed by the preview of the quality filter.
 _MAX_LOW_CHUNKS: Final = 50
 
 
@@ -41,7 +40,7 @@ _MAX_LOW_CHUNKS: Final = 50
 @admins_only
 @vary_on_headers("HX-Request")
 def connections(request: HtmxHttpRequest) -> HttpResponse:
-    """List the connections; the page asks again while a sync is open."""
+    """List the connections; the page polls while a sync is open."""
     rows = connection_rows(list(Connection.objects.select_related("compartment")))
     context = {
         "section": "connections",
@@ -51,15 +50,13 @@ def connections(request: HtmxHttpRequest) -> HttpResponse:
         "is_open": any(row.sync and row.sync.is_open for row in rows),
         "is_swapped": wants_fragment(request),
     }
-    template = (
-        "explorer/connections/_connections.html" if wants_fragment(request) else "explorer/connections/connections.html"
-    )
-    return render(request, template, context)
+    page, fragment = "explorer/connections/connections.html", "explorer/connections/_connections.html"
+    return render_page(request, page, fragment, context)
 
 
 @require_GET
 def moved(request: HtmxHttpRequest, rest: str) -> HttpResponse:
-    """Send an address from before, when connections were called sources, to its present one."""
+    """Redirect an address from the time when connections were called sources."""
     query = request.META.get("QUERY_STRING", "")
     path = reverse("explorer:connections") + rest
     return redirect(f"{path}?{query}" if query else path, permanent=True)
@@ -68,14 +65,14 @@ def moved(request: HtmxHttpRequest, rest: str) -> HttpResponse:
 @require_GET
 @admins_only
 def connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Show one connection: its last syncs, its problems, and what can be done."""
+    """Show one connection with its last syncs and problems."""
     return render(request, "explorer/connections/connection.html", _connection_context(request, slug))
 
 
 @require_GET
 @admins_only
 def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Show where a connection's syncs stand; the page asks again while one is at work."""
+    """Show the progress of a connection's syncs; the page polls while one is open."""
     context = {**_connection_context(request, slug), "is_swapped": True}
     return render(request, "explorer/connections/_connection_progress.html", context)
 
@@ -85,22 +82,17 @@ def connection_progress(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request")
 def connection_quality(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Show what the quality filter would drop of one connection; its text only to who may read it."""
+    """Preview which chunks of a connection a quality threshold drops; texts only for viewers with access."""
     connection = get_object_or_404(Connection, slug=slug)
     form = QualityForm(request.GET if "minimum" in request.GET else {"minimum": f"{live_minimum():g}"})
-    context: dict[str, object] = {"section": "connections", "connection": connection, "form": form}
-    context["live"] = live_minimum()
+    context = {"section": "connections", "connection": connection, "form": form, "live": live_minimum()}
     if form.is_valid():
         is_readable = scope_for(Principal(viewer_of(request))).allows(connection.pk)
         limit = _MAX_LOW_CHUNKS if is_readable else 0
         found = preview(connection, minimum=form.cleaned_data["minimum"], limit=limit)
         context |= {"preview": found, "is_readable": is_readable}
-    template = (
-        "explorer/connections/_connection_quality.html"
-        if wants_fragment(request)
-        else "explorer/connections/connection_quality.html"
-    )
-    return render(request, template, context, status=422 if form.errors else 200)
+    page, fragment = "explorer/connections/connection_quality.html", "explorer/connections/_connection_quality.html"
+    return render_page(request, page, fragment, context, status=422 if form.errors else 200)
 
 
 @require_POST
@@ -113,7 +105,7 @@ def sync_connection(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     try:
         queue_sync(connection, actor=viewer_of(request), allow_deletions=confirmed, dry_run=is_dry)
     except CoreCubeError:
-        messages.error(request, "A disabled connection is not synced. Enable it first.")
+        messages.error(request, "The connection is disabled. Enable it before syncing.")
     return redirect("explorer:connection", slug=slug)
 
 
@@ -124,30 +116,30 @@ def switch(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     connection = get_object_or_404(Connection, slug=slug)
     switch_connection(connection, enabled=request.POST.get("enabled") == "yes", actor=viewer_of(request))
     if connection.enabled:
-        messages.success(request, f"{connection.name} is enabled: it is searched, and synced by its schedule.")
+        messages.success(request, f"{connection.name} was enabled. It is searched, and synced on schedule.")
     else:
-        messages.success(request, f"{connection.name} is disabled: it is neither synced nor searched.")
+        messages.success(request, f"{connection.name} was disabled. It is no longer synced or searched.")
     return redirect("explorer:connection", slug=slug)
 
 
 @require_POST
 @admins_only
 def upload(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Keep uploaded files and queue a sync that takes them in; a file that is refused stops none of the others."""
+    """Store uploaded files and queue a sync that imports them; a rejected file does not affect the others."""
     connection = get_object_or_404(Connection, slug=slug, kind="upload")
     form = UploadForm(request.POST, request.FILES)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for error in form.errors["uploads"]))
         return redirect("explorer:connection", slug=slug)
     viewer = viewer_of(request)
-    kept = 0
+    stored = 0
     for file in form.cleaned_data["uploads"]:
         try:
             store_upload(connection, name=file.name, content=file, actor=viewer)
-            kept += 1
+            stored += 1
         except CoreCubeError as error:
             messages.error(request, f"{file.name}: {error}")
-    if kept:
+    if stored:
         queue_sync(connection, actor=viewer)
     return redirect("explorer:connection", slug=slug)
 
@@ -173,7 +165,7 @@ def _connection_context(request: HtmxHttpRequest, slug: str) -> dict[str, object
 
 
 def _dry_run(last: list[Sync], rows: list[SyncRow]) -> dict[str, object] | None:
-    """Return the result of the latest sync when that was a dry run that ended well."""
+    """Return the result of the latest sync if it was a successful dry run."""
     if not last or last[0].kind != Sync.Kind.DRY_RUN or last[0].status != Sync.Status.DONE:
         return None
     failed = last[0].items.filter(state=SyncItem.State.FAILED)
@@ -181,7 +173,7 @@ def _dry_run(last: list[Sync], rows: list[SyncRow]) -> dict[str, object] | None:
 
 
 def _retries(connection: Connection, external_ids: list[str]) -> dict[str, object]:
-    """Return, by item, the ended sync in which it failed and from which it can be tried again."""
+    """Return, by item, the finished sync in which it failed and from which it can be retried."""
     failed = retryable(SyncItem.objects.filter(sync__connection=connection, external_id__in=external_ids))
     ended = failed.exclude(sync__status__in=Sync.OPEN)
     return dict(ended.values_list("external_id", "sync_id"))

@@ -13,7 +13,7 @@ from corecube.http import HtmxHttpRequest
 from corecube.models import ApiKey, Connection, User
 from explorer.charts.traffic import traffic_charts
 from explorer.pages.connections.job_panels import SyncRow, sync_row
-from explorer.pages.connections.rows import connection_rows
+from explorer.pages.connections.panels import connection_rows
 from explorer.pages.health.guide import dismiss, guide, is_dismissed
 from explorer.pages.health.overview_panels import KEY_ENDS_SOON, RANGES, problems, search_figures, store_figures
 from explorer.pages.health.panels import health_rows

@@ -63,7 +63,7 @@ def _make_once(user: User) -> None:
     slug = _free_slug(user)
     compartment = Compartment.objects.create(slug=slug, name=name, description=_DESCRIPTION)
     audit.record("compartment.created", actor=user, subject=slug, name=name)
-    set_clearance(holder=Holder.of(user), compartment=compartment, clearance=SENSITIVITY, was=None, actor=user)
+    set_clearance(holder=Holder.of(user), compartment=compartment, clearance=SENSITIVITY, expected=None, actor=user)
     connection = Connection(
         slug=slug,
         name=name,

@@ -1,4 +1,4 @@
-"""What the quality filter would drop, as the command and the function tell it."""
+"""Quality filter preview, as the command and the function tell it."""
 
 import pytest
 from django.core.management import CommandError, call_command

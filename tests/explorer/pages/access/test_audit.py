@@ -60,7 +60,7 @@ def test_since_is_a_day_in_utc(admin):
 
 
 def test_pages_follow_each_other_without_a_gap(admin, monkeypatch):
-    monkeypatch.setattr(views, "_PAGE", 2)
+    monkeypatch.setattr(views, "_PAGE_SIZE", 2)
     first = admin.get(PAGE)
     older = first.context["older"]
     # What comes in between shifts nothing.
@@ -82,7 +82,7 @@ def lines_of(response):
 
 
 def test_the_export_is_complete_across_batches_and_has_no_formula(admin, monkeypatch):
-    monkeypatch.setattr(views, "_BATCH", 2)
+    monkeypatch.setattr(views, "_BATCH_SIZE", 2)
     answer = admin.get(f"{PAGE}export/", {"action": "grant."})
     assert answer.streaming
     assert answer.headers["Content-Disposition"] == 'attachment; filename="audit.csv"'

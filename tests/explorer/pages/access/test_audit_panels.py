@@ -21,7 +21,7 @@ def test_what_an_address_cannot_mean_is_left_out():
     asked = AuditFilter.read({"action": " grant.\0 ", "since": "yesterday", "before": "x1"})
     assert asked == AuditFilter(action="grant.")
     assert AuditFilter.read({"before": "9" * 40}).before is None
-    assert AuditFilter.read({}).is_open
+    assert AuditFilter.read({}).is_empty
 
 
 def test_a_day_begins_at_midnight_utc():

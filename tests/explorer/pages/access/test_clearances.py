@@ -48,7 +48,7 @@ def test_a_change_is_saved_at_once_and_says_what_it_does(browse, world, sent, ht
     page = answer.content.decode()
     assert answer.status_code == 200
     assert seen(world, "bob") == ["runbooks", "vault"]
-    said = "group engineers on Engineering: internal → restricted. bob gains sight of 1 connection."
+    said = "group engineers on Engineering: internal → restricted. bob gains access to 1 connection."
     assert f'<p id="announcement" hx-swap-oob="innerHTML">{said}</p>' in page
     assert f'id="level-group-{engineers.pk}-engineering"' in page
     assert '<option value="restricted" selected>' in page
@@ -66,7 +66,7 @@ def test_undo_goes_back(browse, world, sent, htmx):
 
 def test_none_takes_the_grant_away(browse, world, sent, htmx):
     answer = browse("alice").post(CHANGE, sent(clearance="none"), headers=htmx)
-    assert "bob loses sight of 1 connection." in answer.content.decode()
+    assert "bob loses access to 1 connection." in answer.content.decode()
     assert not Grant.objects.filter(group__name="engineers").exists()
 
 
@@ -75,7 +75,7 @@ def test_a_change_from_a_stale_page_is_refused_and_shows_what_is(browse, world, 
     page = answer.content.decode()
     assert answer.status_code == 409
     assert '<option value="internal" selected>' in page
-    assert "has been changed in the meantime" in page
+    assert "was changed in the meantime" in page
     assert seen(world, "bob") == ["runbooks"]
 
 
@@ -90,7 +90,7 @@ def test_without_a_script_it_goes_back_to_where_it_came_from(browse, world, sent
         event = AuditEvent.objects.filter(action="grant.changed").latest("pk")
         assert there == f"{path}?changed={event.pk}"
         page = admin.get(there).content.decode()
-        assert "bob gains sight of 1 connection." in page
+        assert "bob gains access to 1 connection." in page
         assert 'id="undo"' in page
         admin.post(CHANGE, sent(was="restricted", clearance="internal"))
 

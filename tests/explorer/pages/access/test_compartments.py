@@ -22,7 +22,7 @@ def admin(browse):
 def test_the_list_names_connections_documents_and_who_sees_them(admin, world):
     sync_connection(world.runbooks)
     page = admin.get(PAGE).content.decode()
-    for part in ("Runbooks", "Vault", "engineers", "Ledger", "For the people who work here"):
+    for part in ("Runbooks", "Vault", "engineers", "Ledger", "For members of the organisation only."):
         assert part in page
     rows = {row.slug: row for row in admin.get(PAGE).context["rows"]}
     assert rows["engineering"].documents == 2
@@ -72,8 +72,8 @@ def test_it_says_how_many_keys_stop(admin, world):
     made = Compartment.objects.create(slug="old", name="Old")
     key, _ = ApiKey.issue(user=world.bob, name="robot")
     key.compartments.add(made)
-    assert "1 API key narrowed to it is revoked" in admin.get(f"{PAGE}old/delete/").content.decode()
+    assert "1 API key limited to it is revoked" in admin.get(f"{PAGE}old/delete/").content.decode()
     done = admin.post(f"{PAGE}old/delete/", follow=True).content.decode()
-    assert "1 API key narrowed to it stopped." in done
+    assert "Revoked API keys limited to it: 1." in done
     key.refresh_from_db()
     assert key.revoked_at

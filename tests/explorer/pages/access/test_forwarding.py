@@ -38,7 +38,7 @@ def test_the_secret_is_shown_once(browse, key, world):
     assert forwarded_user(key, token(secret)) == world.bob
     for page in (path(key), "/access/keys/"):
         assert secret not in alice.get(page).content.decode()
-    assert "acts for users of a front end" in alice.get("/access/keys/").content.decode()
+    assert "user forwarding" in alice.get("/access/keys/").content.decode()
 
 
 def test_a_new_one_ends_the_old_one(browse, key):
@@ -54,7 +54,7 @@ def test_it_can_be_stopped(browse, key):
     alice = browse("alice")
     alice.post(path(key), {"do": "allow"})
     page = alice.post(path(key), {"do": "stop"}, follow=True).content.decode()
-    assert "acts for its own user only" in page
+    assert "now acts only for its own user" in page
     assert not ApiKey.objects.get().may_forward_users
 
 

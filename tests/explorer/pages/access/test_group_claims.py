@@ -29,7 +29,7 @@ def test_a_value_is_added_and_removed(browse, group, world):
     OidcMembership.objects.create(user=world.bob, group=group)
     assert "by sign-in" in alice.get(path(group)).content.decode()
     page = alice.post(path(group, f"claims/{made.pk}/delete/"), follow=True).content.decode()
-    assert "bob loses sight of 1 connection." in page
+    assert "bob loses access to 1 connection." in page
     assert not group.user_set.exists()
     assert [it.action for it in AuditEvent.objects.filter(action__startswith="group.claim").order_by("pk")] == [
         "group.claim_added",
@@ -48,7 +48,7 @@ def test_a_value_opens_one_group(browse, group):
 @pytest.mark.parametrize("value", ["", " ", "x" * 501, "a\0b"])
 def test_what_is_no_value_is_refused(browse, group, value):
     page = browse("alice").post(path(group, "claims/"), {"value": value}, follow=True).content.decode()
-    assert "A value of the groups claim is needed" in page
+    assert "Enter a value of the groups claim" in page
     assert not OidcGroup.objects.exists()
 
 
@@ -60,7 +60,7 @@ def test_a_value_of_another_group_is_not_removed_here(browse, group):
 
 def test_without_a_provider_there_is_nothing_of_it(browse, group, settings):
     settings.CORECUBE_OIDC_ISSUER = ""
-    assert "From sign-in" not in browse("alice").get(path(group)).content.decode()
+    assert "Groups claim" not in browse("alice").get(path(group)).content.decode()
 
 
 def test_for_who_is_no_admin_there_is_no_page(browse, group):

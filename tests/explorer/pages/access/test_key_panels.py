@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from corecube.keys import KeyTerms, issue_key
 from corecube.models import Compartment, Connection
-from explorer.pages.access.key_panels import Known, key_row
+from explorer.pages.access.key_panels import Visible, key_row
 
 NOW = timezone.now()
 
@@ -37,21 +37,21 @@ def key(world):
 
 def test_an_admin_reads_all_of_it(key):
     row = key_row(key, NOW, None)
-    assert row.narrowing == "only Engineering, Finance; up to internal; presets corecube; pushes to Till"
-    assert (row.rate, row.state, row.is_open, row.used) == ("1,200 a minute", "active", True, "never")
+    assert row.limits == "only Engineering, Finance; up to internal; presets corecube; can push to Till"
+    assert (row.rate, row.state, row.is_open, row.used) == ("1,200 per minute", "active", True, "never")
 
 
 def test_its_owner_is_told_no_name_beyond_their_scope(world, key):
-    known = Known({Compartment.objects.get(slug="engineering").pk}, {world.runbooks.pk})
+    known = Visible({Compartment.objects.get(slug="engineering").pk}, {world.runbooks.pk})
     row = key_row(key, NOW, known)
-    assert row.narrowing == (
-        "only Engineering, other compartments; up to internal; presets corecube; pushes to other connections"
+    assert row.limits == (
+        "only Engineering, other compartments; up to internal; presets corecube; can push to other connections"
     )
 
 
 def test_an_open_key(world):
     row = key_row(issue_key(user=world.bob, terms=KeyTerms(name="robot"), actor=world.bob)[0], NOW, None)
-    assert (row.narrowing, row.rate, row.expires) == ("all that its user sees", "any", "never")
+    assert (row.limits, row.rate, row.expires) == ("everything its user can see", "unlimited", "never")
 
 
 def test_an_expired_key_is_not_open(key):

@@ -82,7 +82,7 @@ def test_a_user_learns_of_no_compartment_beyond_their_scope(browse, world):
 
 def test_charlie_who_sees_nothing_is_offered_nothing(browse):
     page = browse("charlie").get(NEW).content.decode()
-    assert "There is no compartment to choose from." in page
+    assert "No compartments available." in page
     assert "Engineering" not in page
 
 

@@ -37,7 +37,7 @@ def test_the_list_can_be_searched_by_any_name(admin, world):
     User.objects.filter(pk=world.bob.pk).update(last_name="Okafor")
     for find, names in (("", ["alice", "bob", "charlie"]), ("okaf", ["bob"]), ("\0", ["alice", "bob", "charlie"])):
         assert [row.username for row in admin.get(USERS, {"find": find}).context["rows"]] == names
-    assert "Nobody found" in admin.get(USERS, {"find": "zz"}).content.decode()
+    assert "No users found" in admin.get(USERS, {"find": "zz"}).content.decode()
 
 
 def test_a_user_is_added_with_a_password(admin):
@@ -105,7 +105,7 @@ def test_names_and_groups_change(admin, world, bob_page):
     sales = Group.objects.create(name="sales")
     admin.post(bob_page, {"first_name": "Bob", "last_name": "Okafor"})
     page = admin.post(f"{bob_page}groups/", {"groups": [sales.pk]}, follow=True).content.decode()
-    assert "bob loses sight of 1 connection." in page
+    assert "bob loses access to 1 connection." in page
     assert world.bob.groups.get() == sales
     assert User.objects.get(username="bob").get_full_name() == "Bob Okafor"
 
@@ -164,5 +164,5 @@ def test_a_member_who_does_not_exist_is_said(admin):
 def test_deleting_a_group_says_who_loses_what(admin):
     group = Group.objects.get(name="engineers")
     page = admin.get(f"{GROUPS}{group.pk}/delete/").content.decode()
-    assert "bob loses sight of 1 connection." in page
+    assert "bob loses access to 1 connection." in page
     assert Group.objects.filter(pk=group.pk).exists()

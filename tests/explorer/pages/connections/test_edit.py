@@ -14,9 +14,9 @@ from retrieval.models import Chunk, Document, Sync, SyncItem, SyncProblem, TermF
 PAGES = [
     "/connections/new/",
     "/connections/new/git/",
-    "/connections/new/sight/?compartment=1&sensitivity=1",
+    "/connections/new/access/?compartment=1&sensitivity=1",
     "/connections/runbooks/edit/",
-    "/connections/runbooks/sight/?compartment=1&sensitivity=1",
+    "/connections/runbooks/access/?compartment=1&sensitivity=1",
     "/connections/runbooks/delete/",
 ]
 TOKEN = "zanzibar-4711"
@@ -188,7 +188,7 @@ def test_a_change_of_who_sees_it_names_them_and_needs_a_tick(alice, world):
     assert page.status_code == 422
     assert (page.context["gaining"].names, page.context["gaining"].groups) == ("bob", "group engineers")
     assert page.context["losing"].names == ""
-    assert alice.post("/connections/vault/edit/", {**public, "sight_seen": "yes"}).status_code == 302
+    assert alice.post("/connections/vault/edit/", {**public, "access_confirmed": "yes"}).status_code == 302
     event = AuditEvent.objects.get(action="connection.changed")
     assert event.details["before"] == {"sensitivity": "restricted"}
     assert event.details["after"] == {"sensitivity": "public"}
@@ -196,18 +196,18 @@ def test_a_change_of_who_sees_it_names_them_and_needs_a_tick(alice, world):
 
 def test_who_would_see_it_is_told_before_anything_is_sent(alice, world):
     finance = Compartment.objects.get(slug="finance")
-    text = alice.get(f"/connections/runbooks/sight/?compartment={finance.pk}&sensitivity=1").content.decode()
-    assert "lose sight" in text
+    text = alice.get(f"/connections/runbooks/access/?compartment={finance.pk}&sensitivity=1").content.decode()
+    assert "Loses access" in text
     assert "bob" in text
-    assert "gain sight" not in text
-    fresh = alice.get(f"/connections/new/sight/?compartment={finance.pk}&sensitivity=1").content.decode()
+    assert "Gains access" not in text
+    fresh = alice.get(f"/connections/new/access/?compartment={finance.pk}&sensitivity=1").content.decode()
     assert "alice" in fresh
     assert "bob" not in fresh
 
 
 @pytest.mark.parametrize("query", ["", "compartment=x&sensitivity=1", "compartment=1&sensitivity=99999999999999999999"])
 def test_junk_is_told_nothing(alice, query):
-    answer = alice.get(f"/connections/new/sight/?{query}")
+    answer = alice.get(f"/connections/new/access/?{query}")
     assert (answer.status_code, "may see" in answer.content.decode()) == (200, False)
 
 
@@ -230,7 +230,7 @@ def test_deleting_asks_for_the_slug_and_says_what_goes(alice, world):
     assert (page.context["documents"], page.context["chunks"]) == (2, 2)
     wrong = alice.post("/connections/runbooks/delete/", {"slug": "runbook"})
     assert wrong.status_code == 422
-    assert "Type runbooks to delete it." in wrong.content.decode()
+    assert "Type runbooks to confirm." in wrong.content.decode()
     assert Connection.objects.filter(slug="runbooks").exists()
 
 

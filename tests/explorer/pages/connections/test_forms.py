@@ -104,9 +104,9 @@ def test_a_stored_config_is_shown_as_it_was_filled_in(db):
     ("kind", "changes", "field", "words"),
     [
         ("folder", {"config_path": ""}, "config_path", "This field is required."),
-        ("web", {"config_max_pages": "0"}, "config_max_pages", "It must be at least 1."),
-        ("web", {"config_max_pages": "many"}, "config_max_pages", "It must be a number."),
-        ("web", {"config_delay_seconds": "61"}, "config_delay_seconds", "It must be at most 60."),
+        ("web", {"config_max_pages": "0"}, "config_max_pages", "Must be at least 1."),
+        ("web", {"config_max_pages": "many"}, "config_max_pages", "Enter a number."),
+        ("web", {"config_delay_seconds": "61"}, "config_delay_seconds", "Must be at most 60."),
         ("web", {"config_start": "ftp://x"}, "config_start", None),
         ("web", {"config_start": " \n "}, "config_start", "This field is required."),
         (

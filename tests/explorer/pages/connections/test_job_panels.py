@@ -83,7 +83,7 @@ def test_a_sync_at_work_says_what_it_is_at_and_how_fast():
     assert (row.stage, row.rate) == ("3 parsing, 40 embedding, 200 queued", "2.0 documents/s, 6.0 chunks/s")
     embedding = sync(stage=Sync.Stage.WORKING, items={"embedding": 31, "queued": 2}, chunks=(120, 1256))
     assert sync_row(embedding, NOW, known=0).stage == "31 embedding (120 of 1,256 chunks), 2 queued"
-    assert stage_rows(embedding)[1] == ("being embedded (120 of 1,256 chunks)", 31)
+    assert stage_rows(embedding)[1] == ("embedding (120 of 1,256 chunks)", 31)
     listing = sync(stage=Sync.Stage.LISTING, items={"queued": 5})
     assert sync_row(listing, NOW, known=0).stage == "listing: 5 queued"
     assert sync_row(sync(status=Sync.Status.DONE, items={"failed": 1}), NOW, known=0).stage == ""
@@ -100,8 +100,8 @@ def test_the_time_left_is_estimated_until_it_is_known():
 
     waiting = {"queued": 50, "parsing": 10}
     assert left(listed_at=NOW, items=waiting, left=120.0) == "about 2 min left"
-    assert left(listed_at=NOW, items=waiting) == "estimating the time left"
-    assert left(items=waiting) == "estimating the time left"
+    assert left(listed_at=NOW, items=waiting) == "estimating time left"
+    assert left(items=waiting) == "estimating time left"
     assert left(listed_at=NOW, items={"failed": 3}) == ""
     assert left(listed_at=NOW, status=Sync.Status.DONE) == ""
     assert left(items=waiting, kind=Sync.Kind.DRY_RUN) == ""
@@ -109,16 +109,16 @@ def test_the_time_left_is_estimated_until_it_is_known():
 
 def test_stages_are_listed_in_the_order_in_which_items_pass():
     job = sync(items={"storing": 2, "queued": 9, "failed": 1, "parsing": 4})
-    assert stage_rows(job) == [("waiting", 9), ("being read and parsed", 4), ("being stored", 2), ("failed", 1)]
+    assert stage_rows(job) == [("queued", 9), ("parsing", 4), ("storing", 2), ("failed", 1)]
 
 
 @pytest.mark.parametrize(
     ("wait", "words"),
     [
-        (Wait(Reason.WORKER), "Next in line; it begins as soon as a worker is free."),
-        (Wait(Reason.WORKER, 1), "Waits for a free worker; 1 sync was queued before it."),
-        (Wait(Reason.WORKER, 3), "Waits for a free worker; 3 syncs were queued before it."),
-        (Wait(Reason.SAME_CONNECTION), "Waits for the other sync of this connection; one runs at a time."),
+        (Wait(Reason.WORKER), "Next in the queue. It starts when a worker is free."),
+        (Wait(Reason.WORKER, 1), "Waiting for a free worker, after 1 sync."),
+        (Wait(Reason.WORKER, 3), "Waiting for a free worker, after 3 syncs."),
+        (Wait(Reason.SAME_CONNECTION), "Waiting for another sync of this connection to finish."),
     ],
 )
 def test_what_a_queued_sync_waits_for_is_a_sentence(wait, words):

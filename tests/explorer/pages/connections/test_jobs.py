@@ -44,7 +44,7 @@ def test_a_job_that_is_being_cancelled_says_so_until_its_workers_have_stopped(br
         assert "cancelling" in page
         assert "every 2s" in page
         assert f"/jobs/{sync.pk}/cancel/" not in page
-    assert "It ends as soon as its workers have stopped" in page
+    assert "Stopping. This takes a few seconds." in page
     assert f"/jobs/{sync.pk}/" in alice.get("/jobs/?state=cancelling").content.decode()
     # Nobody works on it here.
     alice.post(f"/jobs/{sync.pk}/cancel/")
@@ -55,15 +55,15 @@ def test_a_job_that_is_being_cancelled_says_so_until_its_workers_have_stopped(br
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("full", "Looks at everything in the source."),
-        ("changes", "Looks only at what changed in the source since the sync before;"),
-        ("retry", "Takes up only what failed before."),
-        ("dry_run", "Looks at everything in the source, and stores nothing of it."),
+        ("full", "Scans the entire source."),
+        ("changes", "Scans only changes since the previous sync."),
+        ("retry", "Retries only items that failed before."),
+        ("dry_run", "Scans the entire source without storing anything."),
     ],
 )
 def test_a_jobs_page_says_how_much_of_the_source_it_looks_at(browse, world, kind, said):
     sync = Sync.objects.create(connection=world.runbooks, kind=kind)
-    assert f'<p class="soft" id="looks">{said}' in browse("alice").get(f"/jobs/{sync.pk}/").content.decode()
+    assert f'<p class="soft" id="sync-description">{said}' in browse("alice").get(f"/jobs/{sync.pk}/").content.decode()
 
 
 def test_a_retry_of_nothing_says_so(browse, world):
@@ -117,7 +117,7 @@ def test_jobs_are_narrowed_by_state_and_connection(browse, world):
     assert listed("state=done&connection=ledger") == [("ledger", "done")]
     assert len(listed("state=nonsense")) == 4
     assert listed("connection=%00no") == []
-    assert "No such jobs" in alice.get("/jobs/?connection=nowhere").content.decode()
+    assert "No matching jobs" in alice.get("/jobs/?connection=nowhere").content.decode()
     fragment = alice.get("/jobs/?state=open", headers={"HX-Request": "true"}).content.decode()
     assert "state=open&amp;page=1" in fragment
 
@@ -142,7 +142,7 @@ def test_a_job_has_a_page_with_its_figures_and_errors(browse, world):
 
 
 def test_errors_are_paged(browse, world, monkeypatch):
-    monkeypatch.setattr("explorer.pages.connections.jobs._ERRORS_A_PAGE", 2)
+    monkeypatch.setattr("explorer.pages.connections.jobs._ERRORS_PER_PAGE", 2)
     sync = failed_sync(world, "a.md", "b.md", "c.md")
     alice = browse("alice")
     assert "?page=2#errors" in alice.get(f"/jobs/{sync.pk}/").content.decode()
@@ -158,15 +158,15 @@ def test_an_open_job_is_asked_for_again_and_says_when_it_ended(browse, world):
     cancel_sync(sync, actor=None)
     fragment = alice.get(f"/jobs/{sync.pk}/", headers={"HX-Request": "true"}).content.decode()
     assert "every 2s" not in fragment
-    assert 'hx-swap-oob="true">The sync of Runbooks is cancelled.' in fragment
+    assert 'hx-swap-oob="true">Sync of Runbooks: cancelled.' in fragment
 
 
 def test_a_queued_job_says_what_it_waits_for(browse, world):
     alice = browse("alice")
     queue_sync(world.runbooks, actor=None)
     second = queue_sync(world.vault, actor=None)
-    assert "1 sync was queued before it." in alice.get(f"/jobs/{second.pk}/").content.decode()
-    assert "Next in line" in alice.get("/connections/runbooks/").content.decode()
+    assert "Waiting for a free worker, after 1 sync." in alice.get(f"/jobs/{second.pk}/").content.decode()
+    assert "Next in the queue" in alice.get("/connections/runbooks/").content.decode()
 
 
 def test_one_item_is_tried_again_from_the_connections_problems(browse, world):
@@ -186,7 +186,7 @@ def test_a_dry_run_shows_what_it_found(browse, world):
     sync_connection(world.runbooks, sync=sync)
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
         text = browse("alice").get(path).content.decode()
-        assert "Would add 1, change 0, delete 0; 1 cannot be taken in." in text
+        assert "Would add 1, change 0, delete 0; 1 cannot be imported." in text
         assert "new.md" in text
         assert "This is an image, and images are not read." in text
         assert "done, 1 cannot be taken in" in text
@@ -202,9 +202,9 @@ def test_what_failed_in_a_sync_at_work_is_said_to_wait_for_its_end(browse, world
     sync = failed_sync(world, "a.md")
     alice = browse("alice")
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
-        assert "can be tried again here once" not in alice.get(path).content.decode()
+        assert "You can retry items with temporary errors here when" not in alice.get(path).content.decode()
     Sync.objects.filter(pk=sync.pk).update(status="running")
     for path in (f"/jobs/{sync.pk}/", "/connections/runbooks/"):
         page = alice.get(path).content.decode()
-        assert "can be tried again here once" in page
+        assert "You can retry items with temporary errors here when" in page
         assert "Try a.md again" not in page

@@ -133,9 +133,9 @@ def test_a_source_that_is_there_passes_and_is_stored(send, sources, kind):
     ("kind", "changes", "failed"),
     [
         ("confluence", {"secret_token": "wrong"}, "Sign in"),
-        ("s3", {"config_bucket": "elsewhere"}, "List what it holds"),
-        ("web", {"config_private_networks": ""}, "Reach it"),
-        ("git", {"config_branch": "no-such-branch"}, "List what it holds"),
+        ("s3", {"config_bucket": "elsewhere"}, "List contents"),
+        ("web", {"config_private_networks": ""}, "Reach the source"),
+        ("git", {"config_branch": "no-such-branch"}, "List contents"),
     ],
 )
 def test_what_is_missing_is_named_and_nothing_is_stored(send, kind, changes, failed):

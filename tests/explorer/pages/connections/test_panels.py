@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from corecube.connectors import Capability
 from corecube.models import Connection
-from corecube.sight import Sight
+from corecube.reach import ConnectionAccess
 from explorer.pages.connections.panels import _next_sync as next_sync
-from explorer.pages.connections.panels import check_rows, config_rows, sight_words
+from explorer.pages.connections.panels import access_summary, check_rows, config_rows
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -14,10 +14,10 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 def test_what_comes_after_a_failure_was_not_tried():
     rows = check_rows([Capability.passed("reach", "There."), Capability.failed("authenticate", "Refused.")])
     assert [(row.label, row.state) for row in rows] == [
-        ("Reach it", "passed"),
+        ("Reach the source", "passed"),
         ("Sign in", "failed"),
-        ("List what it holds", "not tried"),
-        ("Read an item", "not tried"),
+        ("List contents", "not tried"),
+        ("Read a document", "not tried"),
     ]
     assert check_rows([]) == []
 
@@ -25,17 +25,17 @@ def test_what_comes_after_a_failure_was_not_tried():
 def test_a_config_is_read_by_people():
     config = {"url": "https://x.example/r.git", "history": True, "include": ["*.md", "*.txt"], "max_bytes": 3 * 2**20}
     assert config_rows(Connection(kind="git", config=config)) == [
-        ("Address", "https://x.example/r.git"),
-        ("Dates from the history", "yes"),
-        ("Only these paths", "*.md, *.txt"),
-        ("Largest item, MB", "3"),
+        ("URL", "https://x.example/r.git"),
+        ("Use commit dates", "yes"),
+        ("Include", "*.md, *.txt"),
+        ("Maximum file size (MB)", "3"),
     ]
 
 
 def test_long_lists_of_people_are_cut():
-    words = sight_words(Sight(("staff",), tuple(f"u{number}" for number in range(8))))
+    words = access_summary(ConnectionAccess(("staff",), tuple(f"u{number}" for number in range(8))))
     assert (words.groups, words.users, words.names) == ("group staff", "8 users", "u0, u1, u2, u3, u4, u5 and 2 more")
-    assert sight_words(Sight((), ())).groups == ""
+    assert access_summary(ConnectionAccess((), ())).groups == ""
 
 
 def test_the_next_sync_is_told_only_where_one_comes():

@@ -1,4 +1,4 @@
-"""What the quality filter would drop, on a connection's page."""
+"""Quality filter preview, on a connection's page."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_no_more_than_fifty_are_listed(browse, world):
     )
     response = browse("alice").get(PATH)
     assert (response.context["preview"].dropped, len(response.context["preview"].lowest)) == (60, 50)
-    assert "The lowest 50 are listed." in response.content.decode()
+    assert "Showing the 50 lowest." in response.content.decode()
 
 
 @pytest.mark.parametrize("name", ["bob", "charlie"])

@@ -43,7 +43,7 @@ CASES = {
         lambda _: "/connections/vault/edit/",
         lambda world: settings_of(world.vault, name="Typed"),
         lambda _: Connection.objects.filter(slug="vault").update(name="Theirs", half_life_days=7),
-        ["Name · now <strong>Theirs</strong>", "Half-life, days · now <strong>7</strong>"],
+        ["Name · now <strong>Theirs</strong>", "Half-life (days) · now <strong>7</strong>"],
     ),
     "config": (
         lambda _: "/connections/vault/edit/",
@@ -89,7 +89,7 @@ def test_it_comes_back_with_both_and_can_be_saved_then(admin, world, case):
     answer = admin.post(path, sent)
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "Somebody else has changed this meanwhile." in page
+    assert "Someone else has changed this in the meantime." in page
     for words in told:
         assert words in page
     assert 'value="Typed"' in page

@@ -98,7 +98,7 @@ def test_a_sync_that_stopped_at_the_guard_is_confirmed_by_an_admin(browse, world
 def test_a_disabled_connection_is_not_synced(browse, world, queued):
     Connection.objects.filter(pk=world.runbooks.pk).update(enabled=False)
     response = browse("alice").post("/connections/runbooks/sync/", follow=True)
-    assert "A disabled connection is not synced." in response.content.decode()
+    assert "The connection is disabled. Enable it before syncing." in response.content.decode()
     assert not world.runbooks.syncs.filter(status="queued").exists()
 
 

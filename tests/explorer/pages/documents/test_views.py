@@ -71,5 +71,5 @@ def test_what_a_language_model_wrote_is_shown_as_such_and_escaped(browse, addres
         context_line="<b>Of the release.</b>", questions=["Who drains <i>it</i>?"]
     )
     page = browse("bob").get(address("Rolling back")).content.decode()
-    assert "Written by a model, where this stands: &lt;b&gt;Of the release.&lt;/b&gt;" in page
-    assert "Written by a model, what this answers: Who drains &lt;i&gt;it&lt;/i&gt;?" in page
+    assert "Context (generated): &lt;b&gt;Of the release.&lt;/b&gt;" in page
+    assert "Questions answered (generated): Who drains &lt;i&gt;it&lt;/i&gt;?" in page

@@ -5,8 +5,8 @@ from django.contrib.auth.models import Group
 
 from corecube.access import Principal, scope_for
 from corecube.models import Compartment, Connection, Grant, User
+from corecube.reach import ConnectionAccess, access_change, access_to
 from corecube.scope import Sensitivity
-from corecube.sight import Sight, sight_change, sight_of
 
 
 @pytest.fixture
@@ -22,27 +22,27 @@ def compartment(people):
 
 
 @pytest.mark.parametrize(
-    ("sensitivity", "sight"),
+    ("sensitivity", "expected"),
     [
-        (Sensitivity.PUBLIC, Sight(("staff",), ("alice", "bob"))),
-        (Sensitivity.INTERNAL, Sight(("staff",), ("alice", "bob"))),
-        (Sensitivity.CONFIDENTIAL, Sight((), ("alice",))),
+        (Sensitivity.PUBLIC, ConnectionAccess(("staff",), ("alice", "bob"))),
+        (Sensitivity.INTERNAL, ConnectionAccess(("staff",), ("alice", "bob"))),
+        (Sensitivity.CONFIDENTIAL, ConnectionAccess((), ("alice",))),
     ],
 )
-def test_grants_reach_up_to_their_clearance(compartment, sensitivity, sight):
-    assert sight_of(compartment.pk, sensitivity) == sight
+def test_grants_reach_up_to_their_clearance(compartment, sensitivity, expected):
+    assert access_to(compartment.pk, sensitivity) == expected
 
 
 @pytest.mark.parametrize("sensitivity", Sensitivity)
 def test_it_is_the_rule_that_searches_follow(compartment, people, sensitivity):
     it = Connection.objects.create(slug="x", name="X", kind="push", compartment=compartment, sensitivity=sensitivity)
     seeing = {name for name, user in people.items() if scope_for(Principal(user)).allows(it.pk)}
-    assert set(sight_of(compartment.pk, sensitivity).users) == seeing
+    assert set(access_to(compartment.pk, sensitivity).users) == seeing
 
 
 def test_a_change_names_who_gains_and_who_loses(compartment):
-    low, high = (sight_of(compartment.pk, level) for level in (Sensitivity.PUBLIC, Sensitivity.RESTRICTED))
-    assert sight_change(low, high).losing == Sight(("staff",), ("bob",))
-    assert sight_change(high, low).gaining == Sight(("staff",), ("bob",))
-    assert not sight_change(low, low)
-    assert sight_change(low, high)
+    low, high = (access_to(compartment.pk, level) for level in (Sensitivity.PUBLIC, Sensitivity.RESTRICTED))
+    assert access_change(low, high).losing == ConnectionAccess(("staff",), ("bob",))
+    assert access_change(high, low).gaining == ConnectionAccess(("staff",), ("bob",))
+    assert not access_change(low, low)
+    assert access_change(low, high)
