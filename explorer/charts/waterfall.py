@@ -10,9 +10,6 @@ from explorer.wording.durations import milliseconds
 from retrieval.engine.deadline import SOFT_SHARE
 from retrieval.engine.state import Span
 
-_HUES: Final = {"embed": "dense", "analyze": "fulltext", "judge_relevance": "rerank"} | {
-    name: name for name in ("dense", "fulltext", "freshness", "rerank")
-}
 #: The deadline is drawn where the search took at least this share of it; else an arrow says where it lies.
 _NEAR_DEADLINE: Final = 0.25
 _BAR: Final = 22
@@ -119,8 +116,16 @@ def _bars(stages: Sequence[TimedStage]) -> dict[str, Any]:
         "textposition": "outside",
         "textfont": {"size": 10, "color": "soft"},
         "cliponaxis": False,
-        "marker": {"color": ["warn" if it.is_degraded else _HUES.get(it.stage, "edge") for it in stages]},
+        "marker": {"color": [_colour(it) for it in stages]},
     }
+
+
+def _colour(timed: TimedStage) -> str:
+    """Return the colour of a stage's group, as in the comparison of presets."""
+    if timed.is_degraded:
+        return "warn"
+    known = wording.about(timed.stage)
+    return f"group-{known.group}" if known else "edge"
 
 
 def _layout(stages: Sequence[TimedStage], total: float, deadline_ms: int | None, soft_share: float) -> dict[str, Any]:

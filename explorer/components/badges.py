@@ -2,35 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from explorer import wording
 from retrieval.engine.state import Span
 from retrieval.search.outcome import SearchOutcome
-
-#: Notes that are worth a badge though nothing fell back.
-_TOLD: Final = frozenset(
-    {
-        "fulltext_relaxed",
-        "mode",
-        "overridden",
-        "query_cut",
-        "access_breach",
-        "stale_hits",
-        "route_skip",
-        "route_window",
-        "route_project",
-        "route_let_go",
-        "no_compartment",
-        "words_alone",
-        "documents_missing",
-        "fallback_exhausted",
-        "source_recovered",
-        "source_missing",
-    }
-)
-#: Notes whose text says all: how a misspelled name was read. The log has not that text.
-_SPOKEN: Final = frozenset({"spelling"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +32,7 @@ def badges_of_spans(spans: Iterable[Span]) -> tuple[Badge, ...]:
 def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
     for span in spans:
         for note in span.notes:
-            if note.code in _SPOKEN and note.text:
-                yield Badge(note.text.rstrip("."), "It stands so in one of the best hits.", note.degraded)
-            elif note.degraded or note.code in _TOLD | _SPOKEN:
-                yield Badge(wording.note_label(note.code), note.text or "As the log has it.", note.degraded)
+            if note.quotes and note.text and note.code in wording.BADGES:
+                yield Badge(note.text.rstrip("."), "One of the best hits has this spelling.", note.degraded)
+            elif note.degraded or note.code in wording.BADGES:
+                yield Badge(wording.note_label(note.code), note.text or "From the log.", note.degraded)

@@ -7,7 +7,6 @@ from typing import Final
 from uuid import UUID
 
 from corecube.scope import AccessScope
-from explorer import wording
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import ChunkId, Hit
 
@@ -42,7 +41,7 @@ class DropList:
     @property
     def gone_words(self) -> str:
         """How many were gone, and what that means: "3 gone from the store, or left out"; empty for none."""
-        return f"{self.gone:,} {wording.DROP_REASONS[DropReason.STALE]}" if self.gone else ""
+        return f"{self.gone:,} {DropReason.STALE.label}" if self.gone else ""
 
     @property
     def unlisted(self) -> int:
@@ -74,7 +73,7 @@ def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
     """Return the drops as rows. The nameless ones, and those without a label, are counted, never named."""
     dropped = tuple(drops)
     rows = tuple(
-        DropRow(drop.chunk_id, labels[drop.chunk_id], wording.DROP_REASONS[drop.reason], readable(drop.detail, labels))
+        DropRow(drop.chunk_id, labels[drop.chunk_id], drop.reason.label, readable(drop.detail, labels))
         for drop in dropped
         if not drop.is_nameless and drop.chunk_id in labels
     )

@@ -98,7 +98,7 @@ def shown_hits(sources: Sequence[Source]) -> dict[ChunkId, Hit]:
 def drop_words(outcome: SearchOutcome) -> dict[ChunkId, str]:
     """Return why each chunk left the search, in a word or two; nothing of those that are not named."""
     drops = (it for it in outcome.state.drops if not it.is_nameless and it.reason is not DropReason.TOP_K)
-    return {drop.chunk_id: wording.DROP_REASONS[drop.reason] for drop in drops}
+    return {drop.chunk_id: drop.reason.label for drop in drops}
 
 
 def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:

@@ -142,7 +142,7 @@ def field_sections(form: TunablesForm, live: Configuration) -> tuple[FieldSectio
     values = live.config.values()
     return tuple(
         FieldSection(
-            title=wording.section_label(section.name),
+            title=section.label,
             # What the outermost config says of itself is true of all sections.
             help=section.help if section.name else "",
             rows=tuple(_field_row(form[facts.name], facts, values[facts.name]) for facts in section.tunables),

@@ -5,18 +5,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity, TrustLevel
-from explorer.wording.stages import (
-    CONFIGURE,
-    NOTE_LABELS,
-    NOTES_OF_STAGES,
-    PHASE_LABELS,
-    SECTION_LABELS,
-)
 from retrieval.engine.about import About
-from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkFacts
 from retrieval.models import Chunk
-from retrieval.presets.stage_catalog import ABOUT
+from retrieval.presets.stage_catalog import ABOUT, stage_classes
+from retrieval.search.configuration import CONFIGURE, CONFIGURE_SPAN
 from retrieval.text.rows import row_unit
 
 SIGNAL_LABELS: Final[Mapping[str, str]] = {
@@ -59,20 +52,6 @@ SIGNAL_WORDS: Final[Mapping[str, str]] = {
     "mapped": "score",
 }
 
-DROP_REASONS: Final[Mapping[DropReason, str]] = {
-    DropReason.ACCESS: "outside the scope",
-    DropReason.STALE: "gone from the store, or left out",
-    DropReason.OUTSIDE_WINDOW: "outside the pool",
-    DropReason.SOURCE_QUOTA: "its place went to another source type",
-    DropReason.QUALITY: "quality too low",
-    DropReason.RERANK_CUT: "not reranked",
-    DropReason.BELOW_FLOOR: "below the floor",
-    DropReason.DUPLICATE: "duplicate",
-    DropReason.REPETITIVE: "repetitive",
-    DropReason.BUDGET: "over the token budget",
-    DropReason.TOP_K: "beyond the hits wanted",
-}
-
 FIELD_NAMES: Final[Mapping[str, str]] = {"A": "title", "B": "heading", "C": "text"}
 
 _STEPS: Final = (
@@ -84,9 +63,23 @@ _STEPS: Final = (
 )
 
 
+_ABOUTS: Final = (*(it.about for it in stage_classes()), CONFIGURE)
+_NOTE_LABELS: Final[Mapping[str, str]] = {code: label for it in _ABOUTS for code, label in it.notes.items()}
+#: Notes that get a badge even where nothing degraded.
+BADGES: Final = frozenset[str]().union(*(it.badges for it in _ABOUTS))
+#: Notes whose code ends in the name of a stage, or of a phase.
+_STAGE_NOTES: Final[Mapping[str, str]] = {
+    "deadline_exceeded_before_": "time up before {}",
+    "late_from_": "time up before {}; packed anyway",
+    "soft_cancelled_before_": "stopped before {}: almost out of time",
+    "timed_out_in_": "{} timed out",
+    "skipped_": "{} skipped",
+}
+
+
 def about(stage: str) -> About | None:
-    """Return what a stage tells of itself; None for one of an earlier release."""
-    return CONFIGURE if stage == "configure" else ABOUT.get(stage)
+    """Return a stage's description; None for a stage of an earlier release."""
+    return CONFIGURE if stage == CONFIGURE_SPAN else ABOUT.get(stage)
 
 
 def stage_label(stage: str) -> str:
@@ -101,24 +94,14 @@ def stage_purpose(stage: str) -> str:
     return known.purpose if known else ""
 
 
-def section_label(name: str) -> str:
-    """Return a part of a preset's configuration as a heading."""
-    return SECTION_LABELS.get(name, name.replace("_", " ").capitalize())
-
-
 def note_label(code: str) -> str:
-    """Return a note's code as a badge reads it: "reranker failed", "ended before the assembly: time up"."""
-    if code in NOTE_LABELS:
-        return NOTE_LABELS[code]
-    for beginning, words in NOTES_OF_STAGES.items():
+    """Return a note's code as a badge: "reranker failed", "time up before chunk retry"."""
+    if code in _NOTE_LABELS:
+        return _NOTE_LABELS[code]
+    for beginning, label in _STAGE_NOTES.items():
         if code.startswith(beginning):
-            return words.format(_place_label(code.removeprefix(beginning)))
+            return label.format(code.removeprefix(beginning).replace("_", " "))
     return code.replace("_", " ")
-
-
-def _place_label(name: str) -> str:
-    """Return a stage's or a phase's name inside a sentence."""
-    return PHASE_LABELS.get(name, name.replace("_", " "))
 
 
 def leg_label(leg: str) -> str:

@@ -1,10 +1,12 @@
-"""What a stage tells people about itself. The console knows no stage by its name."""
+"""How a stage describes itself to people: the console and the lifeline know no stage by its name."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
-from retrieval.engine.state import SearchState
+from retrieval.engine.state import DropReason, SearchState
+from retrieval.engine.types import Hit
 
 
 class StageGroup(StrEnum):
@@ -19,16 +21,31 @@ class StageGroup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the console shows of a stage."""
+    """The description of a stage."""
 
-    #: The word that heads its column: what it leaves behind.
+    #: Heading of its column: what it leaves behind.
     label: str
     #: What it does, in a sentence.
     purpose: str
     group: StageGroup = StageGroup.RANK
-    #: What it leaves is counted in these; empty for a stage that leaves nothing to count.
+    #: Unit of what it leaves; empty for a stage that leaves nothing to count.
     unit: str = "hits"
-    #: The section of a preset's configuration that it is set by; empty for none.
+    #: The section of a preset's configuration that sets it; empty for none.
     section: str = ""
-    #: Counts what it left, where that is not its hits; None for nothing.
+    #: Counts what it left where that is not its hits; None for nothing.
     left: Callable[[SearchState], int | None] | None = None
+    #: Every reason for which it drops hits.
+    drops: tuple[DropReason, ...] = ()
+    #: The tunable that limits how many hits it leaves; empty for none.
+    window: str = ""
+    #: Returns the numbers that it decided by for a hit that it left, given the preset's configuration.
+    fact: Callable[[Hit, Any], str] | None = None
+    #: Badge texts of its notes, by code; without one the code is shown.
+    notes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    #: Codes of its notes that get a badge even where nothing degraded.
+    badges: frozenset[str] = frozenset()
+
+
+def score_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages
+    """Return a hit's score with its type: "logit 4.210"."""
+    return f"{hit.score_type} {hit.score:.3f}"

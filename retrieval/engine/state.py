@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from corecube.scope import AccessScope
@@ -69,22 +69,31 @@ class RequestFilter:
 
 
 class DropReason(StrEnum):
-    """Why a hit left the ranking; the explorer shows one per dropped document."""
+    """Why a hit left the ranking: the stored value, and its label. Each stage's `about` lists those that it gives."""
 
-    ACCESS = "access"
-    #: Not in the store any more, out of scope, or left out by the request's filter: which of these is nobody's to know.
-    STALE = "stale"
-    OUTSIDE_WINDOW = "outside_window"
-    #: It gave its place in the pool to a chunk of a source type that is there in small numbers.
-    SOURCE_QUOTA = "source_quota"
-    QUALITY = "quality"
-    RERANK_CUT = "rerank_cut"
-    BELOW_FLOOR = "below_floor"
-    DUPLICATE = "duplicate_of"
-    #: It says what better hits say, by MMR.
-    REPETITIVE = "repetitive"
-    BUDGET = "budget"
-    TOP_K = "top_k"
+    label: str
+
+    def __new__(cls, value: str, label: str = "") -> Self:
+        """Return the member of a stored value."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.label = label
+        return member
+
+    ACCESS = "access", "outside the scope"
+    #: Deleted, out of scope or excluded by the request's filter; which of these is not disclosed.
+    STALE = "stale", "no longer in the store, or filtered out"
+    OUTSIDE_WINDOW = "outside_window", "outside the pool"
+    #: Its place in the pool went to a chunk of a rarer source type.
+    SOURCE_QUOTA = "source_quota", "place given to another source type"
+    QUALITY = "quality", "quality too low"
+    RERANK_CUT = "rerank_cut", "not reranked"
+    BELOW_FLOOR = "below_floor", "below the minimum score"
+    DUPLICATE = "duplicate_of", "duplicate"
+    #: Repeats better hits. Only traces of earlier releases have it.
+    REPETITIVE = "repetitive", "repetitive"
+    BUDGET = "budget", "over the token budget"
+    TOP_K = "top_k", "beyond the requested number of hits"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ class TunableSection:
 
     #: Dotted name of the config; empty for the outermost.
     name: str
+    label: str
     help: str
     tunables: tuple[TunableFacts, ...]
 
@@ -100,6 +101,8 @@ def tunable(  # noqa: PLR0913 -- declared by keyword, like dataclasses.field
 class Tunables:
     """Base of the config dataclasses; checks every bound when made."""
 
+    #: Heading of its section; empty for one made of the section's name.
+    label: ClassVar[str] = ""
     #: Dotted names of inherited numbers that go unused here: they can be neither seen nor set.
     unused: ClassVar[frozenset[str]] = frozenset()
 
@@ -220,7 +223,7 @@ def _declarations(kind: type[Tunables]) -> Iterator[TunableFacts]:
 
 def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
     """Yield a config's own section, then those of the configs in it under dotted names."""
-    yield TunableSection("", _help(kind), kind.declared())
+    yield TunableSection("", kind.label, _help(kind), kind.declared())
     for item in fields(kind):
         if item.default_factory is not MISSING and isinstance(nested := item.default_factory(), Tunables):
             yield from _inner_sections(nested, item.name)
@@ -229,7 +232,8 @@ def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
 def _inner_sections(config: Tunables, name: str) -> Iterator[TunableSection]:
     """Yield the sections of a nested config, whose values are the defaults of the nest."""
     own = (replace(facts, default=getattr(config, facts.name)) for facts in config.declared())
-    yield TunableSection(name, _help(type(config)), tuple(_below(f"{name}.", facts) for facts in own))
+    label = config.label or name.replace("_", " ").capitalize()
+    yield TunableSection(name, label, _help(type(config)), tuple(_below(f"{name}.", facts) for facts in own))
     for inner_name, inner in config.nested():
         yield from _inner_sections(inner, f"{name}.{inner_name}")
 

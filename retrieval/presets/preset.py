@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from corecube.errors import ConfigError
 from retrieval.engine.pipeline import Pipeline
@@ -22,6 +22,8 @@ from retrieval.stages.resources import Resources
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeConfig(Tunables):
     """How a search shares its time."""
+
+    label: ClassVar[str] = "Time"
 
     reserve_share: float = tunable(
         0.15,
@@ -42,6 +44,8 @@ class TimeConfig(Tunables):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresetConfig(Tunables):
     """The numbers that every preset has, stage by stage."""
+
+    label: ClassVar[str] = "General"
 
     deadline_ms: int = tunable(2000, low=50, high=600_000, unit="ms", help="Time one search may take.", costs=True)
     query: QueryConfig = field(default_factory=QueryConfig)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Final
 
+from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.state import Note, Span
 from retrieval.errors import UnknownVersionError
@@ -16,6 +17,21 @@ from retrieval.presets.preset import Preset, PresetConfig
 
 logger = logging.getLogger(__name__)
 
+#: The span that sets a search's numbers, which is no stage.
+CONFIGURE_SPAN: Final = "configure"
+CONFIGURE: Final = About(
+    "set up",
+    "Sets the numbers of this search where they differ from the live version.",
+    group=StageGroup.QUESTION,
+    unit="",
+    notes={
+        "config_unfit": "invalid settings ignored",
+        "overridden": "settings overridden",
+        "rewritten": "follow-up rewritten",
+        "mode": "one leg only",
+    },
+    badges=frozenset({"mode", "overridden"}),
+)
 #: The number of the defaults that a preset is shipped with, which serve while no version is live.
 SHIPPED: Final = 0
 
@@ -39,7 +55,7 @@ class Configuration:
     def span(self, more: tuple[Note, ...] = ()) -> tuple[Span, ...]:
         """Return the trace's first span; nothing without `more` where the live version serves as it was stored."""
         notes = (*more, *self._notes())
-        return (Span("configure", 0.0, 0, 0, notes=notes),) if notes else ()
+        return (Span(CONFIGURE_SPAN, 0.0, 0, 0, notes=notes),) if notes else ()
 
     def trace_json(self) -> dict[str, object]:
         """Return what a stored trace says of it."""

@@ -19,7 +19,11 @@ class CheckAccess:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "access", "Checks each hit's connection against the scope a second time.", group=StageGroup.MERGE
+        "access",
+        "Checks each hit's connection against the scope a second time.",
+        group=StageGroup.MERGE,
+        drops=(DropReason.ACCESS,),
+        badges=frozenset({"access_breach"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -45,6 +45,8 @@ class Analyze:
         unit="terms",
         section="query",
         left=lambda state: len(state.terms.terms),
+        notes={"query_cut": "query shortened"},
+        badges=frozenset({"query_cut"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -58,6 +58,7 @@ class JudgeAnswerability:
         "Estimates from raw signals how likely the passages answer the question.",
         group=StageGroup.PACK,
         section="answerability",
+        notes={"answerability_quick": "answerability without sentences"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:

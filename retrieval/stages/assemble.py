@@ -16,6 +16,8 @@ from retrieval.ranking.packing import pack, passage_header
 class AssembleConfig(Tunables):
     """How hits become the numbered context."""
 
+    label: ClassVar[str] = "Context"
+
     budget_tokens: int = tunable(
         4000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
     )
@@ -38,6 +40,10 @@ class Assemble:
         group=StageGroup.PACK,
         unit="passages",
         section="assemble",
+        drops=(
+            DropReason.BUDGET,
+            DropReason.TOP_K,
+        ),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, score_fact
 from retrieval.engine.state import Note, SearchState
 from retrieval.ranking.blend import BlendConfig, Weights, blend, query_weights
 
@@ -19,7 +19,10 @@ class Blend:
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "blended", "Orders the pool by weighted similarity, full text and freshness.", section="blend"
+        "blended",
+        "Orders the pool by weighted similarity, full text and freshness.",
+        section="blend",
+        fact=score_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:

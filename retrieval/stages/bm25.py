@@ -19,6 +19,8 @@ from retrieval.stages.fulltext import Fulltext
 class Bm25Config(Tunables):
     """The BM25 leg."""
 
+    label: ClassVar[str] = "BM25 search"
+
     depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the BM25 leg.", costs=True)
     weight_title: float = tunable(0.4, low=0.0, high=10.0, unit="", help="What a match in the title counts beside it.")
     weight_heading: float = tunable(
@@ -68,6 +70,12 @@ class Bm25:
         "Finds the chunks in scope with the highest BM25 scores, names and paths as they are written.",
         group=StageGroup.FIND,
         section="bm25",
+        notes={
+            "bm25_substituted": "full text instead of BM25",
+            "bm25_unavailable": "no BM25 index",
+            "bm25_timeout": "BM25 search timed out",
+            "bm25_relaxed": "also without the phrase",
+        },
     )
 
     def __call__(self, state: SearchState) -> SearchState:

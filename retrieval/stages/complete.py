@@ -3,7 +3,7 @@
 from collections.abc import Container
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
 from retrieval.engine.about import About, StageGroup
@@ -15,6 +15,11 @@ from retrieval.stages.fulltext import FulltextConfig
 
 #: The signals that completing gives.
 _SIGNALS: Final = ("fulltext", "cosine")
+
+
+def _signals_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages
+    names = {"cosine": "cosine", "fulltext": "full text"}
+    return ", ".join(f"{label} {hit.signals[name]:.3f}" for name, label in names.items() if name in hit.signals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,9 @@ class Complete:
         "Reads every pooled chunk once, with both signals, whichever leg found it.",
         group=StageGroup.MERGE,
         section="fulltext",
+        drops=(DropReason.STALE,),
+        badges=frozenset({"stale_hits"}),
+        fact=_signals_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:

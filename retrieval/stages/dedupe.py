@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.state import SearchState
+from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
 from retrieval.ranking.near_duplicates import drop_by_words
@@ -13,6 +13,8 @@ from retrieval.ranking.near_duplicates import drop_by_words
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupeConfig(Tunables):
     """What counts as the same text."""
+
+    label: ClassVar[str] = "Duplicates"
 
     min_similarity: float = tunable(
         0.9, low=0.5, high=1.0, unit="", help="Texts that share this much of their words in order are duplicates."
@@ -35,6 +37,7 @@ class Dedupe:
         "deduped",
         "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",
         section="dedupe",
+        drops=(DropReason.DUPLICATE,),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

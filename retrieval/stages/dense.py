@@ -20,6 +20,8 @@ _FEW_DOCUMENTS: Final = 500
 class DenseConfig(Tunables):
     """The vector leg."""
 
+    label: ClassVar[str] = "Vector search"
+
     depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the vector leg.", costs=True)
     exact_below: int = tunable(
         50_000,
@@ -61,7 +63,11 @@ class Dense:
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "dense", "Finds the chunks in scope nearest to the query's vector.", group=StageGroup.FIND, section="dense"
+        "dense",
+        "Finds the chunks in scope nearest to the query's vector.",
+        group=StageGroup.FIND,
+        section="dense",
+        notes={"dense_timeout": "vector search timed out"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:

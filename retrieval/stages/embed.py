@@ -41,6 +41,12 @@ class Embed:
         group=StageGroup.QUESTION,
         unit="dimensions",
         left=lambda state: None if state.vector is None else state.vector.size,
+        notes={
+            "embed_cached": "cached query vector",
+            "embed_remote": "no vector search",
+            "embed_failed": "query not embedded",
+            "embed_timeout": "query embedding timed out",
+        },
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -2,17 +2,19 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from retrieval.engine.about import About
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import ScoreType
+from retrieval.engine.types import Hit, ScoreType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FloorConfig(Tunables):
     """The least score a hit must have, one for each type of final score; the lowest bound keeps all."""
+
+    label: ClassVar[str] = "Minimum scores"
 
     blend: float = tunable(0.0, low=0.0, high=1.0, unit="", help="Least blended score.")
     logit: float = tunable(-20.0, low=-20.0, high=20.0, unit="", help="Least output of a local cross-encoder.")
@@ -26,6 +28,11 @@ class FloorConfig(Tunables):
         return floor if facts and floor > facts.low else -math.inf
 
 
+def _floor_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's configuration
+    floor = config.min_score(hit.score_type)
+    return f"{hit.score_type} {hit.score:.3f}, " + (f"floor {floor:.3f}" if floor > -math.inf else "no floor")
+
+
 @dataclass(frozen=True, slots=True)
 class Floor:
     """Drop hits below the least score of their score's type: a fallback to another score brings its own floor."""
@@ -36,7 +43,13 @@ class Floor:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "order"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
-    about: ClassVar[About] = About("floor", "Drops hits below the least score of their score's type.", section="floor")
+    about: ClassVar[About] = About(
+        "floor",
+        "Drops hits below the least score of their score's type.",
+        section="floor",
+        drops=(DropReason.BELOW_FLOOR,),
+        fact=_floor_fact,
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits under their floor."""

@@ -2,15 +2,19 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from corecube.scope import ConnectionFacts, FreshnessBasis
 from retrieval.engine.about import About
 from retrieval.engine.state import SearchState
-from retrieval.engine.types import ChunkFacts
+from retrieval.engine.types import ChunkFacts, Hit
 from retrieval.ranking.blend import freshness
 
 _DAY: Final = timedelta(days=1)
+
+
+def _freshness_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages
+    return f"{hit.signals['freshness']:.2f} at {hit.signals['age_days']:,.0f} days"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,11 @@ class Freshness:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
     gives: ClassVar[frozenset[str]] = frozenset({"freshness"})
     optional: ClassVar[bool] = False
-    about: ClassVar[About] = About("freshness", "Halves a hit's freshness with every half-life of its connection.")
+    about: ClassVar[About] = About(
+        "freshness",
+        "Halves a hit's freshness with every half-life of its connection.",
+        fact=_freshness_fact,
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with `age_days` and `freshness` among each hit's signals."""

@@ -19,6 +19,8 @@ _TOO_COMMON: Final = 10
 class FulltextConfig(Tunables):
     """The full-text leg."""
 
+    label: ClassVar[str] = "Full-text search"
+
     depth: int = tunable(100, low=1, high=1000, unit="hits", help="Hits read from the full-text leg.", costs=True)
     relax_below: int = tunable(
         100,
@@ -77,7 +79,16 @@ class Fulltext:
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "full text", "Finds the chunks in scope that hold the query's terms.", group=StageGroup.FIND, section="fulltext"
+        "full text",
+        "Finds the chunks in scope that hold the query's terms.",
+        group=StageGroup.FIND,
+        section="fulltext",
+        notes={
+            "fulltext_relaxed": "no exact match: searched for any term",
+            "fulltext_capped": "full text ranked in part",
+            "fulltext_timeout": "full-text search timed out",
+        },
+        badges=frozenset({"fulltext_relaxed"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

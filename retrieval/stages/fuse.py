@@ -1,11 +1,12 @@
 """Making one pool of the legs' rankings."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
+from retrieval.engine.types import Hit
 from retrieval.ranking.fusion import reciprocal_rank_fusion
 
 
@@ -15,6 +16,11 @@ class FusionConfig(Tunables):
 
     rank_constant: int = tunable(60, low=1, high=1000, unit="ranks", help="RRF's k; larger flattens ranks.")
     pool: int = tunable(160, low=1, high=2000, unit="hits", help="Fused hits that go on to be blended.", costs=True)
+
+
+def _fusion_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's configuration
+    pool = "" if "fusion.pool" in config.unused else f", pool {config.fusion.pool:,}"
+    return f"RRF {hit.score:.5f}{pool}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,9 @@ class Fuse:
         "Merges the legs' rankings by reciprocal rank fusion into one pool.",
         group=StageGroup.MERGE,
         section="fusion",
+        drops=(DropReason.OUTSIDE_WINDOW,),
+        window="fusion.pool",
+        fact=_fusion_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -1,7 +1,7 @@
 """Leaving boilerplate out."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from retrieval.engine.about import About
 from retrieval.engine.state import Drop, DropReason, SearchState
@@ -18,6 +18,10 @@ class QualityConfig(Tunables):
     )
 
 
+def _quality_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's configuration
+    return f"quality {hit.chunk.quality:.2f}, minimum {config.quality.minimum:.2f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """Drop chunks that ingestion judged to be boilerplate: navigation, footers, repeated disclaimers."""
@@ -29,7 +33,11 @@ class Quality:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "quality", "Drops boilerplate: navigation, footers, repeated disclaimers.", section="quality"
+        "quality",
+        "Drops boilerplate: navigation, footers, repeated disclaimers.",
+        section="quality",
+        drops=(DropReason.QUALITY,),
+        fact=_quality_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:

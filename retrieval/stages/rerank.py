@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
-from retrieval.engine.about import About
+from retrieval.engine.about import About, score_fact
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankConfig(Tunables):
     """What the cross-encoder sees, and how long it may take."""
+
+    label: ClassVar[str] = "Reranker"
 
     candidates: int = tunable(
         30, low=1, high=200, unit="hits", help="Hits of the blend that the reranker scores.", costs=True
@@ -45,6 +47,15 @@ class Rerank:
         "reranked",
         "Scores the best of the blend jointly with the query; without a reranker the blend's order stands.",
         section="rerank",
+        drops=(DropReason.RERANK_CUT,),
+        window="rerank.candidates",
+        notes={
+            "rerank_failed": "reranker failed",
+            "rerank_timeout": "reranker timed out",
+            "rerank_breaker_open": "reranker paused after failures",
+            "rerank_none": "no reranker",
+        },
+        fact=score_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -13,6 +13,8 @@ from retrieval.ranking.blend import break_ties
 class TieConfig(Tunables):
     """When scores count as equal."""
 
+    label: ClassVar[str] = "Ties"
+
     tolerance: float = tunable(
         0.01, low=0.0, high=0.2, unit="", help="Scores this close are a tie, which the more trusted source wins."
     )

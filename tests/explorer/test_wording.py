@@ -7,6 +7,7 @@ import pytest
 from corecube.scope import ExcludedConnection, Exclusion, Inclusion, Sensitivity
 from explorer import wording
 from retrieval.engine.state import DropReason
+from retrieval.presets.stage_catalog import stage_classes
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -45,7 +46,15 @@ def test_every_exclusion_has_a_rule_and_a_word(finished, reason):
 
 
 def test_every_drop_reason_has_words():
-    assert set(wording.DROP_REASONS) == set(DropReason)
+    assert all(reason.label for reason in DropReason)
+
+
+def test_a_note_has_one_label_whichever_stage_leaves_it():
+    abouts = [stage.about for stage in stage_classes()]
+    labels = {(code, label) for about in abouts for code, label in about.notes.items()}
+    assert len({code for code, _ in labels}) == len(labels)
+    assert wording.note_label("skipped_rerank") == "rerank skipped"
+    assert wording.note_label("deadline_exceeded_before_chunk_retry") == "time up before chunk retry"
 
 
 def test_unknown_codes_are_shown_as_they_are():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, islice
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
@@ -22,6 +22,8 @@ _LATE_SHARE: Final = 0.5
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevanceConfig(Tunables):
     """What the language model judges, and how long it may take; which model it is the routing rules say."""
+
+    label: ClassVar[str] = "Relevance by rubric"
 
     candidates: int = tunable(
         50, low=1, high=100, unit="hits", help="Hits of the blend that the language model judges.", costs=True

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from retrieval.engine.tunables import Tunables, tunable
@@ -29,6 +29,8 @@ _SEAT_STEP: Final = 1e-3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphConfig(Tunables):
     """How links lift hits."""
+
+    label: ClassVar[str] = "Links"
 
     named: int = tunable(4, low=0, high=20, unit="documents", help="Documents named in the question that get a seat.")
     top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")

@@ -1,7 +1,7 @@
 """The reranker of a preset that runs on a processor and within its own machine: off unless asked for, and few pairs."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from corecube.errors import ConfigError
 from retrieval.encoders.model_calls import ModelCalls
@@ -18,6 +18,8 @@ MAX_PAIRS: Final = 30
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FewPairsConfig(Tunables):
     """What a reranker on this machine may see: a processor takes tens of milliseconds for each pair."""
+
+    label: ClassVar[str] = "Reranker"
 
     candidates: int = tunable(
         0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 leaves it out.", costs=True

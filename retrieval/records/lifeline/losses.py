@@ -13,16 +13,17 @@ from retrieval.presets.consolidated.evidence.fairness import min_slots
 from retrieval.presets.consolidated.evidence.quota import cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.presets.consolidated.stages.floors import SectionFloors
+from retrieval.presets.consolidated.stages.fuse import FuseWeighted
+from retrieval.presets.consolidated.stages.protect import Protect
+from retrieval.presets.consolidated.stages.quota import CutWithQuota
 from retrieval.presets.preset import PresetConfig
+from retrieval.presets.stage_catalog import ABOUT
 from retrieval.records.lifeline.depth import deeper
 from retrieval.records.lifeline.remedies import at_least, at_most, policy_at_least, policy_at_most
 
-#: The tunable that sets a window, by the stage that has it.
-_WINDOWS: Final[Mapping[str, str]] = {"fuse": "fusion.pool", "judge_relevance": "relevance.top"}
 #: The stages whose windows a section's depth sets.
-_BY_DEPTH: Final = frozenset({"fuse", "quota"})
-#: The tunable that says how many hits are packed, where that is not `pack.max_passages`.
-_MAX_PACKED: Final[Mapping[str, str]] = {"pack_context": "relevance.top"}
+_BY_DEPTH: Final = frozenset({FuseWeighted.name, CutWithQuota.name})
 _HUNDREDTHS: Final = 100
 _THOUSANDTHS: Final = 1000
 
@@ -42,6 +43,12 @@ class Loss:
         """The chunk as it came to the stage."""
         return self.other(self.drop.chunk_id)
 
+    @property
+    def window(self) -> str:
+        """The tunable that limits how many hits the stage leaves; empty for none."""
+        about = ABOUT.get(self.span.stage)
+        return about.window if about else ""
+
     def other(self, chunk_id: ChunkId | None) -> Hit | None:
         """Return another hit as it came to the stage, or None."""
         return next((hit for hit in self.before if hit.chunk_id == chunk_id), None)
@@ -59,11 +66,11 @@ def explained(loss: Loss) -> tuple[str, str]:
 
 
 def _outside_window(loss: Loss) -> tuple[str, str]:
-    name = _WINDOWS.get(loss.span.stage, "")
+    name = loss.window
     rank = int(loss.drop.numbers["rank"])
     section = loss.state.part(SectionState)
     if section is not None and loss.span.stage in _BY_DEPTH:
-        is_cut = loss.span.stage == "quota"
+        is_cut = loss.span.stage == CutWithQuota.name
         wanted = _depth_of_cut(loss, section.ask) if is_cut else rank
         return loss.drop.detail, deeper(loss.state, loss.config, wanted, is_cut=is_cut)
     return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in") if name else ""
@@ -84,13 +91,12 @@ def _depth_of_cut(loss: Loss, ask: SectionAsk) -> int:
 def _rerank_cut(loss: Loss) -> tuple[str, str]:
     rank = int(loss.drop.numbers["rank"])
     section = loss.state.part(SectionState)
-    if section is not None and loss.span.stage == "protect":
+    if section is not None and loss.span.stage == Protect.name:
         limit = _places(loss, section.ask)
         if section.ask.is_plain:
             return loss.drop.detail, f"Asking for {limit:,} hits would have kept it."
         return loss.drop.detail, policy_at_least(loss.state, "keep", limit, "would have kept it")
-    name = _WINDOWS.get(loss.span.stage, "rerank.candidates")
-    return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in")
+    return loss.drop.detail, at_least(loss.config, loss.window, rank, "would have let it in") if loss.window else ""
 
 
 def _places(loss: Loss, ask: SectionAsk) -> int:
@@ -123,7 +129,7 @@ def _lower_policy(loss: Loss) -> str:
     Behind a cliff there is none: where it lies is a matter of the pool.
     """
     section, nearness, floor = loss.state.part(SectionState), loss.drop.numbers["nearness"], loss.drop.numbers["floor"]
-    if section is None or loss.span.stage != "floors" or floor <= 0:
+    if section is None or loss.span.stage != SectionFloors.name or floor <= 0:
         return ""
     minimum = _rounded_down(section.ask.section.score_floor * nearness / floor, _THOUSANDTHS)
     return policy_at_most(loss.state, loss.config, "score_floor", max(0.0, minimum), "would have kept it")
@@ -143,8 +149,7 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
 def _budget(loss: Loss) -> tuple[str, str]:
     if "limit" in loss.drop.numbers:
         rank = loss.drop.numbers["rank"]
-        name = _MAX_PACKED.get(loss.span.stage, "pack.max_passages")
-        return loss.drop.detail, at_least(loss.config, name, rank, "would have had a place for it")
+        return loss.drop.detail, at_least(loss.config, loss.window, rank, "would have had a place for it")
     if "needed" in loss.drop.numbers:
         needed = int(loss.drop.numbers["needed"])
         return loss.drop.detail, at_least(loss.config, loss.config.budget[0], needed, "would have had room for it")

@@ -7,11 +7,11 @@ from typing import Self
 from uuid import UUID
 
 from retrieval.engine.state import DropReason, SearchState, Span
-from retrieval.engine.types import ChunkId, Ranking
+from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.index.types import DocumentProbe
 from retrieval.presets.preset import PresetConfig
+from retrieval.presets.stage_catalog import ABOUT
 from retrieval.records.lifeline.course import Course, Fate, drop_in, fates, place_in
-from retrieval.records.lifeline.facts import passing
 from retrieval.records.lifeline.legs import Look, leg_step
 from retrieval.records.lifeline.losses import Loss, explained
 from retrieval.records.lifeline.types import PACKED, TOP_K, Evidence, Step, StepState, Way
@@ -103,10 +103,17 @@ def _stages(journey: Journey, course: Course, fate: Fate | None) -> Iterator[Ste
 def _passed(journey: Journey, span: Span, fate: Fate, before: Ranking) -> Step:
     """Return the step of a stage that let the chunk through; one that did nothing says why."""
     found = place_in(span, fate.chunk_id)
-    fact = passing(span, found[1], found[0], journey.config) if found else ""
+    fact = _fact(span, found[1], found[0], journey.config) if found else ""
     is_degraded = any(note.degraded for note in span.notes)
     told = [note.text.rstrip(".") for note in span.notes if note.degraded or span.left is before]
     return Step(span.stage, StepState.DEGRADED if is_degraded else StepState.PASSED, ". ".join((fact, *told)))
+
+
+def _fact(span: Span, hit: Hit, rank: int, config: PresetConfig) -> str:
+    """Return "rank 11 of 30, logit 4.210"; the rank alone where the stage decides by no number."""
+    about = ABOUT.get(span.stage)
+    numbers = about.fact(hit, config) if about and about.fact else ""
+    return ", ".join(filter(None, (f"rank {rank:,} of {len(span.left):,}", numbers)))
 
 
 def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> Step:

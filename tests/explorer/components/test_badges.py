@@ -5,27 +5,35 @@ from retrieval.engine.state import Note, Span
 
 
 def test_a_relaxed_query_is_told(finished):
-    assert [(badge.text, badge.degraded) for badge in badges(finished)] == [("full text relaxed", False)]
+    assert [(badge.text, badge.degraded) for badge in badges(finished)] == [
+        ("no exact match: searched for any term", False)
+    ]
 
 
 def test_what_fell_back_comes_first_and_once(make_outcome, finished):
     note = Note("dense_timeout", "The vector leg ran out of time.", degraded=True)
     outcome = make_outcome(trace=(*finished.trace, Span("dense", 0.1, 0, 0, notes=(note, note))))
-    assert [badge.text for badge in badges(outcome)] == ["vector leg timed out", "full text relaxed"]
+    assert [badge.text for badge in badges(outcome)] == [
+        "vector search timed out",
+        "no exact match: searched for any term",
+    ]
 
 
 def test_how_a_misspelled_name_was_read_is_told_in_words(make_outcome, finished):
     note = Note("spelling", "Read “Guuy” as “Guy”.", quotes=True)
     outcome = make_outcome(trace=(*finished.trace, Span("expand", 0.1, 0, 0, notes=(note,))))
-    assert [badge.text for badge in badges(outcome)] == ["full text relaxed", "Read “Guuy” as “Guy”"]
+    assert [badge.text for badge in badges(outcome)] == [
+        "no exact match: searched for any term",
+        "Read “Guuy” as “Guy”",
+    ]
 
 
 def test_a_note_without_the_text_that_the_log_leaves_out_is_told_by_its_name():
     notes = (Note("spelling", ""), Note("fulltext_relaxed", ""), Note("dense_exact", ""))
     found = badges_of_spans((Span("expand", 0.1, 0, 0, notes=notes),))
     assert [(badge.text, badge.detail) for badge in found] == [
-        ("name read with another letter", "As the log has it."),
-        ("full text relaxed", "As the log has it."),
+        ("spelling corrected", "From the log."),
+        ("no exact match: searched for any term", "From the log."),
     ]
 
 
@@ -33,11 +41,14 @@ def test_a_question_that_needs_no_search_is_told(make_outcome):
     note = Note("route_skip", "Nothing was searched: the question is like thanks (0.91), which needs no search.")
     outcome = make_outcome(trace=(Span("route", 0.1, 0, 0, notes=(note,)),))
     assert [(badge.text, badge.detail, badge.degraded) for badge in badges(outcome)] == [
-        ("nothing to search", note.text, False)
+        ("no search needed", note.text, False)
     ]
 
 
 def test_a_time_read_from_the_question_is_told(make_outcome, finished):
     note = Note("route_window", "“last week” narrows the time from 2026-05-25 00:00.")
     outcome = make_outcome(trace=(*finished.trace, Span("route", 0.1, 0, 0, notes=(note,))))
-    assert [badge.text for badge in badges(outcome)] == ["full text relaxed", "time read from the question"]
+    assert [badge.text for badge in badges(outcome)] == [
+        "no exact match: searched for any term",
+        "time read from the question",
+    ]

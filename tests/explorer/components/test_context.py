@@ -35,7 +35,7 @@ def test_everything_left_out_is_listed_with_its_reason_those_first_that_came_fur
     drops = tuple(Drop(chunk_id, DropReason(reason)) for reason in reasons)
     panel = context_panel(make_outcome(drops=drops), labels)
     assert [row.reason for row in panel.left_out.rows] == [
-        "over the token budget", "repetitive", "duplicate", "below the floor", "quality too low",
+        "over the token budget", "repetitive", "duplicate", "below the minimum score", "quality too low",
     ]  # fmt: skip
     assert panel.left_out.unlisted == 0
 

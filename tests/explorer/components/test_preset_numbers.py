@@ -66,5 +66,5 @@ def test_a_field_is_marked_where_it_is_not_what_is_live(given, live):
 
 def test_fields_stand_in_the_sections_of_the_configuration():
     sections = field_sections(TunablesForm(defaults=CONFIG), Configuration(config=CONFIG))
-    assert [section.title for section in sections][:4] == ["The whole search", "Query", "Vector leg", "Full-text leg"]
+    assert [section.title for section in sections][:4] == ["General", "Query", "Vector search", "Full-text search"]
     assert [row.name for section in sections for row in section.rows] == list(CONFIG.values())

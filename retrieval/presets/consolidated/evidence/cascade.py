@@ -6,7 +6,7 @@ Tiers give up what a request narrowed (documents, the headings it was led to, on
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from corecube.errors import CoreCubeError
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
@@ -21,6 +21,8 @@ TIER_RESULT: Final = "recovery_tier_result"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeConfig(Tunables):
     """The tiers that an empty pool falls through."""
+
+    label: ClassVar[str] = "Recovery"
 
     first_wait_seconds: float = tunable(
         0.5,

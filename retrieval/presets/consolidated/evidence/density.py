@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
@@ -26,6 +26,8 @@ _NONE_MORE: Final[Mapping[str, int]] = MappingProxyType({})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DensityConfig(Tunables):
     """When a dense pool's tail is cut off before reranking."""
+
+    label: ClassVar[str] = "Density floor"
 
     cliff_ratio: float = tunable(
         0.85, low=0.1, high=1.0, unit="", help="A score below this share of the one before it is a cliff."

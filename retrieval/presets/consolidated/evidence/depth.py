@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import ClassVar, Final
 
 from retrieval.engine.tunables import Tunables, tunable
 
@@ -14,6 +14,8 @@ _HAIR: Final = 1e-9
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthConfig(Tunables):
     """How many chunks a section asks for."""
+
+    label: ClassVar[str] = "Depth"
 
     few_documents: int = tunable(
         2, low=0, high=1000, unit="documents", help="Up to so many documents a pool is thin.", at_most="some_documents"

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from retrieval.engine.tunables import Tunables, tunable
@@ -17,6 +17,8 @@ MERIT: Final = "merit_rank"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairnessConfig(Tunables):
     """How much of the first places one document or one source type may take while others have something to say."""
+
+    label: ClassVar[str] = "Fairness"
 
     document_share: float = tunable(0.5, low=0.05, high=1.0, unit="", help="Share of the places for one document.")
     type_share: float = tunable(0.75, low=0.05, high=1.0, unit="", help="Share of the places for one source type.")

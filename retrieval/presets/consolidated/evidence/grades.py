@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.presets.consolidated.evidence.depth import rounded_up
@@ -12,6 +13,8 @@ from retrieval.presets.consolidated.evidence.depth import rounded_up
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradeConfig(Tunables):
     """How good a retrieval is, by how near its core is, and what a poor one may relax."""
+
+    label: ClassVar[str] = "Grades"
 
     a_from: float = tunable(0.6, low=0.0, high=1.0, unit="nearness", help="From here on it is graded A.")
     b_from: float = tunable(0.5, low=0.0, high=1.0, unit="nearness", help="The same for B.", at_most="a_from")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking
@@ -15,6 +15,8 @@ PRECEDENCE: Final = "precedence"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrecedenceConfig(Tunables):
     """What a source type's precedence adds to a reranked score."""
+
+    label: ClassVar[str] = "Precedence"
 
     limit: float = tunable(
         0.004,

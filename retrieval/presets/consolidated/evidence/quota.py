@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.tunables import Tunables, tunable
@@ -11,6 +12,8 @@ from retrieval.engine.types import Hit, Ranking
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaConfig(Tunables):
     """What the cut before reranking leaves of each source type."""
+
+    label: ClassVar[str] = "Source type quota"
 
     seats: int = tunable(
         2, low=1, high=50, unit="chunks", help="Best chunks of every source type that the cut keeps where it can."

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from time import monotonic
-from typing import Final
+from typing import ClassVar, Final
 
 from retrieval.encoders.breaker import BreakerState, CircuitBreaker
 from retrieval.encoders.reranker import Reranker
@@ -18,6 +18,8 @@ _FROM_WORST: Final = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CL
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerConfig(Tunables):
     """When a failing cross-encoder is left alone."""
+
+    label: ClassVar[str] = "Circuit breaker"
 
     failures: int = tunable(
         3, low=1, high=100, unit="failures", help="Failures in a row that open the breaker.", is_shared=True

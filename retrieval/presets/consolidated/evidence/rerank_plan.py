@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
+from typing import ClassVar
 
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
@@ -14,6 +15,8 @@ from retrieval.ranking.fusion import best_first, min_max
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankPlanConfig(Tunables):
     """When the cross-encoder is asked, and in how many requests."""
+
+    label: ClassVar[str] = "Reranker"
 
     min_budget_ms: int = tunable(
         150, low=0, high=60_000, unit="ms", help="With less time left the cross-encoder is not asked at all."

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from corecube.errors import ConfigError
 from retrieval.engine.tunables import Tunables, tunable
@@ -18,6 +18,8 @@ _LEXICAL: Final = ("bm25", "fulltext")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SemanticBm25Config(Tunables):
     """How the fallback weighs meaning and words; the weights are divided by their sum."""
+
+    label: ClassVar[str] = "SemanticBM25"
 
     semantic: float = tunable(0.7, low=0.05, high=1.0, unit="", help="Weight of the cosine.")
     bm25: float = tunable(0.3, low=0.0, high=1.0, unit="", help="Weight of BM25, as a share of the pool's best.")

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.engine.about import About, StageGroup
 from retrieval.engine.pipeline import Stage, narrowed
-from retrieval.engine.state import Note, RequestFilter, SearchState
+from retrieval.engine.state import DropReason, Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.presets.consolidated.evidence.phases import run_again
@@ -16,6 +16,8 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryConfig(Tunables):
     """Asking again without the section's own filters, and beyond the request's documents."""
+
+    label: ClassVar[str] = "Retry"
 
     below: int = tunable(
         3, low=0, high=50, unit="chunks", help="A pool with fewer chunks is asked for again without them; 0 never."
@@ -34,7 +36,22 @@ class RetryChunks:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "asked again", "Asks again with fewer filters where the pool is thin.", group=StageGroup.FIND
+        "asked again",
+        "Asks again with fewer filters where the pool is thin.",
+        group=StageGroup.FIND,
+        drops=(
+            DropReason.OUTSIDE_WINDOW,
+            DropReason.STALE,
+            DropReason.ACCESS,
+            DropReason.QUALITY,
+            DropReason.BELOW_FLOOR,
+            DropReason.SOURCE_QUOTA,
+        ),
+        notes={
+            "chunk_retry": "retried without filters",
+            "chunk_retry_beyond": "searched beyond the documents",
+            "chunk_retry_timeout": "retry timed out",
+        },
     )
 
     def only(self, leg: str) -> "RetryChunks":

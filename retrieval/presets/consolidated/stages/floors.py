@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.about import About
-from retrieval.engine.state import Note, SearchState
+from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.density import DensityConfig, tighten_hint
 from retrieval.presets.consolidated.evidence.floors import above_quality_floor, above_score_floor
@@ -28,7 +28,14 @@ class SectionFloors:
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
-    about: ClassVar[About] = About("floors", "Drops chunks below the section's floors of relevance and quality.")
+    about: ClassVar[About] = About(
+        "floors",
+        "Drops chunks below the section's floors of relevance and quality.",
+        drops=(
+            DropReason.QUALITY,
+            DropReason.BELOW_FLOOR,
+        ),
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits under a floor, its section with its grade and where its tail may be cut off.

@@ -15,6 +15,8 @@ from retrieval.stages.fuse import Fuse, FusionConfig
 class PrimaryConfig(Tunables):
     """How the primary pool is fused."""
 
+    label: ClassVar[str] = "Primary pool"
+
     sparse_weight: float = tunable(
         0.3, low=0.0, high=1.0, unit="", help="What a rank among words counts; one among vectors counts the rest of 1."
     )

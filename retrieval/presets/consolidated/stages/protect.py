@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.state import Note, SearchState
+from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.protection import PROTECTED, cut_with_protection
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
@@ -24,7 +24,10 @@ class Protect:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "protected", "Keeps recovered chunks, and the least number of each required type, through the reranker's cut."
+        "protected",
+        "Keeps recovered chunks, and the least number of each required type, through the reranker's cut.",
+        drops=(DropReason.RERANK_CUT,),
+        notes={"protected": "required types retained"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:

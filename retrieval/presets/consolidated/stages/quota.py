@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.state import Note, SearchState
+from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.grades import GradeConfig, relaxed_top_k
 from retrieval.presets.consolidated.evidence.quota import QuotaConfig, cut_with_quota
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
@@ -23,7 +23,13 @@ class CutWithQuota:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "chosen", "Cuts the over-fetched pool and keeps seats for source types that are few in it.", section="quota"
+        "chosen",
+        "Cuts the over-fetched pool and keeps seats for source types that are few in it.",
+        section="quota",
+        drops=(
+            DropReason.SOURCE_QUOTA,
+            DropReason.OUTSIDE_WINDOW,
+        ),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

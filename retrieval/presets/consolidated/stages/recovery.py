@@ -11,7 +11,7 @@ from retrieval.engine.about import About, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
-from retrieval.engine.state import Note, SearchState
+from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.cascade import (
     EXHAUSTED,
@@ -48,7 +48,20 @@ class Recover:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "recovered", "Looks tier by tier for an empty pool; the scope is never relaxed.", group=StageGroup.FIND
+        "recovered",
+        "Looks tier by tier for an empty pool; the scope is never relaxed.",
+        group=StageGroup.FIND,
+        drops=(
+            DropReason.SOURCE_QUOTA,
+            DropReason.OUTSIDE_WINDOW,
+        ),
+        notes={
+            "recovered_pool": "recovered",
+            "recovery_out_of_time": "recovery timed out",
+            "fallback_exhausted": "recovery found nothing",
+            "recovery_skipped": "recovery skipped",
+        },
+        badges=frozenset({"fallback_exhausted"}),
     )
 
     def only(self, leg: str) -> "Recover":

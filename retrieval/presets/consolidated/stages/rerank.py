@@ -63,7 +63,15 @@ class RerankSection:
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "section"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
     optional: ClassVar[bool] = False
-    about: ClassVar[About] = Rerank.about
+    about: ClassVar[About] = replace(
+        Rerank.about,
+        drops=(),
+        notes={
+            **Rerank.about.notes,
+            "rerank_budget": "no time for the reranker",
+            "rerank_partial": "reranked in part",
+        },
+    )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state in the order of whatever scored it, each hit stamped with that.

@@ -31,6 +31,8 @@ _COUNTING_SHARE: Final = 0.2
 class QuestionConfig(Tunables):
     """The policy of a question that belongs to no section."""
 
+    label: ClassVar[str] = "Questions without a section"
+
     complexity: int = tunable(
         20, low=1, high=100, unit="chunks", help="Chunks that a plain question asks for.", at_most="cap"
     )
@@ -58,6 +60,7 @@ class SetUpSection:
         group=StageGroup.QUESTION,
         unit="chunks",
         left=lambda state: section.top_k if (section := state.part(SectionState)) else None,
+        notes={"setup_timeout": "document count timed out"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -32,6 +32,8 @@ from retrieval.presets.consolidated.recovery_tiers import mark_beyond_filter
 class SourceRecoveryConfig(Tunables):
     """Looking for a source type that a section requires and its pool lacks."""
 
+    label: ClassVar[str] = "Source recovery"
+
     ceiling_seconds: float = tunable(
         12.0, low=0.1, high=60.0, unit="s", help="Time one such look may take.", costs=True
     )
@@ -70,6 +72,12 @@ class RecoverSources:
         "Looks for each source type that the section requires and the pool lacks.",
         group=StageGroup.FIND,
         section="sources",
+        notes={
+            "source_recovered": "source type recovered",
+            "source_missing": "source type missing",
+            "source_not_looked_for": "source type not searched",
+        },
+        badges=frozenset({"source_recovered", "source_missing"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

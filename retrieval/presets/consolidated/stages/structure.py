@@ -21,6 +21,8 @@ _MAX_SECONDS: Final = 1.0
 class StructureConfig(Tunables):
     """Routing by headings, before the primary pool."""
 
+    label: ClassVar[str] = "Headings"
+
     headings: int = tunable(
         8, low=0, high=50, unit="headings", help="Parts of documents that headings point to; 0 leaves it out."
     )
@@ -42,6 +44,7 @@ class RouteStructure:
         group=StageGroup.QUESTION,
         unit="",
         section="structure",
+        notes={"structure_timeout": "headings timed out"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.about import About
-from retrieval.engine.state import Note, SearchState
+from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.density import tighten
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
@@ -27,7 +27,10 @@ class TightenPool:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "tightened", "Cuts a dense pool's tail off at the first cliff of its nearness, before it is reranked."
+        "tightened",
+        "Cuts a dense pool's tail off at the first cliff of its nearness, before it is reranked.",
+        drops=(DropReason.BELOW_FLOOR,),
+        notes={"tightened": "tail cut off"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -19,7 +19,16 @@ class ValidateScope:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "validated", "Looks whether the scope holds anything that can be searched.", group=StageGroup.QUESTION, unit=""
+        "validated",
+        "Looks whether the scope holds anything that can be searched.",
+        group=StageGroup.QUESTION,
+        unit="",
+        notes={
+            "no_compartment": "nothing in scope",
+            "words_alone": "words only",
+            "documents_missing": "documents not found",
+        },
+        badges=frozenset({"no_compartment", "words_alone", "documents_missing"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

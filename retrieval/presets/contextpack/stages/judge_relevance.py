@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from retrieval.encoders.reranker import Reranker
 from retrieval.engine.about import About
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
-from retrieval.engine.types import ChunkId, Ranking
+from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import JudgingError, NoJudgeError
 from retrieval.presets.contextpack.judge import Judged, RelevanceConfig, RelevanceJudge, judged_ranking, mapped_ranking
 from retrieval.presets.contextpack.types import Judgments, Relevance
@@ -21,6 +21,13 @@ logger = logging.getLogger(__name__)
 RELEVANCE_SPENT: Final = "relevance_spent"
 #: Kept back from a reranker that stands in.
 _RERANK_RESERVE_MS: Final = 100
+
+
+def _rubric_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages
+    if hit.score_type is ScoreType.RUBRIC:
+        answers = "answers the question" if hit.signals["answers"] else "does not answer it by itself"
+        return f"{hit.score:.0f} by the rubric, {answers}"
+    return f"not scored by the model, {hit.score_type} {hit.score:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +52,17 @@ class JudgeRelevance:
         "Has a language model judge the best of the blend by a rubric, 0 to 100; without one another score is shown on "
         "that scale.",
         section="relevance",
+        drops=(DropReason.RERANK_CUT,),
+        window="relevance.top",
+        notes={
+            "relevance_judged": "scored by a language model",
+            "relevance_none": "no language model to score",
+            "relevance_forbidden": "no model may read all candidates",
+            "relevance_failed": "language model failed to score",
+            "relevance_timeout": "language model timed out",
+            "relevance_incomplete": "not all candidates scored",
+        },
+        fact=_rubric_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:

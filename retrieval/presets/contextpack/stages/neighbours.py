@@ -17,6 +17,8 @@ from retrieval.presets.contextpack.types import Surroundings
 class NeighboursConfig(Tunables):
     """What stands around a primary hit and is packed with it."""
 
+    label: ClassVar[str] = "Neighbours"
+
     parents: int = tunable(
         1, low=0, high=1, unit="", help="1 takes in the rest of the section, 0 leaves it out.", costs=True
     )
@@ -63,6 +65,11 @@ class Neighbours:
         unit="chunks",
         section="neighbours",
         left=lambda state: len({it.hit.chunk_id for it in (state.part(Surroundings) or Surroundings()).neighbours}),
+        notes={
+            "neighbours": "neighbours added",
+            "neighbours_timeout": "neighbours timed out",
+            "neighbours_failed": "neighbours not read",
+        },
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -25,6 +25,8 @@ _UNCOUNTED: Final = Note(
 class ContextConfig(Tunables):
     """How primary hits and what stands around them become the context."""
 
+    label: ClassVar[str] = "Context"
+
     budget_tokens: int = tunable(
         12_000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
     )
@@ -63,6 +65,15 @@ class PackContext:
         group=StageGroup.PACK,
         unit="passages",
         section="context",
+        drops=(
+            DropReason.BUDGET,
+            DropReason.TOP_K,
+        ),
+        window="relevance.top",
+        notes={
+            "pack_over_budget": "best hits exceed the budget",
+            "pack_counter_failed": "tokens counted by the embedding model",
+        },
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -23,6 +23,8 @@ _HALF: Final = np.dtype(">f2")
 class DiversifyConfig(Tunables):
     """How relevance is weighed against repetition (MMR)."""
 
+    label: ClassVar[str] = "Diversity"
+
     relevance: float = tunable(
         0.5, low=0.0, high=1.0, unit="", help="MMR's lambda: 1 orders by relevance alone, 0 by being different."
     )

@@ -50,6 +50,8 @@ class Expand:
         "linked",
         "Follows names and links from the question and the best hits, and lifts what they lead to.",
         group=StageGroup.MERGE,
+        notes={"spelling": "spelling corrected"},
+        badges=frozenset({"spelling"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.engine.about import About
-from retrieval.engine.state import SearchState
+from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.ranking.near_duplicates import drop_by_signature
 
@@ -12,6 +12,8 @@ from retrieval.ranking.near_duplicates import drop_by_signature
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearDuplicatesConfig(Tunables):
     """What counts as said already."""
+
+    label: ClassVar[str] = "Near duplicates"
 
     min_similarity: float = tunable(
         0.8, low=0.5, high=1.0, unit="", help="Estimated Jaccard similarity from which texts are near duplicates."
@@ -29,7 +31,10 @@ class NearDuplicates:
     gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "deduped", "Keeps the best placed of several chunks whose words are nearly the same.", section="near_duplicates"
+        "deduped",
+        "Keeps the best placed of several chunks whose words are nearly the same.",
+        section="near_duplicates",
+        drops=(DropReason.DUPLICATE,),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

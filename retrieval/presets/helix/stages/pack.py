@@ -16,6 +16,8 @@ from retrieval.stages.assemble import beyond_wanted, header
 class PackConfig(Tunables):
     """How hits become the numbered context: best first, second last."""
 
+    label: ClassVar[str] = "Context"
+
     budget_tokens: int = tunable(4000, low=100, high=200_000, unit="tokens", help="Size of the context.", costs=True)
     max_passages: int = tunable(20, low=1, high=100, unit="passages", help="Passages packed at the most.", costs=True)
 
@@ -40,6 +42,11 @@ class Pack:
         group=StageGroup.PACK,
         unit="passages",
         section="pack",
+        drops=(
+            DropReason.BUDGET,
+            DropReason.TOP_K,
+        ),
+        window="pack.max_passages",
     )
 
     def __call__(self, state: SearchState) -> SearchState:

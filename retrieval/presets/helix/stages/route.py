@@ -32,6 +32,8 @@ _SHOWN: Final = 4
 class RouteConfig(Tunables):
     """When the router narrows or skips; a route that is not clearly the nearest changes nothing."""
 
+    label: ClassVar[str] = "Router"
+
     skip_from: float = tunable(
         0.4, low=0.0, high=1.01, unit="cosine", help="Likeness to a skip route from which nothing is searched."
     )
@@ -64,6 +66,13 @@ class Route:
         group=StageGroup.QUESTION,
         unit="",
         section="route",
+        notes={
+            "route_skip": "no search needed",
+            "route_window": "time read from the question",
+            "route_project": "project read from the question",
+            "route_let_go": "time or project ignored",
+        },
+        badges=frozenset({"route_skip", "route_window", "route_project", "route_let_go"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

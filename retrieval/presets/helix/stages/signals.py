@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, score_fact
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
@@ -57,6 +57,8 @@ def _weights(similarity: float, recency: float, salience: float, confidence: flo
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalsConfig(Tunables):
     """The ranking's weights, one set for each memory type, and how fast recency fades."""
+
+    label: ClassVar[str] = "Signals"
 
     hourly_decay: float = tunable(
         0.995, low=0.5, high=1.0, unit="", help="What is left of recency after an hour without being read."
@@ -148,6 +150,8 @@ class RankSignals:
         "ranked",
         "Orders the pool by relevance, recency, salience, confidence and links, weighed by memory type.",
         section="signals",
+        notes={"ranked_as": "weights by memory type"},
+        fact=score_fact,
     )
 
     def __call__(self, state: SearchState) -> SearchState:

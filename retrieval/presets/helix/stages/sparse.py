@@ -19,6 +19,8 @@ from retrieval.index.sparse import SparseLook, sparse_exact, sparse_hnsw
 class SparseConfig(Tunables):
     """The leg of learned sparse vectors, which there is where a sparse model is chosen."""
 
+    label: ClassVar[str] = "Sparse search"
+
     depth: int = tunable(
         100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 leaves it out.", costs=True
     )
@@ -52,6 +54,11 @@ class Sparse:
         "Finds the chunks in scope by the words that a learned sparse model weighs.",
         group=StageGroup.FIND,
         section="sparse",
+        notes={
+            "sparse_unavailable": "no sparse model",
+            "sparse_failed": "sparse model failed",
+            "sparse_timeout": "sparse search timed out",
+        },
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -33,7 +33,7 @@ def test_the_ledger_tells_what_was_judged_and_why(browse):
     assert "100 of 100" in text
     assert "answers the question" in text
     assert f"evidence: \N{LEFT DOUBLE QUOTATION MARK}{ANSWERING}\N{RIGHT DOUBLE QUOTATION MARK}" in text
-    assert "judged by a language model" in text or "m judged" in text
+    assert "scored by a language model" in text or "m judged" in text
     assert not [word for word in HIDDEN if word in text]
 
 
@@ -49,7 +49,7 @@ def test_a_failure_is_shown_and_the_page_stands(browse, fake):
     fake.fault = Fault.ERROR
     response = browse("bob").get("/", ASK)
     assert response.status_code == 200
-    assert "language model failed to judge" in page(response)
+    assert "language model failed to score" in page(response)
 
 
 def test_funnel_and_context_speak_of_hits_and_what_is_around(browse):

@@ -106,7 +106,7 @@ def test_every_tunable_has_a_field_with_its_bounds_and_help(browse):
         assert f'for="id_{facts.name}"' in text
     assert 'min="1" max="2000"' in text
     assert "default 160, 1 to 2,000; more takes longer" in text
-    assert "Full-text leg" in text
+    assert "Full-text search" in text
 
 
 def test_a_draft_is_saved_and_compared_with_what_is_live(browse, people):

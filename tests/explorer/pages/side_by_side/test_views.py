@@ -274,6 +274,6 @@ def test_judging_that_failed_costs_what_it_took(browse, model):
     model.says("I am sorry, I cannot do that.")
     columns = beside(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})).columns
     found = {column.preset: column.found for column in columns}
-    assert "language model failed to judge" in {badge.text for badge in found["contextpack"].fallbacks}
+    assert "language model failed to score" in {badge.text for badge in found["contextpack"].fallbacks}
     assert found["contextpack"].cost == sum(used.cost for used in Usage.objects.all()) > 0
     assert found["helix"].cost == 0
