@@ -14,16 +14,9 @@ from corecube.models import Compartment, Connection
 from corecube.secrets import seal
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document
+from tests.connector_examples import EXAMPLES
 
-CONFIGS = {
-    "folder": {"path": "/srv/nowhere"},
-    "upload": {},
-    "git": {"url": "https://git.example.invalid/r.git"},
-    "web": {"start": ["https://www.example.invalid/"]},
-    "s3": {"bucket": "documents", "endpoint": "https://s3.example.invalid"},
-    "confluence": {"url": "https://wiki.example.invalid", "spaces": ["ENG"]},
-    "push": {},
-}
+CONFIGS = {kind: example.config for kind, example in EXAMPLES.items()}
 SECRETS = {"token": "zanzibar", "access_key": "AKIA", "secret_key": "zanzibar"}
 
 

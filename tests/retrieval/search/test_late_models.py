@@ -29,6 +29,8 @@ SECONDS = 2.0
 #: What a machine adds that has more to do than it can: no model here comes back that soon after.
 BUSY_SECONDS = 0.5
 #: A live version's numbers, where they are not the shipped ones.
+#: The presets that ask a reranker, all of them or where no language model judges.
+RERANKED = [name for name, preset in PRESETS.items() if {"rerank", "relevance"} & set(preset.defaults.__slots__)]
 NUMBERS = {
     "corecube": {},
     "helix": {"rerank.candidates": 10},
@@ -160,7 +162,7 @@ def served(transactional_db, settings):
     settings.CORECUBE_LEG_THREADS = 4
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", RERANKED)
 @pytest.mark.parametrize("way", ["sleeps", "hangs"])
 def test_a_late_reranker_of_this_machine_leaves_hits_and_passages(find, over, preset, way):
     late = Late(lambda: over.wait(SECONDS + 1.0 if way == "sleeps" else 60))
@@ -170,7 +172,7 @@ def test_a_late_reranker_of_this_machine_leaves_hits_and_passages(find, over, pr
 
 
 @pytest.mark.usefixtures("served")
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", RERANKED)
 def test_a_late_reranker_that_reads_the_store_leaves_them_too(find, over, preset):
     late = LateHits(lambda: over.wait(60))
     assert "rerank_timeout" in find(preset, reranker=late).state.degraded
@@ -187,7 +189,7 @@ def test_a_reranking_service_that_is_late_in_any_way_leaves_them(find, remote, r
     assert "rerank_timeout" in outcome.state.degraded
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", RERANKED)
 def test_a_reranker_that_is_late_again_and_again_is_left_alone(find, over, preset):
     late = Late(lambda: over.wait(60))
     outcomes = [find(preset, reranker=late) for _ in range(4)]

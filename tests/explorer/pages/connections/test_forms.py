@@ -6,26 +6,9 @@ from corecube.connectors.kinds import KINDS
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
 from explorer.pages.connections.forms import ConnectionForm, config_properties
+from tests.connector_examples import EXAMPLES
 
-MINIMAL = {
-    "folder": {"config_path": "/srv/nowhere"},
-    "upload": {},
-    "git": {
-        "config_url": "https://git.example.invalid/r.git",
-        "config_max_repository_bytes": "1024",
-        "config_timeout_seconds": "60",
-    },
-    "web": {
-        "config_start": "https://www.example.invalid/\n\n https://www.example.invalid/b \n",
-        "config_max_pages": "10",
-        "config_max_depth": "2",
-        "config_delay_seconds": "0.5",
-        "config_media_types": "text/html",
-    },
-    "s3": {"config_bucket": "documents", "config_region": "eu-west-1", "config_addressing": "path"},
-    "confluence": {"config_url": "https://wiki.example.invalid", "config_spaces": "ENG\nFIN", "config_edition": "auto"},
-    "push": {},
-}
+MINIMAL = {kind: example.form for kind, example in EXAMPLES.items()}
 
 
 @pytest.fixture
