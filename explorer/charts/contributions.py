@@ -34,8 +34,8 @@ def contributions(outcome: SearchOutcome) -> Chart | None:
     legs = frozenset(outcome.state.rankings)
     return Chart(
         id="contributions",
-        title="What each score is made of",
-        summary="Contributions to the score, which sum to it. Hatched: the leg did not return the hit itself.",
+        title="Score breakdown",
+        summary="Contributions of the signals; they sum to the score. Hatched: the leg did not return the hit.",
         data=[_trace(signal, hits, legs) for signal in signals],
         layout=_layout(hits),
         headers=("Hit", *(wording.signal_label(signal) for signal in signals), "Score"),

@@ -26,7 +26,7 @@ def preset_flow(places: Places, names: Mapping[ChunkId, str], presets: Sequence[
     lowest = max(rank for ranks in places.values() for rank in ranks if rank is not None)
     return Chart(
         id="preset-flow",
-        title="Where the ranks went",
+        title="Rank changes",
         summary=_summary(places, presets),
         data=list(_traces(places, names, len(presets))),
         layout=_layout(lowest, presets),
@@ -49,21 +49,21 @@ def _summary(places: Places, presets: Sequence[str]) -> str:
     rest = len(counts) - in_all - in_one
     between = f", {rest} in some" if len(presets) > _TWO else ""
     return (
-        f"{len(counts)} chunks: {in_all} in all {len(presets)} presets{between}, {in_one} in one alone."
-        " A dotted line passes presets that did not return the chunk."
+        f"{len(counts)} chunks: {in_all} in all {len(presets)} presets{between}, {in_one} in one only."
+        " Dotted lines skip presets that did not return the chunk."
     )
 
 
 def _traces(places: Places, names: Mapping[ChunkId, str], presets: int) -> Iterator[dict[str, Any]]:
     """Yield what passes presets by, then the lines by how many presets share the chunk; what all share lies on top."""
     groups = {
-        "in one alone": [it for it in places if _found(places[it]) == 1],
-        "in some": [it for it in places if 1 < _found(places[it]) < presets],
-        "in all": [it for it in places if _found(places[it]) == presets],
+        "One preset only": [it for it in places if _found(places[it]) == 1],
+        "Some presets": [it for it in places if 1 < _found(places[it]) < presets],
+        "All presets": [it for it in places if _found(places[it]) == presets],
     }
     past = [(chunk_id, pair) for chunk_id, ranks in places.items() for pair in _steps(ranks) if _is_past(pair)]
     if past:
-        yield _trace("past a preset", past, names, mode="lines", colour="edge", dash="dot")
+        yield _trace("Not returned", past, names, mode="lines", colour="edge", dash="dot")
     for (label, chunks), colour in zip(groups.items(), ("faint", "freshness", "accent"), strict=True):
         lines = [(chunk_id, pair) for chunk_id in chunks for pair in _steps(places[chunk_id]) if not _is_past(pair)]
         dots = [(chunk_id, (dot,)) for chunk_id in chunks for dot in _dots(places[chunk_id])]
@@ -110,7 +110,7 @@ def _trace(
         "text": text,
         "hovertemplate": "%{text}<br>rank %{y}<extra></extra>",
         "line": {"color": colour, "width": 1.5, "dash": dash},
-        "marker": {"color": colour, "size": 7, "symbol": "circle-open" if label == "in one alone" else "circle"},
+        "marker": {"color": colour, "size": 7, "symbol": "circle-open" if label == "One preset only" else "circle"},
         "connectgaps": False,
     }
 

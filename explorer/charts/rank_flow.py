@@ -9,7 +9,7 @@ from retrieval.ranking.comparison import Direction, Move
 
 #: In the order that they are drawn: what moved stands over what did not.
 _GROUPS: Final = (
-    (Direction.SAME, "same place", "edge", "solid"),
+    (Direction.SAME, "same rank", "edge", "solid"),
     (Direction.UP, "up", "good", "solid"),
     (Direction.DOWN, "down", "bad", "dash"),
     (Direction.LEFT, "only in A", "faint", "solid"),
@@ -35,7 +35,7 @@ def rank_flow(
     lowest = max(rank for move in moves for rank in (move.left, move.right) if rank is not None)
     return Chart(
         id=name,
-        title="Where the ranks went",
+        title="Rank changes",
         summary=_summary(moves, left, right),
         data=[trace for group in _GROUPS if (trace := _trace(moves, titles, *group))],
         layout=_layout(lowest),
@@ -49,7 +49,7 @@ def _summary(moves: Sequence[Move[ChunkId]], left: str, right: str) -> str:
     counts = {direction: sum(move.direction is direction for move in moves) for direction in Direction}
     return (
         f"From A, {left}, to B, {right}: {counts[Direction.UP]} up, {counts[Direction.DOWN]} down,"
-        f" {counts[Direction.SAME]} at the same place, {counts[Direction.LEFT]} only in A,"
+        f" {counts[Direction.SAME]} at the same rank, {counts[Direction.LEFT]} only in A,"
         f" {counts[Direction.RIGHT]} only in B."
     )
 
@@ -115,4 +115,4 @@ def _row(move: Move[ChunkId], titles: Mapping[ChunkId, str]) -> tuple[str, ...]:
 
 
 def _unseen() -> str:
-    return "not visible to you, or gone"
+    return "deleted or not visible to you"

@@ -47,8 +47,8 @@ def _charts(outcome: SearchOutcome) -> Iterator[Chart]:
 
 
 def _leg_title(leg: str) -> str:
-    return {"dense": "Cosines of the vector leg", "fulltext": "Scores of the full-text leg"}.get(
-        leg, f"Scores of the leg {wording.leg_label(leg)}"
+    return {"dense": "Cosine similarity of the vector leg", "fulltext": "Scores of the full-text leg"}.get(
+        leg, f"Scores of the {wording.leg_label(leg)} leg"
     )
 
 
@@ -56,7 +56,7 @@ def _leg_cuts(leg: str, hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_C
     depth = getattr(getattr(outcome.config, leg, None), "depth", None)
     last = hits[-1].score
     if depth is not None and len(hits) >= depth:
-        return (_Cut(f"last of {depth} read: {last:.3f}", score=last),)
+        return (_Cut(f"limit of {depth} hits: {last:.3f}", score=last),)
     return ()
 
 
@@ -65,7 +65,7 @@ def _final_cuts(hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]
     minimum = outcome.config.min_score(hits[-1].score_type)
     # A floor of -inf keeps all.
     floor = (_Cut(f"floor {minimum:g}", score=minimum),) if isfinite(minimum) else ()
-    return (*floor, _Cut(f"{top_k} wanted", place=top_k + 0.5)) if len(hits) > top_k else floor
+    return (*floor, _Cut(f"top {top_k}", place=top_k + 0.5)) if len(hits) > top_k else floor
 
 
 def _chart(name: str, title: str, hits: Sequence[Hit], shown: set[ChunkId], cuts: tuple[_Cut, ...]) -> Chart:
@@ -77,7 +77,7 @@ def _chart(name: str, title: str, hits: Sequence[Hit], shown: set[ChunkId], cuts
         summary=_summary(scores, sum(hit.chunk_id in shown for hit in hits), (*near, *far)),
         data=[_ranking(scores, hue(name)), _shown(hits, shown, hue(name))],
         layout=_layout(near, scores),
-        headers=("Place", "Score", "Shown"),
+        headers=("Rank", "Score", "Shown"),
         rows=tuple(
             (str(place), f"{hit.score:.4f}", "yes" if hit.chunk_id in shown else "no")
             for place, hit in enumerate(hits, start=1)
@@ -106,7 +106,7 @@ def _ranking(scores: Sequence[float], colour: str) -> dict[str, Any]:
         "x": list(range(1, len(scores) + 1)),
         "y": list(scores),
         "line": {"color": colour, "width": 1.5, "shape": "hv"},
-        "hovertemplate": "place %{x}: %{y:.3f}<extra></extra>",
+        "hovertemplate": "rank %{x}: %{y:.3f}<extra></extra>",
         "showlegend": False,
     }
 
@@ -116,11 +116,11 @@ def _shown(hits: Sequence[Hit], shown: set[ChunkId], colour: str) -> dict[str, A
     return {
         "type": "scatter",
         "mode": "markers",
-        "name": "among the hits",
+        "name": "in the hits",
         "x": [place for place, _ in places],
         "y": [score for _, score in places],
         "marker": {"color": colour, "size": 6, "line": {"color": "panel", "width": 1}},
-        "hovertemplate": "place %{x}: %{y:.3f}, among the hits<extra></extra>",
+        "hovertemplate": "rank %{x}: %{y:.3f}, in the hits<extra></extra>",
         "showlegend": False,
     }
 
@@ -130,7 +130,7 @@ def _layout(cuts: Sequence[_Cut], scores: Sequence[float]) -> dict[str, Any]:
     room = 0.08 * max(max(levels) - min(levels), 0.02)
     return {
         "margin": {"t": 18},
-        "xaxis": {"title": {"text": "place"}, "range": [0.4, len(scores) + 0.8], "zeroline": False},
+        "xaxis": {"title": {"text": "rank"}, "range": [0.4, len(scores) + 0.8], "zeroline": False},
         "yaxis": {"range": [min(levels) - room, max(levels) + room], "zeroline": False, "nticks": 6},
         "shapes": [_line(cut) for cut in cuts],
         "annotations": [_words(cut) for cut in cuts],

@@ -23,13 +23,13 @@ def latency_chart(found: Traffic) -> Chart:
     return Chart(
         id="latency",
         title="Latency",
-        summary=f"Half of the searches took less than {p50} ms, 95 of 100 less than {p95} ms.",
+        summary=f"Median {p50} ms, p95 {p95} ms.",
         data=[
-            _line(found.bins, "95 of 100", "p95", "freshness"),
-            _line(found.bins, "half", "p50", "accent"),
+            _line(found.bins, "p95", "p95", "freshness"),
+            _line(found.bins, "median", "p50", "accent"),
         ],
         layout=_layout("ms"),
-        headers=("From", "Searches", "p50, ms", "p95, ms"),
+        headers=("From", "Searches", "Median, ms", "p95, ms"),
         rows=tuple(
             (moment(it.begins, found), f"{it.figures.searches:,}", *map(milliseconds, (it.figures.p50, it.figures.p95)))
             for it in found.bins
@@ -44,7 +44,7 @@ def volume_chart(found: Traffic) -> Chart:
     return Chart(
         id="volume",
         title="Searches",
-        summary=f"{total.searches:,} in all; {total.empty:,} found nothing, {total.degraded:,} fell back.",
+        summary=f"{total.searches:,} in total; {total.empty:,} without hits, {total.degraded:,} with a fallback.",
         data=[
             _bars(found, "with hits", [it.figures.searches - it.figures.empty for it in found.bins], "accent"),
             _bars(found, "no hits", [it.figures.empty for it in found.bins], "bad"),
@@ -86,7 +86,7 @@ def _line(bins: Sequence[Bin], name: str, field: str, colour: str) -> dict[str, 
         "line": {"color": colour, "width": 1.5},
         "marker": {"color": colour, "size": 4},
         "connectgaps": False,
-        "hovertemplate": f"%{{x}}: {name} under %{{y:.0f}} ms<extra></extra>",
+        "hovertemplate": f"%{{x}}: {name} %{{y:.0f}} ms<extra></extra>",
     }
 
 

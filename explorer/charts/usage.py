@@ -23,11 +23,12 @@ def usage_chart(found: Mapping[tuple[date, str], Sums], *, first: date, last: da
     days = [first + timedelta(days=step) for step in range((last - first).days + 1)]
     names = _by_size(found, has_costs=has_costs)
     unit = "cost" if has_costs else "tokens"
-    whole = sum(_value(sums, has_costs=has_costs) for sums in found.values())
+    total = sum(_value(sums, has_costs=has_costs) for sums in found.values())
+    answers = sum(it.answers for it in found.values())
     return Chart(
         id="usage",
         title="Cost by day" if has_costs else "Tokens by day",
-        summary=f"{_figure(whole, has_costs=has_costs)} in all, {sum(it.answers for it in found.values()):,} answers.",
+        summary=f"{_figure(total, has_costs=has_costs)} in total, {answers:,} answers.",
         data=[_bars(found, name, days, hue, has_costs=has_costs) for name, hue in _coloured(names)],
         layout={
             "barmode": "stack",

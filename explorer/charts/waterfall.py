@@ -87,11 +87,11 @@ def waterfall(
     total = sum(timing.milliseconds for timing in map(_Timing.of, spans) if not timing.parent)
     return Chart(
         id=name,
-        title="Where the time went",
+        title="Time by stage",
         summary=_summary(stages, total, deadline_ms),
         data=[_bars(stages)],
         layout=_layout(stages, total, deadline_ms, soft_share),
-        headers=("Stage", "Begins at, ms", "Takes, ms", "Ends at, ms"),
+        headers=("Stage", "Start, ms", "Duration, ms", "End, ms"),
         rows=tuple((it.stage, f"{it.begins:.1f}", f"{it.takes:.1f}", f"{it.ends:.1f}") for it in stages),
         height=_AROUND + _BAR * len(stages),
     )
@@ -100,7 +100,7 @@ def waterfall(
 def _summary(stages: Sequence[TimedStage], total: float, deadline_ms: int | None) -> str:
     slowest = max(stages, key=lambda it: it.takes)
     took = f"{total:,.0f} ms" + (f" of {deadline_ms:,}" if deadline_ms else "")
-    return f"{took}; the longest stage is {slowest.stage} with {slowest.takes:.1f} ms. Legs run side by side."
+    return f"{took}; the slowest stage is {slowest.stage} with {slowest.takes:.1f} ms. Legs run in parallel."
 
 
 def _bars(stages: Sequence[TimedStage]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _deadline(deadline_ms: int, soft: int, *, is_near: bool) -> dict[str, Any]:
     return {
         "shapes": [_line(soft, "warn", "dot"), _line(deadline_ms, "bad", "solid")],
         "annotations": [
-            _words(f"skips from {soft:,}", soft, xref="x", xanchor="right"),
+            _words(f"soft limit {soft:,}", soft, xref="x", xanchor="right"),
             _words(f"deadline {deadline_ms:,}", deadline_ms, xref="x", xanchor="right", shift=14),
         ],
         "margin": {"t": 36},

@@ -45,7 +45,7 @@ class AnswerPanel:
     @property
     def announcement(self) -> str:
         """What a screen reader is told when it arrives."""
-        return "The sources do not answer the question." if self.refused else "The answer is there."
+        return "Not found in your documents." if self.refused else "Answer ready."
 
 
 @dataclass(frozen=True, slots=True)

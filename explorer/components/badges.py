@@ -35,4 +35,4 @@ def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
             if note.quotes and note.text and note.code in wording.BADGES:
                 yield Badge(note.text.rstrip("."), "One of the best hits has this spelling.", note.degraded)
             elif note.degraded or note.code in wording.BADGES:
-                yield Badge(wording.note_label(note.code), note.text or "From the log.", note.degraded)
+                yield Badge(wording.note_label(note.code), note.text or "From the query log.", note.degraded)

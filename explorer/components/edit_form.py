@@ -7,7 +7,7 @@ from typing import Any, Final
 from django import forms
 from django.forms import BoundField
 
-_STALE: Final = "Someone else has changed this in the meantime. Saving again overwrites their changes."
+STALE: Final = "Someone else has changed this in the meantime. Saving again overwrites their changes."
 _TYPE_AGAIN: Final = "Enter secrets again."
 _CONFLICT: Final = 409
 _INVALID: Final = 422
@@ -43,7 +43,7 @@ class EditForm(forms.BaseForm):
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if self.is_stale:
             has_secrets = any(_is_secret(self[name]) for name in self.changed_data)
-            self.add_error(None, f"{_STALE} {_TYPE_AGAIN}" if has_secrets else _STALE)
+            self.add_error(None, f"{STALE} {_TYPE_AGAIN}" if has_secrets else STALE)
         return values
 
     def stored_now(self) -> Iterator[tuple[str, str]]:

@@ -57,7 +57,7 @@ def _tier(event: Event) -> EventLine:
     waited = _number(event, "waited_ms")
     clauses = (
         f"{_number(event, 'found'):,.0f} found",
-        f"{_number(event, 'passed'):,.0f} good enough",
+        f"{_number(event, 'passed'):,.0f} above the threshold",
         _ms(event),
         f"after a wait of {waited:,.0f} ms" if waited else "",
     )
@@ -75,12 +75,12 @@ def _tier_state(event: Event) -> tuple[str, str]:
 
 def _exhausted(event: Event) -> EventLine:
     tiers = int(_number(event, "tiers"))
-    passed = f"Nothing passed in {wording.counted(tiers, 'tier')}, and there is no other."
-    return EventLine(passed if tiers else "Nothing is in scope, so no tier was tried.", "exhausted", "bad")
+    passed = f"No hits passed in {wording.counted(tiers, 'tier')}."
+    return EventLine(passed if tiers else "Nothing is in scope; no tier was tried.", "exhausted", "bad")
 
 
 def _out_of_time(event: Event) -> EventLine:
-    return EventLine(f"The time was up after {wording.counted(int(_number(event, 'tiers')), 'tier')}.", "ended", "bad")
+    return EventLine(f"Timed out after {wording.counted(int(_number(event, 'tiers')), 'tier')}.", "ended", "bad")
 
 
 def _probe(event: Event, scope: AccessScope) -> EventLine:
@@ -100,20 +100,22 @@ def _place(connections: object, scope: AccessScope) -> str:
 
 
 def _spent(event: Event) -> EventLine:
-    """Return what the judging of relevance took of a language model."""
-    calls, read, written = (int(_number(event, name)) for name in ("calls", "prompt_tokens", "completion_tokens"))
-    tokens = f"{read:,} tokens read and {written:,} written{', counted here' if event.get('is_estimated') else ''}"
-    return EventLine(f"{wording.counted(calls, 'call')} of {event.get('model', 'a language model')}: {tokens}.")
+    """Return the language model usage of relevance grading."""
+    calls, prompt, completion = (int(_number(event, name)) for name in ("calls", "prompt_tokens", "completion_tokens"))
+    tokens = f"{prompt:,} prompt tokens and {completion:,} completion tokens"
+    estimated = ", estimated" if event.get("is_estimated") else ""
+    model = event.get("model", "a language model")
+    return EventLine(f"{wording.counted(calls, 'call')} of {model}: {tokens}{estimated}.")
 
 
 def _pack_counted(event: Event) -> EventLine:
     name = event.get("tokenizer", "the embedding model")
-    return EventLine(f"{_number(event, 'tokens'):,.0f} tokens are packed, counted as {name} cuts them.")
+    return EventLine(f"{_number(event, 'tokens'):,.0f} tokens packed, counted with {name}.")
 
 
 def _rerank_skipped(event: Event) -> EventLine:
     reason = str(event.get("reason", ""))
-    return EventLine(f"Cross-encoder left out: {RERANK_SKIPS.get(reason, reason)}{_budget(event)}.", "skipped", "warn")
+    return EventLine(f"Cross-encoder skipped: {RERANK_SKIPS.get(reason, reason)}{_budget(event)}.", "skipped", "warn")
 
 
 def _budget(event: Event) -> str:
@@ -128,7 +130,7 @@ def _reranked(event: Event) -> EventLine:
     breaker = BREAKER_WORDS.get(str(event.get("breaker", "")), "")
     clauses = (
         f"{_number(event, 'chunks'):,.0f} chunks" if "chunks" in event else "",
-        f"{batches:,} batches side by side" if batches > 1 else "",
+        f"{batches:,} batches in parallel" if batches > 1 else "",
         f"{_number(event, 'failed_batches'):,.0f} of them failed" if event.get("failed_batches") else "",
         _ms(event),
         breaker,
@@ -143,22 +145,22 @@ def _reranked(event: Event) -> EventLine:
 def _protected(event: Event) -> EventLine:
     let_in = {"recovered": _number(event, "recovered"), "of required types": _number(event, "survivors")}
     more = " and ".join(f"{count:,.0f} {what}" for what, count in let_in.items() if count)
-    kept = f"The best {_number(event, 'keep'):,.0f} are kept{f', and beside them {more}' if more else ''}"
-    return EventLine(f"{kept}; {_number(event, 'cut'):,.0f} are cut.")
+    kept = f"Top {_number(event, 'keep'):,.0f} retained{f', plus {more}' if more else ''}"
+    return EventLine(f"{kept}; {_number(event, 'cut'):,.0f} cut.")
 
 
 def _shared(event: Event) -> EventLine:
     moved = wording.counted(int(_number(event, "moved_up")), "hit")
-    return EventLine(f"{moved} moved up, so that the first {_number(event, 'places'):,.0f} places are shared.")
+    return EventLine(f"{moved} moved up to share the first {_number(event, 'places'):,.0f} ranks.")
 
 
 def _tightened(event: Event) -> EventLine:
     if event.get("tighten_applied"):
         dropped = wording.counted(int(_number(event, "tighten_dropped_count")), "chunk")
         floor, place = _number(event, "tighten_effective_floor"), _number(event, "tighten_cliff_position")
-        return EventLine(f"{dropped} behind a cliff, under nearness {floor:.2f} from place {place + 1:.0f} on.", "cut")
+        return EventLine(f"{dropped} below similarity {floor:.2f}, from rank {place + 1:.0f} on.", "cut")
     reason = str(event.get("tighten_skip_reason") or "")
-    return EventLine(f"Not cut: {TIGHTEN_SKIPS.get(reason, reason.replace('_', ' ') or 'no reason told')}.")
+    return EventLine(f"Not cut: {TIGHTEN_SKIPS.get(reason, reason.replace('_', ' ') or 'unknown reason')}.")
 
 
 def _ms(event: Event) -> str:

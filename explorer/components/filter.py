@@ -14,7 +14,7 @@ def filter_words(asked: AskedFilter) -> tuple[str, ...]:
 
 def _of_memory(kept: RequestFilter) -> Iterator[str]:
     if kept.memory_types:
-        yield f"remembered as {' or '.join(sorted(kept.memory_types))}"
+        yield f"memory type {' or '.join(sorted(kept.memory_types))}"
     if kept.project:
         yield f"project {kept.project}"
     if kept.since:

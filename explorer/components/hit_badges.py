@@ -27,19 +27,13 @@ def hit_badges(hit: Hit) -> tuple[HitBadge, ...]:
 
 def _badges(hit: Hit) -> Iterator[HitBadge]:
     if is_recovered(hit):
-        yield HitBadge(
-            "recovered", "The pool had too little of its source type, which was looked for by itself.", "good"
-        )
+        yield HitBadge("recovered", "Added by a separate search for its source type.", "good")
     if is_beyond_filter(hit):
-        yield HitBadge(
-            "beyond the filter", "It lies outside of what the request asked for, and within the scope.", "warn"
-        )
+        yield HitBadge("beyond the filter", "Outside the request's filter, but in scope.", "warn")
     if PROTECTED in hit.signals:
         rank = hit.signals[PROTECTED]
-        yield HitBadge(
-            "protected", f"It stood at place {rank:.0f}, behind those that are kept; the cut had to leave it.", "good"
-        )
+        yield HitBadge("protected", f"Rank {rank:.0f}, below the cut, but protected from it.", "good")
     if boost := hit.signals.get(PRECEDENCE, 0.0):
-        yield HitBadge(f"precedence +{boost:.4f}".rstrip("0"), "Its source type is believed more than others.")
+        yield HitBadge(f"precedence +{boost:.4f}".rstrip("0"), "Its source type has precedence over others.")
     if hit.provider:
-        yield HitBadge(PROVIDER_WORDS.get(hit.provider, hit.provider.replace("_", " ")), "What scored it last.")
+        yield HitBadge(PROVIDER_WORDS.get(hit.provider, hit.provider.replace("_", " ")), "Last scorer of this hit.")

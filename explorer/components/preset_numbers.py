@@ -185,5 +185,5 @@ def figure(value: float) -> str:
 
 def _deed(user: User | None, at: datetime | None, now: datetime) -> str:
     """Return who did something and when: "by alice, 3 days ago"."""
-    who = f"by {user.username}" if user else "by a user who is gone"
+    who = f"by {user.username}" if user else "by a deleted user"
     return f"{who}, {wording.ago(at, now)}" if at else who

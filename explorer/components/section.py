@@ -12,8 +12,8 @@ from retrieval.search.outcome import SearchOutcome
 
 _HEALTH: Final[Mapping[Health, str]] = {
     Health.GOOD: "",
-    Health.SPARSE: "sparse, so that more is asked for",
-    Health.DEGRADED: "lately degraded, so that more is asked for",
+    Health.SPARSE: "few chunks, so more are requested",
+    Health.DEGRADED: "recently degraded, so more are requested",
 }
 
 
@@ -64,18 +64,18 @@ def _facts(section: SectionState) -> Iterator[Fact]:
     policy = section.ask.section
     health = _HEALTH[section.health]
     searched = f"{wording.counted(section.chunks, 'chunk')} in {wording.counted(section.documents, 'document')}"
-    yield Fact("Searches", f"{searched}{', ' if health else ''}{health}", "What the scope and the request leave.")
+    yield Fact("Searches", f"{searched}{', ' if health else ''}{health}", "Chunks in scope, after filters.")
     yield Fact(
-        "Asks for",
+        "Requests",
         f"{section.top_k:,} of {section.fetched:,} read",
-        "Chunks that go on to the reranker, chosen from those that are read.",
+        "Chunks sent to the reranker, out of those read.",
     )
-    yield Fact("Keeps", f"{policy.keep:,}", "Chunks that are kept after reranking.")
+    yield Fact("Retains", f"{policy.keep:,}", "Chunks retained after reranking.")
     if section.grade is not None:
-        yield Fact("Grade", str(section.grade), "How good the pool is, from A to F, by how near its core is.")
-    floors = f"nearness {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
-    yield Fact("Floors", floors, "A chunk below one of them is no evidence. A poor pool has a lower one.")
+        yield Fact("Grade", str(section.grade), "Pool quality from A to F, by the similarity of its best chunks.")
+    floors = f"similarity {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
+    yield Fact("Floors", floors, "Chunks below a floor are dropped. A weak pool has lower floors.")
     if policy.required:
         yield Fact(
-            "Requires", ", ".join(policy.required), "Source types that are looked for where the pool lacks them."
+            "Requires", ", ".join(policy.required), "Source types that are searched separately if the pool lacks them."
         )

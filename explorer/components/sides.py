@@ -201,7 +201,7 @@ def _logged(side: Side, record: SearchRecord) -> Run:
         notes=badges_of_spans(spans),
         config=_logged_config(record),
         mode=trace.get("mode", HYBRID),
-        version=version_label(trace.get("version", 0)) + (", then the draft" if trace.get("is_draft") else ""),
+        version=version_label(trace.get("version", 0)) + (", as a draft" if trace.get("is_draft") else ""),
         fingerprint=record.preset_version,
         connections=len(record.connection_ids),
         confidence=record.confidence,

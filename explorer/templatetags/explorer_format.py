@@ -65,7 +65,7 @@ def trail(headings: Iterable[str]) -> SafeString:
 @register.simple_tag
 def lane_card(card: Card, run_as: str) -> SafeString:
     """Return a chunk in a lane; of one that its reader may not see, only its place."""
-    name, snippet = "Not visible to you, or gone", "Only its place is told."
+    name, snippet = "Deleted or not visible to you", "Only its rank is shown."
     if card.chunk_id:
         address, title = document_url(card.chunk_id, run_as), marked(card.title)
         name = format_html('<a class="lane-link" href="{}">{}{}</a>', address, title, trail(card.trail))
@@ -96,7 +96,7 @@ _LANE_CARD: Final = """\
 
 
 def _place_parts(place: Place) -> tuple[str, SafeString, str, SafeString | str, str]:
-    said = format_html('<span class="visually-hidden">{}, </span>', place.direction or "not there")
+    said = format_html('<span class="visually-hidden">{}, </span>', place.direction or "not returned")
     arrow = format_html('<span aria-hidden="true">{}</span>', place.arrow) if place.arrow else ""
     return (f" is-{place.direction}" if place.direction else "", said, place.lane, arrow, place.text)
 
@@ -117,7 +117,7 @@ _DROP: Final = """\
 <li class="drop"><a href="{}">{}</a><span class="drop-reason">{}</span><span class="faint">{}</span>{}</li>"""
 _DROP_WHERE: Final = """\
 <a class="drop-where" href="{}" hx-get="{}" hx-target="#results" hx-push-url="true" hx-indicator="#ask">\
-Where did it go?<span class="visually-hidden"> {}</span></a>"""
+Trace document<span class="visually-hidden"> {}</span></a>"""
 
 
 @register.filter

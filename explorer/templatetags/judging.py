@@ -42,7 +42,7 @@ def _button(strip: JudgeStrip, button: GradeButton, address: str) -> dict[str, o
 
 _CLEAR: Final = """\
 <button class="judge-grade judge-clear" type="submit" form="judge" name="grade" value="{passage}=" \
-id="judge-{rank}-x" data-grade="x" title="Take the grade back" aria-label="Take the grade back" \
+id="judge-{rank}-x" data-grade="x" title="Clear grade" aria-label="Clear grade" \
 hx-post="{address}"{state}>&times;</button>"""
 _BUTTON: Final = """\
 <button class="judge-grade" type="submit" form="judge" name="grade" value="{passage}={grade}" \

@@ -23,19 +23,19 @@ SIGNAL_LABELS: Final[Mapping[str, str]] = {
     "salience": "Salience",
     "confidence": "Confidence",
     "graph": "Links",
-    "rubric": "Relevance by rubric",
-    "mapped": "On the rubric's scale",
+    "rubric": "LLM relevance",
+    "mapped": "Scaled score",
 }
 
 #: What a passage is packed for.
 ROLE_LABELS: Final[Mapping[str, str]] = {
     "primary": "hit",
     "parent": "same section",
-    "sibling": "beside a hit",
+    "sibling": "next to a hit",
     "cross_page": "next page",
 }
 
-#: What a mode lets search, and what a leg's own ranking is headed with.
+#: The labels of search modes, and the headings of each leg's ranking.
 MODE_LABELS: Final[Mapping[str, str]] = {
     "hybrid": "Hybrid",
     "dense": "Vector only",
@@ -44,7 +44,7 @@ MODE_LABELS: Final[Mapping[str, str]] = {
 }
 LANE_LABELS: Final[Mapping[str, str]] = {"dense": "Vector", "fulltext": "Full text", "bm25": "BM25", "sparse": "Sparse"}
 
-#: How a signal is called inside a sentence or a narrow column.
+#: Signals inside a sentence or a narrow column.
 SIGNAL_WORDS: Final[Mapping[str, str]] = {
     "dense": "similarity",
     "fulltext": "full text",

@@ -1,4 +1,4 @@
-"""The names in a search's events as people read them. Pure: no Django, no request."""
+"""Labels of the codes in search events. Pure: no Django, no request."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,32 +10,32 @@ from retrieval.presets.consolidated.evidence.recovery import Diagnosis
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankSkip
 
 TIERS: Final[Mapping[str, str]] = {
-    Tier.DOCUMENTS: "Without the request's documents",
-    Tier.STRUCTURE: "Under the headings alone",
-    Tier.COMPARTMENT: "The whole compartment, without filters",
-    Tier.INDEXES: "Every embedding index",
-    Tier.LEXICAL: "By words alone",
+    Tier.DOCUMENTS: "Without document filter",
+    Tier.STRUCTURE: "Matching headings only",
+    Tier.COMPARTMENT: "Entire compartment, no filters",
+    Tier.INDEXES: "All embedding indexes",
+    Tier.LEXICAL: "Keyword search only",
 }
 
-#: What looking for a source type came to, with the tone of it.
+#: The results of a search for a missing source type, each with its tone.
 DIAGNOSES: Final[Mapping[str, tuple[str, str]]] = {
     Diagnosis.RECOVERED: ("recovered", "good"),
-    Diagnosis.ABSENT: ("not there", "warn"),
-    Diagnosis.KNOWN_ABSENT: ("known not to be there", "warn"),
-    Diagnosis.STILL_LOOKING: ("another section still looks", "warn"),
+    Diagnosis.ABSENT: ("not found", "warn"),
+    Diagnosis.KNOWN_ABSENT: ("known missing", "warn"),
+    Diagnosis.STILL_LOOKING: ("another section is still searching", "warn"),
     Diagnosis.FAILED: ("failed", "bad"),
 }
 
 RERANK_SKIPS: Final[Mapping[str, str]] = {
-    RerankSkip.CIRCUIT_BREAKER: "it failed several times in a row and its breaker is open",
-    RerankSkip.BUDGET: "too little time was left for its chunks",
+    RerankSkip.CIRCUIT_BREAKER: "its circuit breaker is open after repeated failures",
+    RerankSkip.BUDGET: "not enough time was left",
     RerankSkip.API_ERROR: "it failed",
 }
 
 PROVIDERS: Final[Mapping[str, str]] = {
     Provider.CROSS_ENCODER: "cross-encoder",
     Provider.SEMANTIC_BM25: "SemanticBM25",
-    Provider.NONE: "nothing, the pool's order stands",
+    Provider.NONE: "nothing; pool order used",
 }
 
 #: In short, for a hit.
@@ -44,18 +44,18 @@ PROVIDER_WORDS: Final[Mapping[str, str]] = {**PROVIDERS, Provider.NONE: "not rer
 BREAKER_WORDS: Final[Mapping[str, str]] = {
     BreakerState.CLOSED: "breaker closed",
     BreakerState.OPEN: "breaker open",
-    BreakerState.HALF_OPEN: "breaker on trial",
+    BreakerState.HALF_OPEN: "breaker half-open",
 }
 
 TIGHTEN_SKIPS: Final[Mapping[str, str]] = {
-    TightenSkip.GRADE: "only a pool graded A or B is",
-    TightenSkip.INPUTS: "no floors saw it, or none of its cosines is known",
+    TightenSkip.GRADE: "only pools graded A or B are cut",
+    TightenSkip.INPUTS: "no floor was applied, or no cosine is known",
     TightenSkip.BREAKER: "the reranker's breaker is not closed",
-    TightenSkip.NO_ROOM: "there are no more chunks than are kept anyway",
-    TightenSkip.NO_CLIFF: "its nearness falls without a cliff",
-    TightenSkip.WEAKER: "the section's own floor drops what lies below the cliff",
-    TightenSkip.BREAKER_AT_APPLY: "the reranker's breaker opened meanwhile",
-    TightenSkip.NO_CROSS_ENCODER: "there is no cross-encoder whose work a cut would save",
-    TightenSkip.POOL_SIZE: "fewer chunks would be left than are kept",
-    TightenSkip.SOURCE_DIVERSITY_LOSS: "the last chunk of a source type would go",
+    TightenSkip.NO_ROOM: "the section retains all of its chunks",
+    TightenSkip.NO_CLIFF: "the similarity drops without a sharp step",
+    TightenSkip.WEAKER: "the section's floor already drops the tail",
+    TightenSkip.BREAKER_AT_APPLY: "the reranker's breaker opened in the meantime",
+    TightenSkip.NO_CROSS_ENCODER: "no cross-encoder is in use",
+    TightenSkip.POOL_SIZE: "too few chunks would remain",
+    TightenSkip.SOURCE_DIVERSITY_LOSS: "it would drop the last chunk of a source type",
 }

@@ -7,7 +7,7 @@ import { eventsOf } from "./chat-events.js";
 const NEAR_THE_END = 120;
 const MAX_ROWS = 8;
 const FRAGMENT = { "HX-Request": "true" };
-const BROKEN = "The connection broke off.";
+const BROKEN = "Connection lost.";
 
 const thread = document.querySelector("[data-thread]");
 const composer = document.querySelector("[data-composer]");
@@ -123,7 +123,7 @@ const take = (exchange, draft, { name, data }) => {
 const read = async (exchange) => {
   writing = exchange;
   settle();
-  announce("The answer is being written.");
+  announce("Writing the answer.");
   const draft = new Draft(exchange.querySelector("[data-text]"), () => draft.follows && toEnd());
   try {
     const response = await fetch(exchange.dataset.events, { headers: { Accept: "text/event-stream" } });
@@ -173,7 +173,7 @@ const fetched = async (address, body) => {
   }
   if (!response.ok) {
     const isPlain = response.headers.get("Content-Type")?.startsWith("text/plain");
-    throw new Error(isPlain ? await response.text() : "This conversation cannot be asked any more.");
+    throw new Error(isPlain ? await response.text() : "This conversation no longer accepts questions.");
   }
   move(response.headers.get("HX-Push-Url"));
   return nodeOf(await response.text());
@@ -202,7 +202,7 @@ const ask = async (body) => {
   } catch (error) {
     question.value ||= text;
     writing = null;
-    complain(error instanceof TypeError ? "The server cannot be reached. Your question is kept." : error.message);
+    complain(error instanceof TypeError ? "The server is unreachable. Your question is still in the input." : error.message);
     settle();
   }
 };
@@ -216,7 +216,7 @@ const askAgain = async (form) => {
     window.htmx?.process(fresh);
     await read(fresh);
   } catch (error) {
-    complain(error instanceof TypeError ? "The server cannot be reached." : error.message);
+    complain(error instanceof TypeError ? "The server is unreachable." : error.message);
   }
 };
 

@@ -109,7 +109,7 @@ def live_a_little(page):
     for rank, grade in enumerate((3, 2, 0, 1, 0), start=1):
         page.locator(f"#judge-{rank}-{grade}").click()
         expect(page.locator(f"#judge-{rank}-{grade}")).to_have_attribute("aria-pressed", "true")
-    page.get_by_text("Save as a case").click()
+    page.get_by_text("Save as case").click()
     page.locator(".case-form").get_by_role("button", name="Save").click()
     page.locator(".notice.is-good").wait_for()
     page.goto("/presets/corecube/")
@@ -177,7 +177,7 @@ def described_model(page):
     return "local-model"
 
 
-def in_other_words(page, language_model):
+def rephrased_search(page, language_model):
     """Let the described model take its time over a search in other words, and return the search."""
     page.goto("/language-models/local-model/")
     page.locator("[name=base_url]").fill(f"http://127.0.0.1:{language_model.port}/v1")
@@ -186,9 +186,9 @@ def in_other_words(page, language_model):
     page.locator("#save").click()
     page.wait_for_load_state()
     page.goto(f"/?q={QUERY.replace(' ', '+')}&preset=helix")
-    page.get_by_role("button", name="Search in other words").click()
+    page.get_by_role("button", name="Search with rephrased queries").click()
     page.wait_for_url("**/queued/**")
-    page.get_by_text("A worker is searching").wait_for()
+    page.get_by_text("Searching: a language model").wait_for()
     return page.url.split("/")[-2]
 
 
@@ -263,7 +263,7 @@ def main():
         for unaddressed, step in STEPS.items():
             take(page, unaddressed, partial(step, page, found.user))
         with FakeLLM(fault=Fault.SLOW_HEADERS) as language_model:
-            searched = in_other_words(page, language_model)
+            searched = rephrased_search(page, language_model)
             for waiting, path in MODEL_PAGES.items():
                 take(page, waiting, partial(page.goto, path.format(queued=searched)))
         chromium.close()

@@ -93,12 +93,12 @@ def test_an_answer_quotes_its_sources_and_stays_where_it_was_asked(bob):
     exchange = ask(bob)
     expect(exchange).to_have_attribute("data-state", "done")
     expect(exchange.locator("[data-text]")).to_contain_text("deployctl rollback")
-    expect(exchange.locator(".answer-by")).to_have_text("Extractive")
+    expect(exchange.locator(".answer-by")).to_have_text("Quoted from your documents")
     expect(exchange.get_by_label("Sources")).to_contain_text("Cited")
     conversation = Conversation.objects.get()
     expect(bob.page).to_have_url(re.compile(f"/chat/{conversation.pk}/$"))
     expect(bob.page.get_by_role("navigation", name="Your conversations").get_by_role("link")).to_have_text([QUESTION])
-    expect(bob.page.locator("#announcement")).to_have_text("The answer is there, with 1 source.")
+    expect(bob.page.locator("#announcement")).to_have_text("Answer ready, with 1 source.")
     bob.page.reload()
     expect(bob.page.locator("[data-text]")).to_contain_text("deployctl rollback")
     expect(bob.page.locator("[data-exchange]")).to_have_count(1)
@@ -148,7 +148,7 @@ def test_a_language_models_answer_is_streamed_checked_and_marked(bob, model):
     exchange = asked(bob)
     expect(exchange.locator("[data-text] strong")).to_have_text("deployctl rollback")
     expect(exchange).to_have_attribute("data-state", "waiting")
-    expect(bob.page.locator("#announcement")).to_have_text("The answer is being written.")
+    expect(bob.page.locator("#announcement")).to_have_text("Writing the answer.")
     expect(exchange).to_have_attribute("data-state", "done")
     expect(exchange.locator("a.cite")).to_have_text(["1", "2", "2"])
     expect(exchange.locator(".doubt")).to_contain_text(["The colony on Mars"])
@@ -183,7 +183,7 @@ def test_a_failure_keeps_what_was_written_and_offers_to_ask_again(bob, model):
     exchange = ask(bob)
     expect(exchange).to_have_attribute("data-state", "failed")
     expect(exchange.locator("[data-text]")).to_contain_text("Run")
-    expect(exchange.get_by_role("alert")).to_contain_text("What was written until then is kept.")
+    expect(exchange.get_by_role("alert")).to_contain_text("The partial answer is saved.")
     exchange.get_by_role("button", name="Ask again").click()
     expect(exchange).to_have_attribute("data-state", "done")
     expect(exchange.get_by_role("alert")).to_have_count(0)
@@ -194,28 +194,28 @@ def test_a_model_that_fails_at_once_is_told_of(bob, model):
     bob.open("/chat/")
     exchange = ask(bob)
     expect(exchange).to_have_attribute("data-state", "done")
-    expect(exchange.locator(".answer-by")).to_have_text("Extractive")
+    expect(exchange.locator(".answer-by")).to_have_text("Quoted from your documents")
     expect(exchange.locator(".remark", has_text="could not answer")).to_be_visible()
 
 
 def test_a_refusal_says_so_and_offers_what_is_near(bob):
     bob.open("/chat/")
     exchange = ask(bob, "Who is the quokka of Ulaanbaatar?")
-    expect(exchange.locator(".is-refused")).to_have_text("Not answered by your sources")
+    expect(exchange.locator(".is-refused")).to_have_text("Not found in your documents")
     expect(exchange.get_by_label("Sources").get_by_role("link").first).to_be_visible()
 
 
 def test_thumbs_become_feedback_and_judgments(bob):
     bob.open("/chat/")
     exchange = ask(bob)
-    good = exchange.get_by_role("button", name="A good answer")
+    good = exchange.get_by_role("button", name="Good answer")
     good.click()
     expect(good).to_have_attribute("aria-pressed", "true")
     expect(good).to_be_focused()
     source = exchange.locator("[data-source]").first
     source.hover()
-    source.get_by_role("button", name="This source helps").click()
-    expect(source.get_by_role("button", name="This source helps")).to_have_attribute("aria-pressed", "true")
+    source.get_by_role("button", name="Relevant source").click()
+    expect(source.get_by_role("button", name="Relevant source")).to_have_attribute("aria-pressed", "true")
     assert SearchRecord.objects.get().feedback == 1
     assert Judgment.objects.get().by.username == "bob"
     bob.page.reload()
@@ -271,8 +271,8 @@ def test_conversations_are_found_renamed_and_deleted(bob):
     expect(page.get_by_role("heading", level=1)).to_have_text("How to go back")
     page.locator("#chat-menu summary").first.click()
     page.locator("#chat-menu").get_by_text("Delete …").click()
-    page.locator("#chat-menu").get_by_role("button", name="Delete it").click()
-    expect(page.get_by_text("The conversation is deleted.")).to_be_visible()
+    page.locator("#chat-menu").get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("Conversation deleted.")).to_be_visible()
     assert Conversation.objects.get().title == "What does Q-4711 mean?"
 
 
@@ -305,7 +305,7 @@ def test_on_a_phone_history_is_a_drawer_and_nothing_scrolls_sideways(start, mode
     page.get_by_role("link", name="Conversations", exact=True).tap()
     expect(drawer.get_by_role("link", name=QUESTION)).to_be_in_viewport()
     assert findings(page) == []
-    drawer.get_by_role("link", name="Close the conversations").tap()
+    drawer.get_by_role("link", name="Close conversations").tap()
     expect(drawer).to_be_hidden()
 
 

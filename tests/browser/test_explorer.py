@@ -106,7 +106,7 @@ def test_the_answer_comes_after_its_page_and_is_announced(alice):
     alice.open("/?q=rollback&tab=answer")
     expect(page.locator("#answer .citation").first).to_be_visible()
     expect(page.locator("#answer[hx-get]")).to_have_count(0)
-    expect(page.locator("#announcement")).to_have_text("The answer is there.")
+    expect(page.locator("#announcement")).to_have_text("Answer ready.")
     page.get_by_role("link", name="Hits").click()
     page.get_by_role("link", name="Answer", exact=True).click()
     expect(page.locator("#answer .citation").first).to_be_visible()
@@ -140,7 +140,7 @@ def test_the_chosen_theme_is_kept(start):
     browser.page.reload()
     expect(browser.page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(browser.page.get_by_role("button", name="Dark theme")).to_have_attribute("aria-pressed", "true")
-    browser.page.get_by_role("button", name="Theme as the system").click()
+    browser.page.get_by_role("button", name="System theme").click()
     expect(browser.page.locator("html")).not_to_have_attribute("data-theme", re.compile(".*"))
 
 

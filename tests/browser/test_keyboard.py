@@ -21,7 +21,7 @@ def test_the_first_tab_offers_to_skip_the_rail(alice):
     page = alice.page
     alice.open("/connections/")
     alice.press("Tab")
-    skip = page.get_by_role("link", name="Skip to the content")
+    skip = page.get_by_role("link", name="Skip to content")
     expect(skip).to_be_focused()
     expect(skip).to_be_in_viewport()
     alice.press("Enter")

@@ -29,7 +29,7 @@ def test_other_views_are_of_the_same_search(alice):
     trace = page.locator(".trace-id .mono").first
     alice.open("/?q=rollback+staging")
     first = trace.text_content()
-    for name in ("Lanes", "Where did it go?", "Answer"):
+    for name in ("Lanes", "Document trace", "Answer"):
         tab = page.get_by_role("navigation", name="Views of this search").get_by_role("link", name=name)
         tab.click()
         expect(tab).to_have_attribute("aria-current", "true")
@@ -44,7 +44,7 @@ def test_two_runs_are_compared(alice):
     alice.open("/compare/")
     page.get_by_label("Side B").select_option(index=1)
     alice.ask("rollback staging")
-    expect(page.get_by_role("region", name="What differs")).to_contain_text("Jaccard")
+    expect(page.get_by_role("region", name="Comparison")).to_contain_text("Jaccard")
     expect(page).to_have_url(re.compile("q=rollback"))
-    page.get_by_role("link", name="Swap the sides").click()
-    expect(page.get_by_role("region", name="What differs")).to_contain_text("Jaccard")
+    page.get_by_role("link", name="Swap sides").click()
+    expect(page.get_by_role("region", name="Comparison")).to_contain_text("Jaccard")

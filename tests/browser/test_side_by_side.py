@@ -11,13 +11,13 @@ def test_presets_stand_beside_each_other(alice):
     page = alice.page
     alice.open("/side-by-side/")
     alice.ask("rollback staging")
-    columns = page.locator(".beside").first.locator(".beside-column")
+    columns = page.locator(".sides").first.locator(".side-column")
     expect(columns).to_have_count(len(PRESETS))
     expect(page).to_have_url(re.compile("q=rollback"))
-    expect(columns.first.locator(".beside-hit").first).to_contain_text("Rolling back")
+    expect(columns.first.locator(".side-hit").first).to_contain_text("Rolling back")
     tops = {column.bounding_box()["y"] for column in columns.all()}
     assert len(tops) == 1
-    passage = page.locator(".beside-passage").first
+    passage = page.locator(".side-passage").first
     expect(passage.locator(".passage-text")).to_be_hidden()
     passage.locator("summary").click()
     expect(passage.locator(".passage-text")).to_be_visible()
@@ -29,13 +29,13 @@ def test_presets_stand_beside_each_other(alice):
 def test_a_person_and_a_chip_run_it_again(alice):
     page = alice.page
     alice.open("/side-by-side/?q=rollback")
-    expect(page.locator(".beside-source").filter(has_text="Vault")).not_to_have_count(0)
+    expect(page.locator(".side-source").filter(has_text="Vault")).not_to_have_count(0)
     page.get_by_label("Run as").select_option("bob")
     expect(page).to_have_url(re.compile("as=bob"))
-    expect(page.locator(".beside-source").filter(has_text="Vault")).to_have_count(0)
+    expect(page.locator(".side-source").filter(has_text="Vault")).to_have_count(0)
     page.locator(".chip", has_text="Runbooks").click()
     expect(page).to_have_url(re.compile("without=runbooks"))
-    expect(page.locator(".beside-hit")).to_have_count(0)
+    expect(page.locator(".side-hit")).to_have_count(0)
 
 
 def test_without_javascript_it_is_all_there(start):
@@ -43,7 +43,7 @@ def test_without_javascript_it_is_all_there(start):
     browser.open("/side-by-side/")
     browser.page.locator("#query").fill("rollback staging")
     browser.page.get_by_role("button", name="Run all").click()
-    expect(browser.page.locator(".beside").first.locator(".beside-column")).to_have_count(len(PRESETS))
+    expect(browser.page.locator(".sides").first.locator(".side-column")).to_have_count(len(PRESETS))
     expect(browser.page.locator(".chart table:visible").first).to_be_visible()
-    browser.page.locator(".beside-passage summary").first.click()
+    browser.page.locator(".side-passage summary").first.click()
     expect(browser.page.locator(".passage-text:visible").first).to_be_visible()

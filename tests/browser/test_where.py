@@ -1,4 +1,4 @@
-"""*Trace this document* in a real browser."""
+"""*Document trace* in a real browser."""
 
 import re
 
@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 
 def find(page, text):
-    page.get_by_label("Which document?").fill(text)
+    page.get_by_label("Document", exact=True).fill(text)
     page.get_by_role("button", name="Find").click()
 
 
@@ -14,7 +14,7 @@ def test_a_missing_document_is_found_at_its_first_drop(alice):
     page = alice.page
     alice.open("/?q=rollback&as=bob")
     expect(page.locator("[data-hits]")).not_to_contain_text("Breach")
-    page.get_by_role("link", name="Trace this document").click()
+    page.get_by_role("link", name="Document trace").click()
     expect(page).to_have_url(re.compile("tab=where"))
     find(page, "breach")
     page.get_by_role("list", name="Documents found").get_by_role("link", name="Breach of March").click()
@@ -47,4 +47,4 @@ def test_nobody_finds_what_he_may_not_see(start):
     browser = start(user="bob")
     browser.open("/?q=rollback&tab=where")
     find(browser.page, "breach")
-    expect(browser.page.get_by_text("No document that you may see")).to_be_visible()
+    expect(browser.page.get_by_text("No document you can access")).to_be_visible()

@@ -17,20 +17,20 @@ from retrieval.models import Message
 _EXCERPT_CHARACTERS: Final = 280
 
 _PROBLEMS: Final[Mapping[str, str]] = {
-    "answer_breaker_open": "The language model has failed several times and is left alone for a moment.",
-    "answer_rate_limited": "The language model has too many requests just now.",
+    "answer_breaker_open": "The language model failed several times and is paused. Try again shortly.",
+    "answer_rate_limited": "The language model receives too many requests. Try again shortly.",
     "answer_timeout": "The language model took too long.",
     "answer_unavailable": "The language model could not be reached.",
-    "interrupted": "The answer broke off.",
-    "model_missing": "The embedding model is not installed, so nothing can be searched. An admin can fetch it.",
+    "interrupted": "The answer was interrupted.",
+    "model_missing": "The embedding model is not installed. An admin can install it.",
     "no_answer": "The language model gave no answer.",
-    "not_permitted": "You may not use that preset any more.",
-    "unknown_connection": "A source that this conversation is limited to is no longer open to you.",
-    "unknown_preset": "The preset of this conversation is gone; choose another one below.",
+    "not_permitted": "You no longer have access to this preset.",
+    "unknown_connection": "You no longer have access to a source of this conversation.",
+    "unknown_preset": "The preset of this conversation no longer exists. Choose another one below.",
 }
 _PROBLEM: Final = "Something went wrong while the answer was written."
 
-_STALE: Final = "The text that this cites has changed or gone since."
+_STALE: Final = "Changed or deleted since this answer."
 _HIDDEN: Final = "No longer visible to you."
 
 
@@ -99,12 +99,12 @@ class ExchangePanel:
     def spoken(self) -> str:
         """How it ended, as it is announced."""
         if self.state is Message.State.FAILED:
-            return f"The answer broke off. {self.problem}"
+            return f"The answer was interrupted. {self.problem}"
         if self.state is Message.State.STOPPED:
             return "The answer was stopped."
         if self.refused:
-            return "The sources do not answer this."
-        return f"The answer is there, with {wording.counted(len(self.cited), 'source')}."
+            return "Not found in your documents."
+        return f"Answer ready, with {wording.counted(len(self.cited), 'source')}."
 
 
 def exchange_panel(exchange: Exchange) -> ExchangePanel:
@@ -141,7 +141,7 @@ def exchange_panels(exchanges: Iterable[Exchange]) -> tuple[ExchangePanel, ...]:
 def readers_text(*, keeps_text: bool, days: int) -> str:
     """Return who can read the questions of the chat page; `days` is how long the query log keeps them, 0 for ever."""
     if not keeps_text:
-        return "Your questions are not kept in the query log. Only you can open this conversation."
+        return "Your questions are not stored in the query log. Only you can open this conversation."
     period = f" for {days} days" if days else ""
     return f"Admins can read your questions in the query log{period}."
 

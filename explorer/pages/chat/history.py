@@ -59,7 +59,7 @@ def rename_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
 def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
     """Delete a conversation for good."""
     own_conversation(viewer_of(request), conversation_id).delete()
-    messages.success(request, "The conversation is deleted.")
+    messages.success(request, "Conversation deleted.")
     return redirect("explorer:chat")
 
 
@@ -69,7 +69,7 @@ def delete_one(request: HtmxHttpRequest, conversation_id: UUID) -> HttpResponse:
 def delete_everything(request: HtmxHttpRequest) -> HttpResponse:
     """Delete all of the viewer's conversations, where `sure` says that they mean it."""
     if request.POST.get("sure") != "yes":
-        messages.error(request, "Tick the box to delete all of your conversations.")
+        messages.error(request, "Select the checkbox to delete all conversations.")
     else:
         messages.success(request, f"Deleted {wording.counted(delete_all(viewer_of(request)), 'conversation')}.")
     return redirect("explorer:chat")

@@ -101,8 +101,8 @@ def _heading(day: date, today: date) -> str:
     if day == today - timedelta(days=1):
         return "Yesterday"
     if day > today - _WEEK:
-        return "The last week"
-    return "The last month" if day > today - _MONTH else f"{day:%B %Y}"
+        return "Last 7 days"
+    return "Last 30 days" if day > today - _MONTH else f"{day:%B %Y}"
 
 
 def source_choices(scope: AccessScope, include: Collection[str], exclude: Collection[str]) -> tuple[SourceChoice, ...]:

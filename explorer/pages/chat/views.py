@@ -117,7 +117,7 @@ def page_context(viewer: User, found: Conversation | None, sent: QueryDict) -> d
         "failure": "",
         "presets": PRESETS.values(),
         "chosen_preset": sent.get("preset") or (found.preset if found else DEFAULT_PRESET),
-        "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
         "readers": readers_text(
             keeps_text=settings.CORECUBE_KEEP_QUERY_TEXT, days=settings.CORECUBE_KEEP_SEARCHES_DAYS
         ),
@@ -153,7 +153,7 @@ def _narrowing(sent: QueryDict, viewer: User) -> ScopeRequest | None:
     ticked = tuple(dict.fromkeys(sent.getlist("source")))
     visible = {it.connection.slug for it in scope_for(Principal(viewer)).included}
     if not ticked and visible:
-        raise InvalidRequestError("Choose at least one source to answer from.")
+        raise InvalidRequestError("Select at least one source.")
     return ScopeRequest() if visible <= set(ticked) else ScopeRequest(include=ticked)
 
 

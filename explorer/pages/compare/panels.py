@@ -80,7 +80,7 @@ class ComparePanel:
     def announcement(self) -> str:
         """What a screen reader is told when the comparison arrives."""
         return (
-            f"{self.up} up, {self.down} down, {self.same} at the same place, {self.only_left} only in A,"
+            f"{self.up} up, {self.down} down, {self.same} at the same rank, {self.only_left} only in A,"
             f" {self.only_right} only in B."
         )
 
@@ -132,8 +132,8 @@ def _shown(run: Run) -> Mapping[str, str]:
         "Fingerprint": run.fingerprint,
         "Connections": str(run.connections),
         "Hits": str(len(run.hits)),
-        "Time": f"{run.time} ms" + (", with the query's vector kept from before" if run.had_vector else ""),
-        "Confidence": "not judged" if run.confidence is None else f"{run.confidence:.2f}",
+        "Time": f"{run.time} ms" + (" (query vector cached)" if run.had_vector else ""),
+        "Confidence": "none" if run.confidence is None else f"{run.confidence:.2f}",
     }
 
 
@@ -145,7 +145,7 @@ def side_choices(
     known = {choice.value for group in groups for choice in group.choices}
     others = {side.value: side.label for side in chosen if side.value not in known}
     if others:
-        groups.append(ChoiceGroup("From this address", tuple(Choice(*other) for other in others.items())))
+        groups.append(ChoiceGroup("From the URL", tuple(Choice(*other) for other in others.items())))
     return tuple(groups)
 
 

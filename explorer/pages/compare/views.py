@@ -192,5 +192,5 @@ def _form(viewer: User, asked: Compared) -> dict[str, Any]:
             chosen=(asked.left, asked.right),
         ),
         "people": User.objects.filter(is_active=True).order_by("username") if viewer.is_admin else (),
-        "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }

@@ -67,7 +67,7 @@ def judge_hit(request: HtmxHttpRequest) -> HttpResponse:
 
 
 def _judged(panel: JudgePanel, rank: int, grade: int | None) -> dict[str, Any]:
-    said = "has no grade any more" if grade is None else f"graded {grade}, {GRADES[grade]}"
+    said = "no longer has a grade" if grade is None else f"graded {grade}, {GRADES[grade]}"
     return {"judging": panel, "strip": panel.strips.get(rank), "announcement": f"Hit {rank} {said}. {panel.spoken}."}
 
 
@@ -114,7 +114,7 @@ def save_as_case(request: HtmxHttpRequest) -> HttpResponse:
     except CoreCubeError as error:
         messages.error(request, str(error))
         return redirect(_next(request))
-    messages.success(request, f"{'Saved in' if is_new else 'Is already in'} {case.question_set.name}.")
+    messages.success(request, f"{'Saved in' if is_new else 'Already in'} {case.question_set.name}.")
     return redirect(_next(request))
 
 

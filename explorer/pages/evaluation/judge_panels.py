@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from explorer import wording
 from retrieval.ranking.measures import CUTOFF, RECALL_CUTOFF, Measures, measure
 from retrieval.records.judgments import GRADES, Graded, PassageId
 
@@ -89,8 +88,8 @@ def judge_strip(rank: int, passage: PassageId, graded: Graded | None) -> JudgeSt
 
 def _others(graded: Graded) -> str:
     if graded.others == 1:
-        return f"{graded.grade} by another"
-    return f"{graded.grade} as the median of {wording.counted(graded.others, 'other')}"
+        return f"{graded.grade} by another user"
+    return f"{graded.grade}, median of {graded.others:,} other users"
 
 
 def measure_cells(measures: Measures) -> tuple[MeasureCell, ...]:
@@ -105,16 +104,16 @@ def _measures(measures: Measures) -> Iterable[tuple[str, float | None, str]]:
     yield (
         f"nDCG@{CUTOFF}",
         measures.ndcg,
-        "How much of the best possible order of the judged passages stands on top; gain 2^grade - 1.",
+        "Quality of the top ranks relative to the ideal order of the judged passages; gain 2^grade - 1.",
     )
     yield "MRR", measures.reciprocal_rank, "1 / the rank of the first passage with grade 2 or 3."
     yield (
         f"recall@{RECALL_CUTOFF}",
         measures.recall,
-        f"Share of the passages with grade 2 or 3 that stand in the first {RECALL_CUTOFF}.",
+        f"Share of the passages with grade 2 or 3 in the top {RECALL_CUTOFF}.",
     )
     yield (
         f"judged@{CUTOFF}",
         measures.judged,
-        f"Share of the first {CUTOFF} that anybody judged: compare the other measures only where this is alike.",
+        f"Share of the top {CUTOFF} with a judgment. Compare other measures only where this is similar.",
     )

@@ -65,7 +65,7 @@ def _page(request: HtmxHttpRequest, found: QuestionSet) -> dict[str, Any]:
         "question_set": found,
         "cases": case_rows(found, scope),
         "presets": list(PRESETS),
-        "most_measured": MAX_MEASURED,
+        "max_measured": MAX_MEASURED,
     }
 
 
@@ -77,7 +77,7 @@ def measures(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(QuestionSet, slug=slug)
     preset = request.POST.get("preset", DEFAULT_PRESET)
     cases = list(found.cases.all()[:MAX_MEASURED])
-    context: dict[str, Any] = {"case_count": found.cases.count(), "most_measured": MAX_MEASURED, "question_set": found}
+    context: dict[str, Any] = {"case_count": found.cases.count(), "max_measured": MAX_MEASURED, "question_set": found}
     status = 200
     try:
         context["result"] = result_panel(measure_cases(cases, preset=preset, principal=Principal(viewer_of(request))))
@@ -110,7 +110,7 @@ def remove_set(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     """Delete a set with its cases."""
     found = get_object_or_404(QuestionSet, slug=slug)
     delete_set(found, actor=viewer_of(request))
-    messages.success(request, f"{found.name} is deleted; the judgments of its questions stay.")
+    messages.success(request, f"{found.name} deleted. The judgments of its questions remain.")
     return redirect("explorer:judgments")
 
 
@@ -140,8 +140,8 @@ def import_judgments(request: HtmxHttpRequest, slug: str) -> HttpResponse:
     except CoreCubeError as error:
         messages.error(request, str(error))
         return redirect("explorer:question_set", slug=slug)
-    skipped = f" {done.skipped} passages are gone or outside your scope." if done.skipped else ""
-    messages.success(request, f"{done.cases} new cases and {done.judgments} judgments.{skipped}")
+    skipped = f" {done.skipped} passages were deleted or are outside your scope." if done.skipped else ""
+    messages.success(request, f"Imported {done.cases} new cases and {done.judgments} judgments.{skipped}")
     return redirect("explorer:question_set", slug=slug)
 
 
@@ -151,8 +151,8 @@ def _sent(request: HtmxHttpRequest) -> str:
     if file is None:
         return request.POST.get("text", "")
     if (file.size or 0) > MAX_CHARACTERS:
-        raise InvalidRequestError(f"An import has at most {MAX_CHARACTERS:,} bytes.")
+        raise InvalidRequestError(f"The file exceeds {MAX_CHARACTERS:,} bytes.")
     try:
         return str(file.read(), "utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidRequestError("The file is not text in UTF-8.") from error
+        raise InvalidRequestError("The file is not UTF-8 text.") from error

@@ -16,7 +16,7 @@ _MAX_FLOOR: Final = 200
 #: A section that nothing is wrong with; one value of another is tried in it.
 _FITTING: Final[Mapping[str, Any]] = {"name": "probe", "title": "Probe", "template": "probe"}
 ROLES: Final = {
-    "": "not named",
+    "": "none",
     "required": "required",
     "optional": "optional",
     "never_recovered": "never recovered",
@@ -29,21 +29,21 @@ class SectionForm(forms.Form):
     name = forms.CharField(
         max_length=60,
         label="Name",
-        help_text="Small letters, digits and _; what programs ask for it by. It cannot be changed later.",
+        help_text="Lowercase letters, digits and _. The API uses this name; it cannot be changed later.",
         widget=forms.TextInput(attrs={**_INPUT, "autocapitalize": "none", "autocomplete": "off"}),
     )
     title = forms.CharField(max_length=120, label="Title", widget=forms.TextInput(attrs=_INPUT))
     template = forms.CharField(
         max_length=500,
         label="Query",
-        help_text="{subject} stands for what the report is about.",
+        help_text="{subject} is replaced with the subject of the report.",
         widget=forms.Textarea(attrs={**_INPUT, "rows": 3}),
     )
     hint = forms.ChoiceField(
         required=False,
         label="Content",
         choices=[("", "any"), *((name, name) for name in sorted(HINTS))],
-        help_text="Only chunks that hold this kind of content; a thin pool is asked for again without it.",
+        help_text="Only chunks with this kind of content. If there are too few, the search is repeated without it.",
         widget=forms.Select(attrs=_INPUT),
     )
 
@@ -122,10 +122,10 @@ class SectionForm(forms.Form):
         for name, bound in (("quantity_floors", "cap"), ("survivor_floors", "keep")):
             floors = self._floors[name]
             for it in floors.keys() - set(required):
-                self.add_error(f"{name}.{it}", "Only a required type has one.")
+                self.add_error(f"{name}.{it}", "Only a required source type can have a minimum.")
             limit = self._numbers.get(bound)
             if limit is not None and sum(floors.values()) > limit:
-                self.add_error(f"{name}.{next(iter(floors))}", f"Together they must not exceed {bound}.")
+                self.add_error(f"{name}.{next(iter(floors))}", f"The sum must not exceed {bound}.")
 
     def _try(self, name: str, value: Mapping[str, Any]) -> None:
         try:
@@ -141,14 +141,14 @@ class SectionSetForm(forms.Form):
     source_types = forms.CharField(
         max_length=4000,
         label="Source types",
-        help_text="One a line, the most believed first. Behind a colon what counts as it too: excel: csv",
+        help_text="One per line, highest precedence first. After a colon, types that count as the same: excel: csv",
         widget=forms.Textarea(attrs={**_INPUT, "rows": 10, "spellcheck": "false"}),
     )
     never_recovered = forms.CharField(
         required=False,
         max_length=1000,
         label="Never recovered",
-        help_text="Source types that no section looks for, unless it says otherwise; commas between them.",
+        help_text="Source types that sections do not recover unless they set otherwise. Separate with commas.",
         widget=forms.TextInput(attrs=_INPUT),
     )
 
@@ -191,7 +191,7 @@ class CopyForm(forms.Form):
     new_name = forms.CharField(
         max_length=60,
         label="Name",
-        help_text="Small letters, digits and _.",
+        help_text="Lowercase letters, digits and _.",
         widget=forms.TextInput(attrs={**_INPUT, "autocapitalize": "none", "autocomplete": "off"}),
     )
     title = forms.CharField(max_length=120, label="Title", widget=forms.TextInput(attrs=_INPUT))
@@ -215,8 +215,8 @@ def _type_fields(source_type: str) -> dict[str, forms.Field]:
     )
     return {
         f"role.{source_type}": role,
-        f"quantity_floors.{source_type}": _floor(f"Chunks of {source_type} that a pool must have"),
-        f"survivor_floors.{source_type}": _floor(f"Chunks of {source_type} that the reranker's cut must leave"),
+        f"quantity_floors.{source_type}": _floor(f"Minimum chunks of {source_type} in the pool"),
+        f"survivor_floors.{source_type}": _floor(f"Minimum chunks of {source_type} after the cut"),
     }
 
 

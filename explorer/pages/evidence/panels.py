@@ -23,7 +23,7 @@ _WORDS: Final[Mapping[Presence, str]] = {
     Presence.RECOVERED: "recovered",
     Presence.THIN: "too few",
     Presence.MISSING: "missing",
-    Presence.NOT_LOOKED_FOR: "not looked for",
+    Presence.NOT_LOOKED_FOR: "not searched",
     Presence.OPTIONAL: "optional",
     Presence.NONE: "none",
 }
@@ -110,7 +110,7 @@ class EvidencePanel:
         missing, recovered = counts["missing"], counts["recovered"]
         said = f"{wording.counted(len(self.rows), 'section')}: {missing} source types missing, {recovered} recovered."
         said += f" {counts['thin']} with too few chunks." if counts["thin"] else ""
-        said += f" {counts['not_looked_for']} not looked for." if counts["not_looked_for"] else ""
+        said += f" {counts['not_looked_for']} not searched." if counts["not_looked_for"] else ""
         return said + (f" {wording.counted(self.unsearched, 'section')} not searched." if self.unsearched else "")
 
 
@@ -158,10 +158,10 @@ def _detail(source_type: str, cell: Cell, section: Section) -> str:
         Presence.FOUND: f"{source_type} is required; {chunks} found.",
         Presence.RECOVERED: f"{source_type} is required; {cell.recovered:,} of {chunks} recovered.",
         Presence.THIN: f"{source_type} is required; {chunks} found, {section.quantity_floor(source_type):,} needed.",
-        Presence.MISSING: f"{source_type} is required, and there is none in scope.",
-        Presence.NOT_LOOKED_FOR: f"{source_type} is required, and it could not be looked for.",
+        Presence.MISSING: f"{source_type} is required; none found in scope.",
+        Presence.NOT_LOOKED_FOR: f"{source_type} is required but could not be searched.",
         Presence.OPTIONAL: f"{source_type} is not required; {chunks} found.",
-        Presence.NONE: f"{source_type} is not required, and none was found.",
+        Presence.NONE: f"{source_type} is not required; none found.",
     }
     return sentences[cell.presence]
 

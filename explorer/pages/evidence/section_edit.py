@@ -9,9 +9,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from corecube.http import HtmxHttpRequest
+from explorer.components.edit_form import STALE
 from explorer.pages.evidence.forms import SectionForm, tell
 from explorer.pages.evidence.section_set_panels import number_rows, type_fields
-from explorer.pages.evidence.section_sets import CONFLICT, INVALID
+from explorer.pages.evidence.section_sets import INVALID
 from explorer.viewer import admins_only, viewer_of
 from retrieval.errors import TunablesError, VersionConflictError
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
@@ -54,9 +55,9 @@ def _edited(request: HtmxHttpRequest, found: SectionSet, section: Section | None
         tell(form, error.problems, {})
         return _page(request, form, status=INVALID, replaces=replaces)
     except VersionConflictError as error:
-        form.add_error(None, CONFLICT)
+        form.add_error(None, STALE)
         return _page(request, form, status=error.status)
-    messages.success(request, f"{form.cleaned_data['title']} was saved.")
+    messages.success(request, f"{form.cleaned_data['title']} saved.")
     return redirect("explorer:section_set", name=found.name)
 
 
@@ -99,7 +100,7 @@ def change_section(request: HtmxHttpRequest, name: str, section: str) -> HttpRes
     try:
         save_section_set(wanted, actor=viewer_of(request), replaces=request.POST.get("replaces", ""))
     except TunablesError:
-        messages.error(request, "A section set has at least one section; delete the set instead.")
+        messages.error(request, "A section set needs at least one section. Delete the set instead.")
     except VersionConflictError as error:
         messages.error(request, str(error))
     return redirect("explorer:section_set", name=name)

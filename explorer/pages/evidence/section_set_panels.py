@@ -20,7 +20,7 @@ class SetRow:
     title: str
     sections: int
     source_types: tuple[str, ...]
-    #: "as shipped", "edited" or "own".
+    #: "default", "edited" or "custom".
     state: str
     tone: str
     is_shipped: bool
@@ -67,8 +67,8 @@ class TypeFields:
 def set_row(found: SectionSet) -> SetRow:
     """Return a set's row."""
     shipped, edited = is_shipped(found.name), is_edited(found)
-    state = ("edited" if edited else "as shipped") if shipped else "own"
-    tone = {"edited": "warn", "own": "good"}.get(state, "")
+    state = ("edited" if edited else "default") if shipped else "custom"
+    tone = {"edited": "warn", "custom": "good"}.get(state, "")
     return SetRow(found.name, found.title, len(found.sections), found.precedence, state, tone, shipped, edited)
 
 
@@ -95,7 +95,7 @@ def section_lines(found: SectionSet, subject: str) -> Iterator[SectionLine]:
 def _required(section: Section) -> Iterator[str]:
     for it in section.required:
         survivors = section.survivor_floors.get(it)
-        kept = f", {survivors:,} kept" if survivors else ""
+        kept = f", {survivors:,} retained" if survivors else ""
         yield f"{it} ({section.quantity_floor(it):,}{kept})"
 
 

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
+from explorer.components.edit_form import STALE
 from explorer.pages.evidence.forms import CopyForm, SectionSetForm
 from explorer.pages.evidence.section_set_panels import number_rows, section_lines, set_row
 from explorer.viewer import admins_only, viewer_of
@@ -28,7 +29,6 @@ from retrieval.search.section_sets import (
     section_sets,
 )
 
-CONFLICT: Final = "Somebody else has changed this meanwhile. Saving again puts your values in place of theirs."
 INVALID: Final = 422
 
 
@@ -61,9 +61,9 @@ def one_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
         form.told(error.problems)
         return _page(request, found, form, status=INVALID, replaces=request.POST.get("replaces", ""))
     except VersionConflictError as error:
-        form.add_error(None, CONFLICT)
+        form.add_error(None, STALE)
         return _page(request, found, form, status=error.status)
-    messages.success(request, "The section set was saved.")
+    messages.success(request, "Section set saved.")
     return redirect("explorer:section_set", name=name)
 
 
@@ -104,7 +104,7 @@ def copy_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
         except CoreCubeError as error:
             form.add_error("new_name", str(error))
         else:
-            messages.success(request, f"{made.title} was made. It can be edited as you like.")
+            messages.success(request, f"{made.title} created. You can edit it now.")
             return redirect("explorer:section_set", name=made.name)
     return _page(request, found, SectionSetForm(section_set=found), status=INVALID, copy=form)
 
@@ -119,7 +119,7 @@ def reset_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
         raise Http404
     if request.method == "POST":
         reset_section_set(name, actor=viewer_of(request))
-        messages.success(request, f"{found.title} is as it came.")
+        messages.success(request, f"{found.title} reset to its defaults.")
         return redirect("explorer:section_set", name=name)
     return _confirm(request, found, "Reset")
 
@@ -134,7 +134,7 @@ def delete_set(request: HtmxHttpRequest, name: str) -> HttpResponse:
         raise Http404
     if request.method == "POST":
         delete_section_set(name, actor=viewer_of(request))
-        messages.success(request, f"{found.title} was deleted.")
+        messages.success(request, f"{found.title} deleted.")
         return redirect("explorer:section_sets")
     return _confirm(request, found, "Delete")
 

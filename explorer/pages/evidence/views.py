@@ -64,7 +64,7 @@ def _page(viewer: User, asked: EvidenceAsked, query: QueryDict, *, searches: boo
         principal = principal_for(viewer, asked.run_as)
         context |= _around(principal, viewer, asked, query)
         if asked.runs and not searches:
-            return context | {"is_awaited": True}, 200
+            return context | {"is_loading": True}, 200
         return context | (_gathered(principal, asked, context["run_as"]) if asked.runs else {}), 200
     except CoreCubeError as error:
         if error.status >= _SERVER_ERROR:

@@ -147,7 +147,7 @@ def _fulltext(hit: Hit, source: LedgerSource) -> LedgerRow:
     terms = tuple(
         TermRow(match.lexeme, match.idf, match.share, wording.FIELD_NAMES[match.weight]) for match in hit.matches
     )
-    raw = f"score {hit.signals.get('fulltext', 0.0):.3f}" if terms else "holds no term of the query"
+    raw = f"score {hit.signals.get('fulltext', 0.0):.3f}" if terms else "contains no query term"
     return LedgerRow(
         signal="fulltext",
         label=wording.signal_label("fulltext"),
@@ -193,7 +193,7 @@ def leg_rank(hit: Hit, leg: str, source: LedgerSource) -> str:
     if rank := hit.ranks.get(leg):
         return f"rank {rank} of {found}"
     if not found:
-        return "the leg returned nothing"
+        return "the leg returned no hits"
     depth = getattr(getattr(source.config, leg, None), "depth", found)
     return f"not in the top {depth}" if found >= depth else f"not among the leg's {found}"
 
@@ -205,8 +205,8 @@ def _decisions(hit: Hit, source: LedgerSource) -> Iterator[LedgerRow]:
     if source.config.tie_tolerance:
         yield _trust(hit, source)
     if copies := source.copies.get(hit.chunk_id):
-        fact = f"preferred to {wording.counted(copies, 'chunk')} of the same or nearly the same text"
-        yield LedgerRow("dedupe", "Copies", "kept", (fact,), config_key="dedupe.min_similarity")
+        fact = f"preferred to {wording.counted(copies, 'chunk')} with duplicate or near-duplicate text"
+        yield LedgerRow("dedupe", "Duplicates", "retained", (fact,), config_key="dedupe.min_similarity")
     if "quality" in hit.signals:
         yield _quality(hit, source)
     yield _access(hit, source)
@@ -221,7 +221,7 @@ def _fusion(hit: Hit, source: LedgerSource) -> LedgerRow:
         for leg, rank in hit.ranks.items()
     )
     place = source.pool_places.get(hit.chunk_id)
-    pool = f"pool place {place} of {len(source.pool_places)}" if place else ""
+    pool = f"pool rank {place} of {len(source.pool_places)}" if place else ""
     return LedgerRow(
         "rrf",
         "Fusion",
@@ -246,7 +246,7 @@ def _trust(hit: Hit, source: LedgerSource) -> LedgerRow:
         "trust",
         "Trust",
         wording.level(trust),
-        (f"decides between scores within {tolerance:g}",),
+        (f"breaks ties between scores within {tolerance:g}",),
         config_key="ties.tolerance",
     )
 
@@ -258,7 +258,7 @@ def _quality(hit: Hit, source: LedgerSource) -> LedgerRow:
         "Quality",
         f"{hit.signals['quality']:.2f}",
         tuple(f"{name} -{share:.2f}" for name, share in parts) or ("no boilerplate found",),
-        formula=f"at least {source.config.quality.minimum:g}",
+        formula=f"minimum {source.config.quality.minimum:g}",
         config_key="quality.minimum",
     )
 

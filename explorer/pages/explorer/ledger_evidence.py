@@ -23,7 +23,7 @@ _RAW_WORDS: Final = {ScoreType.LOGIT: "logit", ScoreType.RELEVANCE: "relevance",
 def part_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
     """Yield the rows whose amounts sum to the score; for a hit that nothing scored one that says so."""
     if hit.provider == Provider.NONE:
-        fact = "the cross-encoder did not answer for its batch; the pool's order stands"
+        fact = "the cross-encoder failed for this batch; pool order used"
         yield LedgerRow("rerank", wording.signal_label("rerank"), "", (fact,), absent=True)
     for part, amount in hit.contributions.items():
         row = _PARTS.get(part)
@@ -41,14 +41,14 @@ def _rerank(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:  # no
         wording.signal_label("rerank"),
         f"{amount:+.3f}",
         tuple(facts),
-        formula="the cross-encoder's score is final" if is_final else "added to its place in the pool",
+        formula="the cross-encoder's score is final" if is_final else "added to its pool rank",
         amount=amount,
     )
 
 
 def _pooled(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:  # noqa: ARG001 -- one of several
-    fact = "1 for the first of the pool, towards 0 for the last"
-    return LedgerRow("freshness", "Place in the pool", f"{amount:+.3f}", (fact,), amount=amount)
+    fact = "1 for the first in the pool, towards 0 for the last"
+    return LedgerRow("freshness", "Pool rank", f"{amount:+.3f}", (fact,), amount=amount)
 
 
 def _semantic(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
@@ -56,7 +56,7 @@ def _semantic(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
     raw = "no vector stored" if cosine is None else f"cosine {cosine:.3f}"
     return LedgerRow(
         "dense",
-        "Meaning",
+        "Vector similarity",
         f"{amount:+.3f}",
         (raw, *_ranks(hit, outcome, ("dense",))),
         formula=_share(amount, max(0.0, cosine or 0.0), "the cosine"),
@@ -71,10 +71,10 @@ def _words(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
     facts = [f"{word} {hit.signals[name]:.3f}" for name, word in names.items() if hit.signals.get(name)]
     return LedgerRow(
         "fulltext",
-        "Words",
+        "Keyword match",
         f"{amount:+.3f}",
-        (*(facts or ["holds no term of the query"]), *_ranks(hit, outcome, ("bm25", "fulltext"))),
-        formula="as a share of the pool's best",
+        (*(facts or ["contains no query term"]), *_ranks(hit, outcome, ("bm25", "fulltext"))),
+        formula="relative to the best in the pool",
         config_key="semantic_bm25.bm25",
         terms=tuple(
             TermRow(match.lexeme, match.idf, match.share, wording.FIELD_NAMES[match.weight]) for match in hit.matches
@@ -85,7 +85,7 @@ def _words(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
 
 
 def _share(amount: float, value: float, of: str) -> str:
-    return f"{amount / value:.3g} {_TIMES} {of}" if value > 0 else f"{of} counts from 0 on"
+    return f"{amount / value:.3g} {_TIMES} {of}" if value > 0 else f"a negative value of {of} counts as 0"
 
 
 def _ranks(hit: Hit, outcome: SearchOutcome, legs: tuple[str, ...]) -> Iterator[str]:
@@ -118,22 +118,20 @@ def decision_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
 def _protection(hit: Hit, ask: SectionAsk) -> LedgerRow:
     rank, name = int(hit.signals[PROTECTED]), ask.type_of(hit)
     why = f"recovered, since {name} was missing" if is_recovered(hit) else f"the section needs more of {name}"
-    facts = (f"rank {rank}, behind the {ask.section.keep} that are kept", why)
+    facts = (f"rank {rank}, below the top {ask.section.keep}", why)
     key = "sources.max_protected" if is_recovered(hit) else ""
-    return LedgerRow("protect", "Protection", "kept", facts, config_key=key)
+    return LedgerRow("protect", "Protection", "retained", facts, config_key=key)
 
 
 def _precedence(hit: Hit, ask: SectionAsk) -> LedgerRow:
     name, order = ask.type_of(hit), ask.section_set.precedence
-    place = (
-        f"{name} is number {order.index(name) + 1} of {len(order)}" if name in order else f"{name} has no precedence"
-    )
+    place = f"{name} is {order.index(name) + 1} of {len(order)}" if name in order else f"{name} has no precedence"
     return LedgerRow(
         "precedence",
         "Precedence",
         f"{hit.signals[PRECEDENCE]:+.4f}",
         (place, f"compared as {on_unit_scale(hit) + hit.signals[PRECEDENCE]:.4f}"),
-        formula="half where meaning and words scored" if hit.provider == Provider.SEMANTIC_BM25 else "",
+        formula="halved for SemanticBM25 scores" if hit.provider == Provider.SEMANTIC_BM25 else "",
         config_key="precedence.limit",
     )
 
@@ -143,6 +141,6 @@ def _fairness(hit: Hit, outcome: SearchOutcome) -> LedgerRow:
     place = next((place for place, it in enumerate(outcome.state.hits, 1) if it.chunk_id == hit.chunk_id), merit)
     # What was let back in stands further in front than its rank, since the hits between were cut.
     rank = int(hit.signals.get(PROTECTED, place))
-    moved = "as ranked" if rank == merit else f"up by {merit - rank}" if rank < merit else f"back by {rank - merit}"
-    facts = (f"rank {merit} by score and precedence",)
-    return LedgerRow("fairness", "Fairness", moved, facts, config_key="fairness.document_share")
+    move = f"moved up by {merit - rank}" if rank < merit else f"moved down by {rank - merit}"
+    value, facts = "as ranked" if rank == merit else move, (f"rank {merit} by score and precedence",)
+    return LedgerRow("fairness", "Fairness", value, facts, config_key="fairness.document_share")

@@ -6,16 +6,16 @@ from typing import Final
 
 from retrieval.engine.types import ChunkId, Hit, Lift
 
-_ELSEWHERE: Final = "a passage that is not shown"
+_ELSEWHERE: Final = "a passage not shown"
 _MAX_CHARACTERS: Final = 200
 _MAX_LIFTS: Final = 4
 #: What is said of a lift; {source} is the hit that it comes from.
 _WORDS: Final[Mapping[str, str]] = {
-    "named": "named in the question",
+    "named": "named in the query",
     "link": "linked by name from {source}",
     "shared_name": "shares a rare name with {source}",
     "hyperlink": "linked from {source}",
-    "triple": "told of in {source}",
+    "triple": "mentioned in {source}",
     "next": "next to {source}",
     "section": "in the section of {source}",
 }
@@ -27,7 +27,7 @@ def lift_facts(hit: Hit, hits: Sequence[Hit]) -> tuple[str, ...]:
     `hits` are those shown, in order, by whose place a source is told.
     """
     if not hit.lifts:
-        return ("no link from what was found, and not named",)
+        return ("not linked from any hit and not named in the query",)
     places = {shown.chunk_id: f"#{place}" for place, shown in enumerate(hits, start=1)}
     told = sorted(hit.lifts, key=lambda lift: -lift.amount)
     rest = [lift.amount for lift in told[_MAX_LIFTS:]]

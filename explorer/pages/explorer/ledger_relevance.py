@@ -19,7 +19,7 @@ def relevance_row(hit: Hit, state: SearchState) -> LedgerRow:
         label=wording.signal_label(signal),
         value=f"{hit.score:.1f}",
         facts=tuple(_judged(hit, state) if is_judged else _stand_in(hit)),
-        formula="the judgment orders, the blend decides among equals" if is_judged else "not judged by the rubric",
+        formula="sorted by grade, ties by blended score" if is_judged else "not graded by the language model",
         config_key="relevance.candidates",
         amount=hit.score,
     )

@@ -13,7 +13,7 @@ from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
 from retrieval.search.outcome import SearchOutcome
 
-_REPLACED: Final = "counted in the order that was reranked only"
+_REPLACED: Final = "counted before reranking only"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
 
 
@@ -40,9 +40,9 @@ def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
 def _formula(amount: float | None, weight: float, items: str) -> str:
     """Return "0.4 x 0.730 of the pool's range": the weight, for which items, and the normalised signal."""
     if amount is None:
-        return "not known of it, so nothing is added"
+        return "unknown, so nothing is added"
     share = amount / weight if weight else 0.0
-    return f"{weight:g} {_TIMES} {share:.3f} of the pool's range, as for {items}"
+    return f"{weight:g} {_TIMES} {share:.3f} of the pool's range, for {items}"
 
 
 def _terms(hit: Hit) -> tuple[TermRow, ...]:
@@ -59,7 +59,7 @@ def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
         for leg, rank in hit.ranks.items()
     )
     held = hit.signals.get(WRITTEN, 0.0)
-    written = (f"holds {held:.0%} of what the question writes as code",) if held else ()
+    written = (f"contains {held:.0%} of the code terms of the query",) if held else ()
     return (*raw, *legs, *written)
 
 
@@ -76,8 +76,8 @@ def _recency(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
 
 def _salience(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:  # noqa: ARG001 -- one of several
     if hit.chunk.salience is None:
-        return ("not judged yet: its sync has not ended",)
-    return (f"says {hit.chunk.salience:.2f} of what its document is about",)
+        return ("not computed yet: its sync is not finished",)
+    return (f"covers {hit.chunk.salience:.2f} of the topic of its document",)
 
 
 def _confidence(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Where did it go? One document's way through a search as a vertical list, and the documents to pick from."""
+"""The document trace: one document's way through a search as a vertical list, and the documents to pick from."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _LABELS: Final[Mapping[str, str]] = {
     INDEXED: "indexed",
     ACCESS: "access",
     SCOPE: "scope",
-    TOP_K: "wanted",
+    TOP_K: "top k",
     PACKED: "packed",
     # The second look at access, which is only about what the first one let through.
     "access": "checked",
@@ -84,7 +84,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WherePanel:
-    """The tab "Where did it go?"."""
+    """The tab "Document trace"."""
 
     find: str
     candidates: tuple[Candidate, ...]
@@ -100,7 +100,7 @@ class WherePanel:
         if self.lifeline:
             return f"{self.lifeline.title}: {self.lifeline.verdict}."
         if self.is_pinned:
-            return "No such document."
+            return "Document not found."
         return f"{wording.counted(len(self.candidates), 'document')} found." if self.find else ""
 
 

@@ -31,7 +31,7 @@ class ResultPanels:
     version: str
     is_draft: bool
     principal: str
-    wanted: int
+    top_k: int
     badges: tuple[Badge, ...]
     funnel: Funnel
     hits: tuple[HitRow, ...]
@@ -49,7 +49,7 @@ class ResultPanels:
     @property
     def announcement(self) -> str:
         """What a screen reader is told when the results arrive."""
-        found = wording.counted(len(self.hits), "hit") if self.hits else "Nothing found"
+        found = wording.counted(len(self.hits), "hit") if self.hits else "No results"
         return f"{found} in {self.funnel.milliseconds} milliseconds."
 
 
@@ -65,7 +65,7 @@ def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemI
         version=version_label(outcome.version_number),
         is_draft=outcome.configuration.is_draft,
         principal=outcome.state.scope.principal,
-        wanted=outcome.state.top_k,
+        top_k=outcome.state.top_k,
         badges=badges(outcome),
         funnel=funnel(outcome, labels),
         hits=hit_rows(outcome, stem_in=stem_in),

@@ -29,7 +29,7 @@ def ask(request: HtmxHttpRequest) -> HttpResponse:
     except NotFoundError:
         raise
     except CoreCubeError as error:
-        context = {"title": "Not searched in other words", "message": str(error)}
+        context = {"title": "Search failed", "message": str(error)}
         return render(request, "error.html", context, status=error.status)
     search_soon()
     return redirect("explorer:queued_search", job.pk)

@@ -20,10 +20,10 @@ def beats_next(hit: Hit, following: Hit | None, *, rank: int, scope: AccessScope
     `tolerance` is the score difference within which trust decides. None follows the last hit of all.
     """
     if following is None:
-        return "The last hit of the pool."
+        return "Last hit in the pool."
     name = f"#{rank + 1}"
     if hit.score_type is not following.score_type:
-        return f"Stands before {name}, which the reranker did not read."
+        return f"Ranks above {name}, which the reranker did not score."
     lead = hit.score - following.score
     unit_lead = on_unit_scale(hit) - on_unit_scale(following)
     trust, other = _trust(hit, scope), _trust(following, scope)
@@ -31,17 +31,17 @@ def beats_next(hit: Hit, following: Hit | None, *, rank: int, scope: AccessScope
         levels = f"{wording.level(trust)} over {wording.level(other)}"
         return f"Beats {name} on trust: {levels}, with scores within {tolerance:g}."
     if SEAT in hit.signals or lead <= -_VISIBLE:
-        return f"Stands before {name}{_moved(hit)}"
+        return f"Ranks above {name}{_moved(hit)}"
     return by_score(name, hit, following)
 
 
 def _moved(hit: Hit) -> str:
     """Return why a hit stands where its score alone would not put it."""
     if SEAT in hit.signals:
-        return ": the question's names lead to its document."
+        return ": the query names its document."
     if hit.score_type is ScoreType.SIGNALS:
         return ", which repeats better hits."
-    return " in the place of a better-scored copy of the same text."
+    return " as the replacement for a higher-scored duplicate."
 
 
 def _trust(hit: Hit, scope: AccessScope) -> TrustLevel:
@@ -62,9 +62,9 @@ def by_score(name: str, hit: Hit, following: Hit) -> str:
     ahead = [_term(signal, value) for signal, value in differences.items() if value >= _VISIBLE]
     behind = [_term(signal, value) for signal, value in differences.items() if value <= -_VISIBLE]
     if lead < _VISIBLE and is_by_rubric:
-        return f"Level with {name} by the rubric; the better blended goes first."
+        return f"Same grade as {name}; the higher blended score ranks first."
     if lead < _VISIBLE:
-        return f"Level with {name}; equal scores keep the order of the chunks' ids."
+        return f"Tied with {name}; ties are sorted by chunk ID."
     if not ahead:
         return f"Beats {name} by {lead:.3f}."
     despite = f", despite {behind[0]}" if behind else ""

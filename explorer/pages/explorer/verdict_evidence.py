@@ -15,14 +15,14 @@ def evidence_beats_next(hit: Hit, following: Hit | None, *, rank: int, ask: Sect
     None follows the last hit of all.
     """
     if following is None:
-        return "The last hit of the pool."
+        return "Last hit in the pool."
     name = f"#{rank + 1}"
     if hit.signals.get(MERIT, rank) > following.signals.get(MERIT, rank + 1):
-        return f"Stands before {name}, whose document or source type has had its share of the first places."
+        return f"Ranks above {name}, whose document or source type already has its share of the top ranks."
     if following.provider != hit.provider:
-        return f"Stands before {name}, which the cross-encoder did not answer for."
+        return f"Ranks above {name}, which the cross-encoder did not score."
     if hit.provider not in {Provider.CROSS_ENCODER, Provider.SEMANTIC_BM25}:
-        return f"Stands before {name} as in the pool; nothing scored either of them."
+        return f"Ranks above {name} in pool order; neither was scored."
     boost = hit.signals.get(PRECEDENCE, 0.0) - following.signals.get(PRECEDENCE, 0.0)
     lead = on_unit_scale(hit) - on_unit_scale(following)
     if lead < 0 or (lead == 0 and boost > 0):

@@ -210,7 +210,7 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], trac
         "draft_changes": draft_changes(outcome),
         "section_strip": section_strip(outcome),
     }
-    around_panels["offers_other_words"] = _offers_other_words(asked)
+    around_panels["offers_rephrasing"] = _offers_rephrasing(asked)
     around_panels["filter_words"] = filter_words(limits)
     return {"panels": panels, "announcement": announcement, **around_panels, **judging}
 
@@ -250,11 +250,11 @@ def _form(viewer: User, asked: Asked) -> dict[str, Any]:
         "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
         "presets": PRESETS.values(),
         "people": people,
-        "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }
 
 
-def _offers_other_words(asked: Asked) -> bool:
+def _offers_rephrasing(asked: Asked) -> bool:
     """Return whether the slower tier is offered: for its preset as it is live, where there is a language model."""
     is_whole = asked.preset == PRESET and asked.mode == HYBRID and not asked.draft
     return is_whole and LanguageModel.objects.filter(is_enabled=True).exists()

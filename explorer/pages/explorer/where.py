@@ -1,4 +1,4 @@
-"""The explorer's tab "Where did it go?": which documents may be asked about, and what is told of them."""
+"""The explorer's tab "Document trace": which documents may be asked about, and what is told of them."""
 
 from collections.abc import Iterator
 from itertools import chain

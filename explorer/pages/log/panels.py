@@ -30,12 +30,12 @@ FLAG_LABELS: Final[Mapping[str, str]] = {
     "slow": "Slow",
 }
 FLAG_HELP: Final[Mapping[str, str]] = {
-    "refused": "An answer was asked for, and it was that the sources do not say.",
-    "unsure": "The confidence was below what the preset calls answerable.",
-    "disliked": "The asker gave it a thumbs down.",
-    "degraded": "Something fell back or was cut short.",
-    "empty": "Nothing was found.",
-    "slow": "It took longer than the milliseconds set here.",
+    "refused": "The answer was that the sources do not contain one.",
+    "unsure": "The confidence is below the preset's threshold for an answer.",
+    "disliked": "The user gave a thumbs down.",
+    "degraded": "A stage used a fallback or was cut short.",
+    "empty": "The search returned no hits.",
+    "slow": "Slower than the limit set here.",
 }
 _SURFACES: Final[Mapping[str, str]] = {"api": "API"}
 

@@ -65,14 +65,14 @@ class SinceThen:
 def replay(record: SearchRecord, viewer: User) -> Replay:
     """Return how a viewer, who may read the record, asks it again in the Explorer."""
     if not record.query:
-        return Replay("", "Its text was not kept, so that it cannot be asked again.")
+        return Replay("", "The query text was not stored, so the search cannot be run again.")
     if record.user is None or not record.user.is_active:
-        return Replay("", "The account that it was made for is gone or inactive.")
+        return Replay("", "The user account was deleted or is inactive.")
     if record.preset not in PRESETS:
-        return Replay("", "Its preset is not there any more.")
+        return Replay("", "Its preset no longer exists.")
     section = record.trace.get("section", "")
     if section and not is_section(section):
-        return Replay("", "Its section is not there any more.")
+        return Replay("", "Its section no longer exists.")
     text = record.trace.get("subject", "") if section else record.query
     pairs = [("q", text), ("preset", record.preset), *([("section", section)] if section else [])]
     if record.user != viewer:
@@ -115,14 +115,14 @@ def _slugs(scope: AccessScope) -> set[str]:
 
 def _left_out(record: SearchRecord) -> Iterator[str]:
     if overrides := record.trace.get("overrides"):
-        yield f"the numbers that the request set for itself: {', '.join(overrides)}"
+        yield f"settings that the request overrode: {', '.join(overrides)}"
     was_filtered = any(note.code == "filtered" for span in spans_of(record.trace) for note in span.notes)
     if was_filtered and not record.trace.get("filter"):
-        yield "the conditions that it put on documents"
+        yield "its document filters"
     if record.trace.get("is_draft"):
-        yield "the draft that it ran with; the live version serves"
+        yield "its draft (the live version is used)"
     if record.top_k != _EXPLORER_TOP_K:
-        yield f"its number of hits, {record.top_k}; the Explorer asks for {_EXPLORER_TOP_K}"
+        yield f"its number of hits, {record.top_k} (the Explorer returns {_EXPLORER_TOP_K})"
 
 
 def config_then(record: SearchRecord) -> PresetConfig:
@@ -141,8 +141,8 @@ def since_then(record: SearchRecord, viewer_scope: AccessScope) -> SinceThen:
     changes = None
     if now is not None and "values" in record.trace:
         changes = change_rows(config_then(record), now.config)
-        numbers = wording.counted(len(changes), "number") + " differ" if changes else "the same"
-        differences.insert(1, Difference("Numbers", "", numbers, not changes))
+        numbers = wording.counted(len(changes), "change") if changes else "unchanged"
+        differences.insert(1, Difference("Settings", "", numbers, not changes))
     return SinceThen(tuple(differences), changes)
 
 
@@ -161,7 +161,7 @@ def _version(record: SearchRecord, now: Configuration | None) -> Difference:
     number, is_draft = record.trace.get("version", 0), record.trace.get("is_draft", False)
     then = f"draft, {version_label(number)}" if is_draft else version_label(number)
     if now is None:
-        return Difference(f"Preset {record.preset}", then, "it would be refused now", is_same=False)
+        return Difference(f"Preset {record.preset}", then, "no longer allowed", is_same=False)
     is_same = not is_draft and number == now.number
     return Difference(f"Preset {record.preset}", then, version_label(now.number), is_same)
 
@@ -171,20 +171,20 @@ def _index(record: SearchRecord) -> Difference:
     wanted = Q(status=EmbeddingIndex.Status.ACTIVE) | Q(pk=number)
     rows = {row.pk: row for row in EmbeddingIndex.objects.filter(wanted)}
     active = next((row for row in rows.values() if row.status == EmbeddingIndex.Status.ACTIVE), None)
-    then = "not known" if number is None else _index_label(rows.get(number), number)
+    then = "unknown" if number is None else _index_label(rows.get(number), number)
     now = "none" if active is None else _index_label(active, active.pk)
     return Difference("Embedding index", then, now, is_same=active is not None and number == active.pk)
 
 
 def _index_label(index: EmbeddingIndex | None, number: int) -> str:
-    return f"{index.model}, {index.dim} numbers (index {number})" if index else f"index {number}, deleted since"
+    return f"{index.model}, {index.dim} dimensions (index {number})" if index else f"index {number}, deleted since"
 
 
 def _documents(record: SearchRecord, scope: AccessScope) -> Iterator[Difference]:
     if record.transaction_id is None:
         return
     if record.transaction_id < pruned_up_to():
-        yield Difference("Documents added, changed or deleted", "", "not known any more", is_same=False)
+        yield Difference("Documents added, changed or deleted", "", "unknown", is_same=False)
         return
     later = OutboxEntry.objects.filter(transaction_id__gt=record.transaction_id, connection_id__in=scope.connection_ids)
     for label, deleted in (("Documents added or changed", False), ("Documents deleted", True)):

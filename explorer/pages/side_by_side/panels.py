@@ -121,7 +121,7 @@ class SideBySidePanel:
     in_all: int
 
     @property
-    def tells_costs(self) -> bool:
+    def shows_costs(self) -> bool:
         """Whether a column tells what its language model cost."""
         return any(column.found and column.found.cost is not None for column in self.columns)
 

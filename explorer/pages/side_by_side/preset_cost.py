@@ -15,11 +15,11 @@ from retrieval.search.outcome import SearchOutcome
 
 #: Groups of stages in the order in which a search comes to them, and what they are called.
 GROUPS: Final[Mapping[str, str]] = {
-    "question": "Reads the question",
-    "find": "Finds",
-    "merge": "Fuses and reads",
-    "rank": "Ranks",
-    "pack": "Packs and judges",
+    "question": "Query processing",
+    "find": "Retrieval",
+    "merge": "Fusion",
+    "rank": "Ranking",
+    "pack": "Packing",
 }
 
 
@@ -100,9 +100,9 @@ def model_words(uses: Sequence[ModelUse]) -> str:
 
 def _use_words(use: ModelUse) -> str:
     if not use.calls:
-        return f"{use.model}: no call, its judgments were kept from before"
+        return f"{use.model}: no calls, cached grades used"
     about = "about " if use.is_estimated else ""
-    tokens = f"{about}{use.prompt_tokens:,} tokens read, {use.completion_tokens:,} written"
+    tokens = f"{about}{use.prompt_tokens:,} prompt tokens, {use.completion_tokens:,} completion tokens"
     return f"{use.model}: {wording.counted(use.calls, 'call')}, {tokens}"
 
 

@@ -89,9 +89,9 @@ def _page(viewer: User, asked: Asked, *, searches: bool) -> tuple[dict[str, Any]
             return context, 200
         if not searches:
             checked_query(asked.text)
-            return context | {"is_awaited": True}, 200
-        panel, status = _beside(viewer, principal, scope, asked)
-        return context | {"beside": panel, "announcement": panel.announcement}, status
+            return context | {"is_loading": True}, 200
+        panel, status = _sides(viewer, principal, scope, asked)
+        return context | {"sides": panel, "announcement": panel.announcement}, status
     except CoreCubeError as error:
         if error.status >= _SERVER_ERROR:
             logger.exception("side_by_side.failed code=%s", error.code)
@@ -109,7 +109,7 @@ def _around(viewer: User, principal: Principal, scope: AccessScope, asked: Asked
     }
 
 
-def _beside(viewer: User, principal: Principal, scope: AccessScope, asked: Asked) -> tuple[SideBySidePanel, int]:
+def _sides(viewer: User, principal: Principal, scope: AccessScope, asked: Asked) -> tuple[SideBySidePanel, int]:
     """Return the presets and the status: that of the first failure where none of them found anything out.
 
     Raises EmptyQueryError and QueryTooLongError, which would be every preset's.
@@ -137,5 +137,5 @@ def _form(viewer: User) -> dict[str, Any]:
     """Return what the form offers; only an admin can choose a person."""
     return {
         "people": User.objects.filter(is_active=True).order_by("username") if viewer.is_admin else (),
-        "longest_query": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
     }

@@ -11,12 +11,12 @@ def flow(left, right, titles=None):
 def test_each_direction_is_a_trace_of_lines_with_gaps_between_them():
     chart = flow([1, 2, 3, 4], [2, 1, 3, 5], {chunk_id(2): "Two"})
     traces = {trace["name"]: trace for trace in chart.data}
-    assert list(traces) == ["same place", "up", "down", "only in A", "only in B"]
+    assert list(traces) == ["same rank", "up", "down", "only in A", "only in B"]
     assert (traces["up"]["x"], traces["up"]["y"]) == ([0, 1, None], [2, 1, None])
     assert (traces["down"]["x"], traces["down"]["y"]) == ([0, 1, None], [1, 2, None])
     assert (traces["only in B"]["x"], traces["only in B"]["y"]) == ([1, None], [4, None])
     assert traces["up"]["text"][0] == "Two"
-    assert traces["down"]["text"][0] == "not visible to you, or gone"
+    assert traces["down"]["text"][0] == "deleted or not visible to you"
     assert [trace["line"]["color"] for trace in chart.data] == ["edge", "good", "bad", "faint", "accent"]
 
 
@@ -31,7 +31,7 @@ def test_the_table_and_the_summary_say_the_same():
         ("T4", "4", "\N{EN DASH}", "only in A"),
     )
     assert chart.summary == (
-        "From A, hybrid, to B, vector only: 1 up, 1 down, 1 at the same place, 1 only in A, 1 only in B."
+        "From A, hybrid, to B, vector only: 1 up, 1 down, 1 at the same rank, 1 only in A, 1 only in B."
     )
 
 

@@ -47,14 +47,14 @@ def test_the_hits_wanted_cut_the_final_order(finished, make_outcome):
     final = charts(scored(finished, make_outcome, top_k=2))["scores-final"]
     assert final.data[1]["x"] == [1, 2]
     assert [shape["x0"] for shape in final.layout["shapes"]] == [2.5]
-    assert "2 wanted" in final.summary
+    assert "top 2" in final.summary
 
 
 def test_the_depth_cuts_a_leg_that_is_full(finished, make_outcome):
     full = with_config(scored(finished, make_outcome), dense=DenseConfig(depth=3))
     dense = charts(full)["scores-dense"]
     assert [shape["y0"] for shape in dense.layout["shapes"]] == [0.5]
-    assert "last of 3 read: 0.500" in dense.summary
+    assert "limit of 3 hits: 0.500" in dense.summary
     assert not charts(scored(finished, make_outcome))["scores-dense"].layout["shapes"]
 
 

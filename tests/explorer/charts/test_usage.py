@@ -20,7 +20,7 @@ def test_costs_are_drawn_where_there_are_any():
     }
     chart = usage_chart(found, first=FIRST, last=LAST)
     assert chart.title == "Cost by day"
-    assert chart.summary == "1.7500 in all, 3 answers."
+    assert chart.summary == "1.7500 in total, 3 answers."
     assert [(bars["name"], bars["y"]) for bars in chart.data] == [("Large", [0, 0, 1.5]), ("Small", [0.25, 0, 0])]
     assert chart.rows[0] == ("01 Mar 2026", "\N{EN DASH}", "0.2500")
 

@@ -32,8 +32,8 @@ def test_a_note_without_the_text_that_the_log_leaves_out_is_told_by_its_name():
     notes = (Note("spelling", ""), Note("fulltext_relaxed", ""), Note("dense_exact", ""))
     found = badges_of_spans((Span("expand", 0.1, 0, 0, notes=notes),))
     assert [(badge.text, badge.detail) for badge in found] == [
-        ("spelling corrected", "From the log."),
-        ("no exact match: searched for any term", "From the log."),
+        ("spelling corrected", "From the query log."),
+        ("no exact match: searched for any term", "From the query log."),
     ]
 
 

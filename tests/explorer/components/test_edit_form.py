@@ -27,8 +27,8 @@ def test_a_form_that_was_made_from_other_values_is_refused_and_can_be_sent_again
     form = _Form(TYPED | {"made_from": _Form(initial=STORED | {"name": "Before"}).made_from}, initial=STORED)
     assert not form.is_valid()
     assert form.status == 409
-    assert "Somebody else has changed this meanwhile." in form.non_field_errors()[0]
-    assert "Secrets are not sent back" in form.non_field_errors()[0]
+    assert "Someone else has changed this in the meantime." in form.non_field_errors()[0]
+    assert "Enter secrets again" in form.non_field_errors()[0]
     assert list(form.stored_now()) == [("Name", "Theirs"), ("Level", "High"), ("Is on", "yes")]
     again = _Form(TYPED | {"made_from": form.made_from}, initial=STORED)
     assert (again.is_valid(), again.status) == (True, 200)

@@ -48,13 +48,13 @@ def test_every_name_has_words(words, kind):
 
 def test_a_tier_says_what_it_found_and_whether_it_was_accepted():
     assert line(tier().event()) == EventLine(
-        "The whole compartment, without filters: 12 found, 4 good enough, 38 ms, after a wait of 500 ms",
+        "Entire compartment, no filters: 12 found, 4 above the threshold, 38 ms, after a wait of 500 ms",
         "accepted",
         "good",
     )
     nothing = tier(is_accepted=False, found=1_200, passed=0, is_expected=False, waited_seconds=0.0)
     assert line(nothing.event()) == EventLine(
-        "The whole compartment, without filters: 1,200 found, 0 good enough, 38 ms", "nothing", "warn"
+        "Entire compartment, no filters: 1,200 found, 0 above the threshold, 38 ms", "nothing", "warn"
     )
     assert line(tier(is_accepted=False).event()).tone == ""
     assert line(tier(is_accepted=False, error="SearchTimeoutError").event()).state == "failed"
@@ -63,10 +63,8 @@ def test_a_tier_says_what_it_found_and_whether_it_was_accepted():
 def test_an_end_without_evidence_is_named():
     results = (tier(is_accepted=False), tier(is_accepted=False, attempt=3))
     exhausted, cut = Recovered(results=results), Recovered(results=results[:1], is_cut_short=True)
-    assert event_lines(exhausted.events, SCOPE)[-1] == EventLine(
-        "Nothing passed in 2 tiers, and there is no other.", "exhausted", "bad"
-    )
-    assert event_lines(cut.events, SCOPE)[-1] == EventLine("The time was up after 1 tier.", "ended", "bad")
+    assert event_lines(exhausted.events, SCOPE)[-1] == EventLine("No hits passed in 2 tiers.", "exhausted", "bad")
+    assert event_lines(cut.events, SCOPE)[-1] == EventLine("Timed out after 1 tier.", "ended", "bad")
 
 
 def probe(*connections):
@@ -92,10 +90,10 @@ def test_the_density_floor_tells_its_cut_or_why_there_is_none():
     drops = tuple(Drop(chunk_id(number), DropReason.BELOW_FLOOR) for number in range(5))
     cut = Tightened((), 0.42, 11, None, drops)
     assert line({"event": "tighten", **cut.telemetry}) == EventLine(
-        "5 chunks behind a cliff, under nearness 0.42 from place 12 on.", "cut"
+        "5 chunks below similarity 0.42, from rank 12 on.", "cut"
     )
     kept = Tightened((), None, None, TightenSkip.NO_CLIFF)
-    assert line({"event": "tighten", **kept.telemetry}).text == "Not cut: its nearness falls without a cliff."
+    assert line({"event": "tighten", **kept.telemetry}).text == "Not cut: the similarity drops without a sharp step."
 
 
 def test_what_a_note_says_anyway_has_no_line():
@@ -104,17 +102,15 @@ def test_what_a_note_says_anyway_has_no_line():
 
 def test_what_is_kept_beside_the_best_and_what_is_moved():
     kept = {"event": "protected", "keep": 8, "kept": 11, "recovered": 2, "survivors": 1, "cut": 20}
-    assert line(kept).text == "The best 8 are kept, and beside them 2 recovered and 1 of required types; 20 are cut."
-    assert line({**kept, "recovered": 0, "survivors": 0, "cut": 3}).text == "The best 8 are kept; 3 are cut."
-    assert line({"event": "shared", "places": 8, "moved_up": 1}).text == (
-        "1 hit moved up, so that the first 8 places are shared."
-    )
+    assert line(kept).text == "Top 8 retained, plus 2 recovered and 1 of required types; 20 cut."
+    assert line({**kept, "recovered": 0, "survivors": 0, "cut": 3}).text == "Top 8 retained; 3 cut."
+    assert line({"event": "shared", "places": 8, "moved_up": 1}).text == ("1 hit moved up to share the first 8 ranks.")
 
 
 def test_a_skipped_reranker_says_why():
     skipped = line({"event": "cross_encoder_skipped", "reason": "circuit_breaker"})
     assert (skipped.state, skipped.tone) == ("skipped", "warn")
-    assert skipped.text.startswith("Cross-encoder left out: it failed several times in a row")
+    assert skipped.text.startswith("Cross-encoder skipped: its circuit breaker is open")
 
 
 def test_an_event_that_is_not_known_is_told_by_its_names_and_numbers():

@@ -46,7 +46,7 @@ def test_the_history_ends_with_the_shipped_defaults():
         (0, "live", True),
     ]
     assert [row.created for row in rows] == ["by alice, 4 days ago", "by alice, 4 days ago", ""]
-    assert [row.promoted for row in rows] == ["", "by a user who is gone, just now", ""]
+    assert [row.promoted for row in rows] == ["", "by a deleted user, just now", ""]
     assert [row.is_live for row in version_rows([version(1, "live")], NOW)] == [True, False]
 
 

@@ -49,7 +49,7 @@ def test_a_card_without_a_chunk_tells_its_place_alone():
     assert shown[0].get("class") == "lane-card is-alone"
     assert not list(shown.iter("a"))
     assert "hidden" not in shown.text_content()
-    assert "Not visible to you, or gone" in shown.text_content()
+    assert "Deleted or not visible to you" in shown.text_content()
     assert len(shown.find_class("faint")) == 2
 
 

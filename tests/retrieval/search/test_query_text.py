@@ -102,7 +102,7 @@ def test_nobody_else_reads_a_conversation(world, ask_everywhere, client):
     [
         (True, 90, "Admins can read your questions in the query log for 90 days."),
         (True, 0, "Admins can read your questions in the query log."),
-        (False, 90, "Your questions are not kept in the query log. Only you can open this conversation."),
+        (False, 90, "Your questions are not stored in the query log. Only you can open this conversation."),
     ],
 )
 def test_the_chat_page_says_who_can_read_the_questions(world, client, settings, keeps, days, said):

@@ -72,7 +72,7 @@ def test_what_is_cited_and_what_was_considered_stand_apart():
 def test_a_source_that_is_gone_is_flagged_and_leads_nowhere():
     stale = reference(standing=Standing.STALE, chunk=None, title="", text="", pages=None, heading_path=())
     panel = exchange("Yes [1].", stale)
-    assert "has changed or gone" in panel.cited[0].warning
+    assert "Changed or deleted" in panel.cited[0].warning
     assert panel.cited[0].address == ""
     assert 'class="citation cite is-gone"' in panel.html
     assert panel.stale
@@ -105,10 +105,10 @@ def test_an_answer_brings_no_html_of_its_own():
 @pytest.mark.parametrize(
     ("state", "message", "spoken"),
     [
-        (Message.State.DONE, {}, "The answer is there, with 1 source."),
-        (Message.State.DONE, {"is_refused": True}, "The sources do not answer this."),
+        (Message.State.DONE, {}, "Answer ready, with 1 source."),
+        (Message.State.DONE, {"is_refused": True}, "Not found in your documents."),
         (Message.State.STOPPED, {}, "The answer was stopped."),
-        (Message.State.FAILED, {}, "The answer broke off. The language model took too long."),
+        (Message.State.FAILED, {}, "The answer was interrupted. The language model took too long."),
     ],
 )
 def test_how_an_answer_ended_is_announced(state, message, spoken):
@@ -126,5 +126,5 @@ def test_an_answer_that_is_not_there_yet_is_open(state):
 
 
 def test_every_failure_has_a_sentence():
-    assert problem_text("answer_rate_limited") == "The language model has too many requests just now."
+    assert problem_text("answer_rate_limited") == "The language model receives too many requests. Try again shortly."
     assert problem_text("whatever") == "Something went wrong while the answer was written."

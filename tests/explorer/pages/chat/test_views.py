@@ -298,7 +298,7 @@ def test_what_a_user_may_not_see_any_more_is_nowhere(bob, answer, world, htmx, w
             assert not [word for word in (*QUOTED, "runbooks") if word in shown], path
     assert bob.get(address(answer, "passage") + "1/", headers=htmx).status_code == 404
     assert bob.post(address(answer, "rate"), {"rating": "1", "number": "1"}, headers=htmx).status_code == 404
-    assert "no longer visible to you" in page(bob.get(f"{base}/"))
+    assert "you can no longer see" in page(bob.get(f"{base}/"))
 
 
 def test_bob_is_told_nothing_of_what_he_may_not_see(bob, htmx):

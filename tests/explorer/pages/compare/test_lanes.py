@@ -61,7 +61,7 @@ def test_the_figures_count_only_what_is_in_scope(browse):
 def test_a_user_without_grants_sees_empty_lanes(browse):
     response = browse("charlie").get("/", ASKED)
     assert [column.lane.total for column in response.context["lanes"].columns] == [0, 0, 0]
-    assert "Nothing found" in page(response)
+    assert "No results" in page(response)
 
 
 def test_a_card_leads_to_its_passage_as_the_person_that_is_run_as(browse):

@@ -54,7 +54,7 @@ def log(world):
 def test_it_asks_for_a_query_first(browse):
     response = browse("bob").get(PATH)
     assert response.status_code == 200
-    assert "Two runs, side by side" in page(response)
+    assert "Compare two searches" in page(response)
     assert not SearchRecord.objects.exists()
 
 
@@ -142,7 +142,7 @@ def test_an_admin_compares_the_draft_with_what_is_live_and_sees_which_numbers_di
         ("fusion.pool", "160 hits", "5 hits"),
         ("blend.dense", "0.6", "0.9"),
     ]
-    assert "Numbers that differ" in page(response)
+    assert "Changed settings" in page(response)
 
 
 def test_only_an_admin_learns_of_a_draft(browse, draft):
@@ -243,7 +243,7 @@ def test_what_was_found_with_access_that_is_gone_is_counted_and_not_named(browse
     assert panel.unseen[1] == 0
     assert sources(response) == {"Runbooks", ""}
     text = page(response)
-    assert f"Not visible to you, or gone: {panel.unseen[0]} in A, 0 in B." in text
+    assert f"Deleted or not visible to you: {panel.unseen[0]} in A, 0 in B." in text
     assert [word for word in HIDDEN if word in text] == []
     assert "Costs" not in text
     assert str(world.ledger.documents.get().pk) not in text
@@ -266,7 +266,7 @@ def test_a_hidden_slug_in_the_address_changes_nothing(browse):
 def test_a_query_whose_text_was_not_kept_is_asked_for(browse, log, settings):
     settings.CORECUBE_KEEP_QUERY_TEXT = False
     side = log("bob")
-    assert "The query was not kept" in page(browse("bob").get(PATH, {"a": side}))
+    assert "Query text not stored" in page(browse("bob").get(PATH, {"a": side}))
     response = browse("bob").get(PATH, {"a": side, "q": "rollback"})
     assert response.context["compared"].jaccard == 1.0
 
@@ -274,7 +274,7 @@ def test_a_query_whose_text_was_not_kept_is_asked_for(browse, log, settings):
 def test_another_query_than_that_of_then_is_told(browse, log):
     response = browse("bob").get(PATH, {"a": log("bob", "rollback"), "q": "draining the queue"})
     assert response.context["compared"].is_skewed
-    assert "The two sides answered different queries" in page(response)
+    assert "A and B ran different queries" in page(response)
 
 
 def test_the_rail_leads_here_for_everybody(browse):

@@ -37,7 +37,7 @@ def measures(response):
 
 def test_without_judgments_the_page_says_how_to_begin(open_explorer):
     _, response = open_explorer("bob")
-    assert "Nobody has judged this question yet" in page(response)
+    assert "No judgments for this query yet" in page(response)
     assert response.context["judging"].judged == 0
     assert list(response.context["judging"].strips) == list(range(1, len(response.context["panels"].hits) + 1))
 
@@ -72,7 +72,7 @@ def test_a_grade_is_taken_back(open_explorer, htmx):
     client, response = open_explorer("bob")
     grade(client, response, 1, 2, headers=htmx)
     swapped = grade(client, response, 1, "", headers=htmx)
-    assert "Hit 1 has no grade any more" in page(swapped)
+    assert "Hit 1 no longer has a grade" in page(swapped)
     assert not Judgment.objects.exists()
 
 
@@ -146,7 +146,7 @@ def test_others_grades_stand_beside_the_buttons(open_explorer, htmx):
     own = {strip.passage: rank for rank, strip in response.context["judging"].strips.items()}
     _, of_alice = open_explorer("alice")
     strips = {strip.passage: strip for strip in of_alice.context["judging"].strips.values()}
-    assert strips[next(passage for passage, rank in own.items() if rank == 1)].others == "2 by another"
+    assert strips[next(passage for passage, rank in own.items() if rank == 1)].others == "2 by another user"
 
 
 def test_an_admin_judges_as_themself_what_the_other_may_see(open_explorer, htmx, world):
@@ -179,13 +179,13 @@ def save(client, trace, **more):
 
 def test_an_admin_saves_a_question_as_a_case(open_explorer, world):
     client, response = open_explorer("alice")
-    assert "Save as a case" in page(response)
+    assert "Save as case" in page(response)
     trace = response.context["case_trace"]
     assert "Saved in Release." in page(save(client, trace, name="Release", answerable="no"))
     case = Case.objects.get()
     assert (case.query, case.is_answerable, case.created_by) == (QUERY, False, world.alice)
     assert case.record == SearchRecord.objects.get()
-    assert "Is already in Release." in page(save(client, trace, set="release"))
+    assert "Already in Release." in page(save(client, trace, set="release"))
     assert save(client, trace, set="no-such").status_code == 404
     assert "needs a letter" in page(save(client, trace, name="…"))
     assert QuestionSet.objects.count() == 1
@@ -202,7 +202,7 @@ def test_only_an_admin_saves_cases(open_explorer):
     client, response = open_explorer("bob")
     QuestionSet.objects.create(slug="secret-plans", name="Secret plans")
     _, again = open_explorer("bob")
-    assert "Save as a case" not in page(again)
+    assert "Save as case" not in page(again)
     assert "Secret plans" not in page(again)
     assert save(client, response.context["case_trace"], set="secret-plans").status_code == 404
     assert not Case.objects.exists()

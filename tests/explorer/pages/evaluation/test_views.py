@@ -89,7 +89,7 @@ def test_a_set_is_measured_as_the_admin_who_asks(browse, questions, limited_admi
     response = browse("alice").post("/judgments/release-questions/measures/", {"preset": "corecube"})
     result = response.context["result"]
     assert (result.measured, result.refused) == (1, "1 of 1")
-    assert "corecube, live, as you" in page(response)
+    assert "corecube: live version, your access" in page(response)
     again = browse("alice").post("/judgments/release-questions/measures/", {"preset": "helix"})
     assert '<option value="helix" selected>' in page(again)
     part = limited_admin.post("/judgments/release-questions/measures/", headers=htmx)
@@ -121,8 +121,8 @@ def test_judgments_are_imported_from_a_file_or_pasted(browse, questions):
     ("sent", "said"),
     [
         ({"text": ""}, "no judgment in it"),
-        ({"file": SimpleUploadedFile("x.csv", b"\xff\xfe\x00")}, "not text in UTF-8"),
-        ({"file": SimpleUploadedFile("x.csv", b"q" * 2_000_001)}, "at most 2,000,000 bytes"),
+        ({"file": SimpleUploadedFile("x.csv", b"\xff\xfe\x00")}, "not UTF-8 text"),
+        ({"file": SimpleUploadedFile("x.csv", b"q" * 2_000_001)}, "exceeds 2,000,000 bytes"),
     ],
 )
 def test_what_cannot_be_imported_is_said(browse, questions, sent, said):

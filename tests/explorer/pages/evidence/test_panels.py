@@ -60,9 +60,9 @@ def test_too_little_and_what_nobody_could_look_for_are_told_apart_from_what_is_m
     panel = evidence_panel(replace(evidence, sections=(first,)), stem_in=stem_in)
     thin, unknown = panel.rows[0].cells[:2]
     assert (thin.word, thin.detail) == ("too few", "excel is required; 1 chunk found, 3 needed.")
-    assert (unknown.word, unknown.detail) == ("not looked for", "pdf is required, and it could not be looked for.")
+    assert (unknown.word, unknown.detail) == ("not searched", "pdf is required but could not be searched.")
     assert panel.announcement == (
-        "1 section: 0 source types missing, 0 recovered. 1 with too few chunks. 1 not looked for."
+        "1 section: 0 source types missing, 0 recovered. 1 with too few chunks. 1 not searched."
     )
 
 

@@ -95,8 +95,8 @@ def test_the_list_says_what_was_changed(alice, people):
     alice.post(SECTION, sent(keep="12"))
     copy_section_set("report", new_name="mine", title="Mine", actor=people["alice"])
     states = {row.name: (row.state, row.sections) for row in alice.get("/section-sets/").context["rows"]}
-    assert states == {"property_memo": ("as shipped", len(shipped("property_memo").sections)),
-                      "report": ("edited", 8), "mine": ("own", 8)}  # fmt: skip
+    assert states == {"property_memo": ("default", len(shipped("property_memo").sections)),
+                      "report": ("edited", 8), "mine": ("custom", 8)}  # fmt: skip
 
 
 def test_a_sections_numbers_have_their_bounds_and_help(alice):
@@ -104,7 +104,7 @@ def test_a_sections_numbers_have_their_bounds_and_help(alice):
     for facts in Section.declared():
         assert f'name="{facts.name}"' in text
         assert facts.help in text
-    assert "default 80, 8 to 200; more takes longer" in text
+    assert "default 80, 8 to 200; higher is slower" in text
 
 
 def test_the_default_of_a_section_is_its_sets_number_and_that_of_the_set_the_shipped_one(alice):
@@ -163,7 +163,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(alice):
     alice.post(SECTION, sent(keep="12"))
     response = alice.post(SECTION, mine)
     assert response.status_code == 409
-    assert "Somebody else has changed this meanwhile." in response.content.decode()
+    assert "Someone else has changed this in the meantime." in response.content.decode()
     assert section_set_named("report").section("facts_and_figures").keep == 12
     assert alice.post(SECTION, {**mine, "replaces": response.context["replaces"]}).status_code == 302
     assert section_set_named("report").section("facts_and_figures").keep == 11

@@ -69,7 +69,7 @@ def test_the_matrix_is_a_table_that_says_in_words_what_its_colours_say(browse):
     assert '<table class="table matrix">' in text
     assert '<caption class="visually-hidden">' in text
     assert '<th class="matrix-type" scope="col">excel</th>' in text
-    assert 'title="excel is required, and there is none in scope.">missing</span>' in text
+    assert 'title="excel is required; none found in scope.">missing</span>' in text
 
 
 def test_one_section_alone(browse):

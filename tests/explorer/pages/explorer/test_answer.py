@@ -36,7 +36,7 @@ def test_the_page_comes_at_once_and_the_answer_after_it_from_the_same_search(ask
     assert response.status_code == 200
     assert CITATION.search(page(response))
     assert "hx-get" not in page(response)
-    assert "The answer is there." in page(response)
+    assert "Answer ready." in page(response)
     assert SearchRecord.objects.count() == 1
     assert "no-store" in response.headers["Cache-Control"]
 
@@ -58,7 +58,7 @@ def test_without_scripts_a_link_shows_the_page_with_the_same_answer_in_it(asked,
 def test_a_refusal_is_announced_and_kept_with_the_search(asked, htmx):
     bob, address = asked("bob", q="who won the football cup in brazil")
     assert not SearchRecord.objects.get().is_refused
-    assert "The sources do not answer the question." in page(bob.get(address, headers=htmx))
+    assert "Not found in your documents." in page(bob.get(address, headers=htmx))
     assert SearchRecord.objects.get().is_refused
 
 

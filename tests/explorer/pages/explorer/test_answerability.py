@@ -15,9 +15,9 @@ def page(client, query):
 def test_the_verdict_stands_above_the_hits_with_its_reason(browse, name):
     html = page(browse(name), "ferries to nowhere")
     assert "not answerable" in html
-    assert "Unknown words." in html
+    assert "Unknown terms." in html
     assert "not calibrated for this corpus" in html
-    assert "Question&#x27;s terms in the best sentence" in html
+    assert "Query term coverage, best sentence" in html
 
 
 def test_charlie_is_told_that_nothing_is_in_scope(browse):

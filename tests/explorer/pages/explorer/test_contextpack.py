@@ -29,7 +29,7 @@ def model(world, fake):
 @pytest.mark.usefixtures("model")
 def test_the_ledger_tells_what_was_judged_and_why(browse):
     text = page(browse("bob").get("/", ASK))
-    assert "Relevance by rubric" in text
+    assert "LLM relevance" in text
     assert "100 of 100" in text
     assert "answers the question" in text
     assert f"evidence: \N{LEFT DOUBLE QUOTATION MARK}{ANSWERING}\N{RIGHT DOUBLE QUOTATION MARK}" in text
@@ -39,8 +39,8 @@ def test_the_ledger_tells_what_was_judged_and_why(browse):
 
 def test_without_a_model_the_scale_says_that_nobody_judged(browse):
     text = page(browse("bob").get("/", ASK))
-    assert "On the rubric&#x27;s scale" in text
-    assert "not judged by the rubric" in text
+    assert "Scaled score" in text
+    assert "not graded by the language model" in text
     assert "evidence:" not in text
 
 

@@ -39,7 +39,7 @@ def test_a_row_carries_its_citation(rows):
 
 def test_each_row_is_compared_with_the_next(rows):
     assert rows[0].verdict.startswith("Beats #2: full text +0.240")
-    assert rows[2].verdict == "The last hit of the pool."
+    assert rows[2].verdict == "Last hit in the pool."
 
 
 def test_a_hit_beyond_those_wanted_is_still_what_the_last_one_beats(make_outcome):

@@ -46,7 +46,7 @@ def test_the_full_text_row_lists_what_matched_and_where(rows):
 def test_a_leg_that_did_not_return_the_hit_is_absent(rows):
     row = rows(1)["fulltext"]
     assert row.absent
-    assert row.facts == ("holds no term of the query", "not among the leg's 1")
+    assert row.facts == ("contains no query term", "not among the leg's 1")
 
 
 def test_the_freshness_row_shows_the_halving(rows):
@@ -65,7 +65,7 @@ def test_the_fusion_row_shows_each_legs_share_and_the_place_in_the_pool(rows):
     row = rows(0)["rrf"]
     # 1/(60 + 2) = 0.016129, 1/(60 + 1) = 0.016393, together 0.032522; no other chunk stands in both legs.
     assert row.facts == ("dense 1/(60 + 2) = 0.01613", "full text 1/(60 + 1) = 0.01639")
-    assert (row.value, row.formula) == ("0.03252", "pool place 1 of 3")
+    assert (row.value, row.formula) == ("0.03252", "pool rank 1 of 3")
 
 
 def test_the_access_row_names_the_grant(rows):
@@ -75,7 +75,7 @@ def test_the_access_row_names_the_grant(rows):
 
 
 def test_a_hit_that_was_preferred_to_a_copy_says_so(rows):
-    assert rows(0)["dedupe"].facts == ("preferred to 1 chunk of the same or nearly the same text",)
+    assert rows(0)["dedupe"].facts == ("preferred to 1 chunk with duplicate or near-duplicate text",)
     assert "dedupe" not in rows(1)
 
 
@@ -129,7 +129,7 @@ def test_late_interaction_is_one_of_the_parts_that_add_up(finished, make_outcome
 
 
 @pytest.mark.parametrize(
-    ("found", "words"), [(0, "the leg returned nothing"), (64, "not among the leg's 64"), (100, "not in the top 100")]
+    ("found", "words"), [(0, "the leg returned no hits"), (64, "not among the leg's 64"), (100, "not in the top 100")]
 )
 def test_how_far_a_leg_looked_is_told_for_a_hit_that_it_lacks(finished, make_outcome, found, words):
     ranking = finished.state.rankings["dense"][:1] * found
@@ -142,12 +142,12 @@ def test_the_quality_row_tells_what_took_from_it(rows, finished, make_outcome):
     facts = replace(hit.chunk, quality=0.7, quality_parts={"legal": 0.1, "links": 0.2})
     judged = replace(hit, facts=facts, signals={**hit.signals, "quality": 0.7})
     row = rows(0, make_outcome(hits=(judged,)))["quality"]
-    assert (row.value, row.facts, row.formula) == ("0.70", ("links -0.20", "legal -0.10"), "at least 0.3")
+    assert (row.value, row.facts, row.formula) == ("0.70", ("links -0.20", "legal -0.10"), "minimum 0.3")
     assert "quality" not in rows(0)
 
 
 def test_near_duplicates_count_as_copies(rows, finished, make_outcome):
     drop = Drop(finished.hits[2].chunk_id, DropReason.DUPLICATE, f"0.93 like {finished.hits[0].chunk_id}")
     assert rows(0, make_outcome(drops=(drop,)))["dedupe"].facts == (
-        "preferred to 1 chunk of the same or nearly the same text",
+        "preferred to 1 chunk with duplicate or near-duplicate text",
     )

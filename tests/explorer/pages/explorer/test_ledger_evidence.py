@@ -70,9 +70,10 @@ def test_meaning_and_words_are_the_parts_of_the_fallback(finished, rows):
         finished.hits[0], 0.6491, kind=ScoreType.BLEND, provider=FALLBACK, parts={"semantic": 0.4991, "bm25": 0.15}
     )
     found = rows(hit)
-    assert (found["dense"].label, found["dense"].facts) == ("Meaning", ("cosine 0.713", "rank 2 of 3 in dense"))
+    assert found["dense"].label == "Vector similarity"
+    assert found["dense"].facts == ("cosine 0.713", "rank 2 of 3 in dense")
     assert found["dense"].formula == "0.7 × the cosine"  # noqa: RUF001
-    assert (found["fulltext"].label, found["fulltext"].value) == ("Words", "+0.150")
+    assert (found["fulltext"].label, found["fulltext"].value) == ("Keyword match", "+0.150")
     assert [term.lexeme for term in found["fulltext"].terms] == ["rollback", "stage"]
     made = ledger(hit, LedgerSource.of(evidence(finished, hit)))
     assert made.total == "0.499 + 0.150 = 0.649"
@@ -80,7 +81,7 @@ def test_meaning_and_words_are_the_parts_of_the_fallback(finished, rows):
 
 def test_a_hit_that_nothing_scored_says_so(finished, rows):
     hit = replace(finished.hits[0], provider=str(NOBODY), contributions={})
-    assert rows(hit)["rerank"].facts == ("the cross-encoder did not answer for its batch; the pool's order stands",)
+    assert rows(hit)["rerank"].facts == ("the cross-encoder failed for this batch; pool order used",)
 
 
 def test_the_fusion_row_weighs_the_legs(finished, rows):
@@ -92,7 +93,7 @@ def test_the_fusion_row_weighs_the_legs(finished, rows):
 def test_what_was_let_back_in_says_why(finished, rows):
     recovered = scored(finished.hits[0], 0.1, source_type="costar", protected=9, recovered=1.0)
     assert rows(recovered)["protect"].facts == (
-        "rank 9, behind the 2 that are kept",
+        "rank 9, below the top 2",
         "recovered, since costar was missing",
     )
     needed = rows(scored(finished.hits[0], 0.1, source_type="xlsx", protected=4))["protect"]
@@ -106,16 +107,16 @@ def test_the_boost_and_the_move_are_told(finished, rows):
     found = rows(moved, scored(first, 0.9, merit_rank=1))
     assert (found["precedence"].value, found["precedence"].facts) == (
         "+0.0027",
-        ("excel is number 2 of 4", "compared as 0.8527"),
+        ("excel is 2 of 4", "compared as 0.8527"),
     )
-    assert (found["fairness"].value, found["fairness"].facts) == ("up by 1", ("rank 2 by score and precedence",))
+    assert (found["fairness"].value, found["fairness"].facts) == ("moved up by 1", ("rank 2 by score and precedence",))
 
 
 def test_what_was_let_back_in_moved_no_further_than_the_places_were_shared(finished, rows):
     first, second = finished.hits[:2]
     back = scored(second, 0.1, source_type="xlsx", precedence=0.0, merit_rank=20, protected=22)
     found = rows(back, scored(first, 0.9, merit_rank=1))
-    assert (found["fairness"].value, found["protect"].facts[0]) == ("back by 2", "rank 22, behind the 2 that are kept")
+    assert (found["fairness"].value, found["protect"].facts[0]) == ("moved down by 2", "rank 22, below the top 2")
 
 
 def sentence(hit, following):
@@ -125,7 +126,7 @@ def sentence(hit, following):
 def test_why_one_stands_before_the_next(finished):
     one, other = finished.hits[:2]
     ahead = scored(one, 0.9, precedence=0.0, merit_rank=3)
-    assert sentence(ahead, None) == "The last hit of the pool."
+    assert sentence(ahead, None) == "Last hit in the pool."
     assert sentence(ahead, scored(other, 0.5, precedence=0.0, merit_rank=4)) == "Beats #4: reranker +0.400."
     believed = scored(one, 0.850, source_type="xlsx", precedence=0.0027, merit_rank=3)
     near = scored(other, 0.851, precedence=0.0, merit_rank=4)
@@ -133,11 +134,11 @@ def test_why_one_stands_before_the_next(finished):
         "Beats #4 on precedence: excel over pdf +0.0027, with scores that differ by 0.0010."
     )
     assert sentence(replace(ahead, signals={**ahead.signals, "merit_rank": 5}), near) == (
-        "Stands before #4, whose document or source type has had its share of the first places."
+        "Ranks above #4, whose document or source type already has its share of the top ranks."
     )
     unscored = replace(other, provider=str(NOBODY), contributions={})
-    assert sentence(ahead, unscored) == "Stands before #4, which the cross-encoder did not answer for."
-    assert sentence(unscored, unscored).endswith("nothing scored either of them.")
+    assert sentence(ahead, unscored) == "Ranks above #4, which the cross-encoder did not score."
+    assert sentence(unscored, unscored).endswith("neither was scored.")
 
 
 def test_the_hit_list_tells_it_so(finished):
@@ -145,4 +146,4 @@ def test_the_hit_list_tells_it_so(finished):
     second = scored(finished.hits[1], 0.851, precedence=0.0, merit_rank=2)
     rows = hit_rows(evidence(finished, first, second), stem_in=lambda _: lambda word: word)
     assert rows[0].verdict.startswith("Beats #2 on precedence")
-    assert rows[1].verdict == "The last hit of the pool."
+    assert rows[1].verdict == "Last hit in the pool."

@@ -18,7 +18,7 @@ def told(*lifts):
 @pytest.mark.parametrize(
     ("lift", "words"),
     [
-        (Lift("named", 1.0, "Guy"), "named in the question “Guy” +1.000"),
+        (Lift("named", 1.0, "Guy"), "named in the query “Guy” +1.000"),
         (
             Lift("link", 0.25, "Hugh", SEED.chunk_id, "He met Hugh."),
             "linked by name from #2 “Hugh” by: “He met Hugh.” +0.250",
@@ -30,13 +30,13 @@ def told(*lifts):
         ),
         (
             Lift("triple", 0.5, "Hugh", SEED.chunk_id, "Guy brother of Hugh"),
-            "told of in #2 “Hugh” by: “Guy brother of Hugh” +0.500",
+            "mentioned in #2 “Hugh” by: “Guy brother of Hugh” +0.500",
         ),
         (Lift("next", 0.1, source=OTHER.chunk_id), "next to #1 +0.100"),
         (Lift("section", 0.05, source=SEED.chunk_id), "in the section of #2 +0.050"),
         (
             Lift("link", 0.2, "Hugh", ChunkId(UUID(int=9), 0), "Hugh"),
-            "linked by name from a passage that is not shown “Hugh” +0.200",
+            "linked by name from a passage not shown “Hugh” +0.200",
         ),
     ],
 )
@@ -54,7 +54,7 @@ def test_more_than_four_are_summed_up_the_least_of_them():
 
 
 def test_a_hit_without_any_says_so():
-    assert told() == ("no link from what was found, and not named",)
+    assert told() == ("not linked from any hit and not named in the query",)
 
 
 def test_a_long_sentence_is_cut_at_a_word():

@@ -37,7 +37,7 @@ def test_a_lost_document_says_where_and_what_its_chunks_did():
 
 def test_steps_are_called_as_the_funnel_calls_its_stages():
     panel = lifeline_panel(LINE)
-    assert [step.label for step in panel.steps] == ["indexed", "access", "full text", "deduped", "wanted"]
+    assert [step.label for step in panel.steps] == ["indexed", "access", "full text", "deduped", "top k"]
     assert [step.word for step in panel.steps] == ["passed", "passed", "not found here", "dropped", "not reached"]
     assert panel.steps[-1].fact == "not reached"
     assert (step_label("access"), step_label("some_stage")) == ("checked", "some stage")
@@ -101,5 +101,5 @@ def test_a_screen_reader_is_told_what_came_of_it():
     empty = WherePanel(find="", candidates=(), has_more=False, lifeline=None, is_pinned=False)
     assert empty.announcement == ""
     assert replace(empty, find="x").announcement == "0 documents found."
-    assert replace(empty, is_pinned=True).announcement == "No such document."
+    assert replace(empty, is_pinned=True).announcement == "Document not found."
     assert replace(empty, lifeline=lifeline_panel(LINE)).announcement == "Rollback policy: lost at dedupe."

@@ -11,7 +11,7 @@ def panels(outcome):
 
 def test_the_announcement_counts_the_hits(finished, make_outcome):
     assert panels(finished).announcement == "3 hits in 20 milliseconds."
-    assert panels(make_outcome(hits=(), passages=())).announcement == "Nothing found in 20 milliseconds."
+    assert panels(make_outcome(hits=(), passages=())).announcement == "No results in 20 milliseconds."
 
 
 def test_a_search_that_the_deadline_ended_before_the_pool_was_read_still_has_its_panels(finished, make_outcome):

@@ -48,11 +48,11 @@ def page(response):
 def test_it_is_offered_for_its_preset_where_there_is_a_language_model(browse):
     bob = browse("bob")
     asked = {"q": "rollback", "preset": "helix"}
-    assert "Search in other words" not in page(bob.get("/", asked))
+    assert "Search with rephrased queries" not in page(bob.get("/", asked))
     LanguageModel.objects.create(slug="m", name="M", base_url="http://127.0.0.1:1/v1", model="m", is_default=True)
-    assert "Search in other words" in page(bob.get("/", asked))
-    assert "Search in other words" not in page(bob.get("/", {"q": "rollback"}))
-    assert "Search in other words" not in page(bob.get("/", {**asked, "mode": "dense"}))
+    assert "Search with rephrased queries" in page(bob.get("/", asked))
+    assert "Search with rephrased queries" not in page(bob.get("/", {"q": "rollback"}))
+    assert "Search with rephrased queries" not in page(bob.get("/", {**asked, "mode": "dense"}))
 
 
 @pytest.mark.usefixtures("model")
@@ -64,7 +64,7 @@ class TestWaiting:
         assert (sent.status_code, sent.url) == (302, f"/queued/{job.pk}/")
         assert job.request["exclude"] == []
         waiting = bob.get(sent.url)
-        assert "It waits for a worker" in page(waiting)
+        assert "Waiting for a worker" in page(waiting)
         assert 'hx-trigger="every 2s"' in page(waiting)
         run_queued()
         job.refresh_from_db()
@@ -79,7 +79,7 @@ class TestWaiting:
         bob = browse("bob")
         limits = AskedFilter(conditions=Conditions((Condition(("author",), "is", "Ann"),)))
         text = page(bob.get("/", {"q": ASKED, "preset": "helix", "filter": limits.text}))
-        form = re.search(r'<form class="other-words".*?</form>', text, re.DOTALL).group()
+        form = re.search(r'<form class="rephrase".*?</form>', text, re.DOTALL).group()
         kept = unescape(re.search(r'name="filter" value="([^"]+)"', form).group(1))
         bob.post("/queued/", {"q": ASKED, "filter": kept})
         assert filter_of(QueuedSearch.objects.get().request["filter"]) == limits

@@ -57,8 +57,8 @@ def test_a_drop_for_want_of_access_is_a_count_and_nothing_more(make_outcome):
     cell = funnel(outcome, labels).cells[0]
     page = render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""})
     assert "<h3>2 dropped</h3>" in page
-    assert "and 2 more that are not listed here" in page
-    for told in (str(hidden.document_id), "Document 3", "Wiki", "outside the scope", "href"):
+    assert "and 2 more, not listed" in page
+    for told in (str(hidden.document_id), "Document 3", "Wiki", "out of scope", "href"):
         assert told not in page
 
 
@@ -71,5 +71,5 @@ def test_hits_that_were_gone_are_a_count_whether_or_not_there_is_such_a_chunk(ma
         cell = funnel(make_outcome(trace=spans), labels_of(whole.hits, whole.state.scope)).cells[0]
         pages.add(render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""}))
     (page,) = pages
-    assert "1 gone from the store, or left out; not named" in page
+    assert "1 deleted or excluded; not listed" in page
     assert "href" not in page

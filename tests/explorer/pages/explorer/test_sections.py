@@ -38,7 +38,7 @@ def test_a_plain_question_says_what_it_asks_for_and_no_section(browse):
     response = browse("alice").get("/", {"q": "rollback staging", "preset": "consolidated"})
     strip = response.context["section_strip"]
     assert strip.label == ""
-    assert {"Searches", "Asks for", "Keeps", "Floors"} <= {fact.label for fact in strip.facts}
+    assert {"Searches", "Requests", "Retains", "Floors"} <= {fact.label for fact in strip.facts}
     assert "section" not in SearchRecord.objects.get().trace
 
 
@@ -98,7 +98,7 @@ def test_a_section_that_is_gone_cannot_be_asked_again(browse, world):
     alice.get("/", {**ASKED, "section": "mine/how_it_works"})
     delete_section_set("mine", actor=world.alice)
     response = alice.get(f"/log/{SearchRecord.objects.get().pk}/")
-    assert response.context["replay"].obstacle == "Its section is not there any more."
+    assert response.context["replay"].obstacle == "Its section no longer exists."
 
 
 def test_two_runs_of_a_section_stand_beside_each_other(browse):

@@ -28,13 +28,13 @@ def test_a_lead_of_trust_is_told_as_one(finished):
 def test_trust_does_not_explain_what_lies_beyond_its_tolerance(finished):
     first, second = finished.hits[:2]
     assert verdict(replace(first, score=0.6), second, finished) == (
-        "Stands before #4 in the place of a better-scored copy of the same text."
+        "Ranks above #4 as the replacement for a higher-scored duplicate."
     )
 
 
 def test_equal_scores_keep_the_order_of_ids(finished):
     second = finished.hits[1]
-    assert verdict(second, second, finished) == "Level with #4; equal scores keep the order of the chunks' ids."
+    assert verdict(second, second, finished) == "Tied with #4; ties are sorted by chunk ID."
 
 
 def test_a_lead_without_contributions_is_told_as_a_number(finished):
@@ -43,7 +43,7 @@ def test_a_lead_without_contributions_is_told_as_a_number(finished):
 
 
 def test_the_last_hit_beats_nothing(finished):
-    assert verdict(finished.hits[2], None, finished) == "The last hit of the pool."
+    assert verdict(finished.hits[2], None, finished) == "Last hit in the pool."
 
 
 def test_the_lead_of_a_reranker_is_told_in_its_own_scale(finished):
@@ -68,4 +68,4 @@ def test_a_logit_far_from_zero_ties_where_its_share_does(finished):
 def test_what_was_not_reranked_stands_behind_whatever_its_score(finished):
     first = replace(finished.hits[0], score=-5.0, score_type=ScoreType.LOGIT, contributions={"rerank": -5.0})
     verdict = beats_next(first, finished.hits[1], rank=30, scope=finished.state.scope, tolerance=0.01)
-    assert verdict == "Stands before #31, which the reranker did not read."
+    assert verdict == "Ranks above #31, which the reranker did not score."

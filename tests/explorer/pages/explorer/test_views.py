@@ -104,13 +104,13 @@ def test_a_hidden_slug_in_the_address_changes_nothing(browse):
         browse("bob").get("/", {"q": "rollback", "without": slug}) for slug in ("vault", "no-such-connection")
     )
     assert hidden.status_code == unknown.status_code == 200
-    assert "Nothing found" not in page(hidden)
+    assert "No results" not in page(hidden)
 
 
 def test_a_user_without_grants_sees_no_connection(browse):
     response = browse("charlie").get("/", {"q": "rollback"})
-    assert "No connection is open to you yet" in page(response)
-    assert "Nothing found" in page(response)
+    assert "You have no access to any connection yet" in page(response)
+    assert "No results" in page(response)
     assert "runbooks" not in page(response).lower()
 
 
@@ -130,7 +130,7 @@ def test_an_excluded_connection_is_left_out_and_can_be_included_again(browse):
 
 def test_with_every_connection_excluded_the_page_says_so(browse):
     response = browse("bob").get("/", {"q": "rollback", "without": "runbooks"})
-    assert "nothing to search. Include one above." in page(response)
+    assert "No connection is in scope. Include one above." in page(response)
 
 
 def test_an_admin_searches_as_someone_else_and_it_is_audited(browse, world):

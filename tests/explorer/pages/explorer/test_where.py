@@ -1,4 +1,4 @@
-"""The explorer's tab "Where did it go?"."""
+"""The explorer's tab "Document trace"."""
 
 import re
 import uuid
@@ -46,7 +46,7 @@ def test_the_tab_is_computed_only_when_it_is_open(browse, where):
     assert 'data-name="where"' not in closed.content.decode()
     assert "tab=where" in closed.content.decode()
     opened = where()
-    assert '<section class="view" data-panel="tab" data-name="where" aria-label="Where did it go?" hx-headers=' in (
+    assert '<section class="view" data-panel="tab" data-name="where" aria-label="Document trace" hx-headers=' in (
         opened.content.decode()
     )
     assert (opened.context["where"].candidates, line(opened)) == ((), None)
@@ -124,7 +124,7 @@ def test_the_search_box_keeps_the_section(browse, where):
 def test_a_pin_waits_for_its_question(browse):
     pin = id_of("Rolling back")
     page = browse("bob").get("/", {"pin": pin, "tab": "where"}).content.decode()
-    assert "Ask the question that “Rolling back” did not come up for." in page
+    assert "Enter the query that should have found “Rolling back”." in page
     assert f'<input type="hidden" name="pin" value="{pin}" form="ask">' in page
     assert '<input type="hidden" name="tab" value="where" form="ask">' in page
 
@@ -184,7 +184,7 @@ def test_a_hidden_document_is_to_a_user_like_one_that_is_nowhere(where, name):
     pins = {key: make() for key, make in PINS.items()}
     found = {key: neutral(where(name, pin=pin), pin) for key, pin in pins.items()}
     assert found["hidden"] == found["unknown"] == found["junk"]
-    assert "No such document" in found["hidden"]
+    assert "Document not found" in found["hidden"]
 
 
 @pytest.mark.parametrize("name", ["bob", "charlie"])

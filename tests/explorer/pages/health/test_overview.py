@@ -77,10 +77,10 @@ def test_the_guide_stands_there_until_it_is_put_away(browse):
 
 
 def test_an_empty_installation_leads_an_admin_from_the_explorer_to_the_guide(browse):
-    assert "Nothing is indexed yet" not in page(browse("alice").get("/"))
+    assert "No documents yet" not in page(browse("alice").get("/"))
     Document.objects.all().delete()
     assert "/overview/?guide=1" in page(browse("alice").get("/"))
-    assert "Nothing is indexed yet" not in page(browse("bob").get("/"))
+    assert "No documents yet" not in page(browse("bob").get("/"))
 
 
 def test_jobs_at_work_are_asked_for_again(browse, world):

@@ -112,7 +112,7 @@ def test_the_text_the_person_the_surface_and_the_time_are_filters(browse, logged
         assert shown(client.get(f"/log/?{query}")) == []
     nothing = client.get("/log/?user=nobody")
     assert (shown(nothing), str(nothing.context["total"])) == ([], "0")
-    assert "No search is like that" in page(nothing)
+    assert "No matching searches" in page(nothing)
 
 
 @pytest.mark.parametrize("query", ["", "q=roll"])
@@ -155,9 +155,9 @@ def test_htmx_gets_the_list_alone_and_the_page_is_the_same(browse, logged, htmx)
 def test_a_text_that_was_not_kept_says_so(browse, logged, settings):
     settings.CORECUBE_KEEP_QUERY_TEXT = False
     record = logged("alice")
-    assert "text not kept" in page(browse("alice").get("/log/"))
+    assert "text not stored" in page(browse("alice").get("/log/"))
     opened = browse("alice").get(f"/log/{record.pk}/")
-    assert "not kept" in page(opened)
+    assert "not stored" in page(opened)
     assert opened.context["replay"].address == ""
     assert opened.context["compare"] == ""
 
@@ -238,8 +238,8 @@ def test_an_admin_is_told_what_is_gone_and_what_changed(transactional_db, browse
     response = browse("alice").get(f"/log/{record.pk}/")
     presences = response.context["panels"].presences
     assert (presences["gone"], presences["changed"], sum(presences.values())) == (1, 1, before)
-    assert "no longer there" in page(response)
-    assert "another text now" in page(response)
+    assert "deleted" in page(response)
+    assert "text changed" in page(response)
     now = {row.label: row.now for row in response.context["since"].differences}
     assert now["Documents added or changed"].startswith("1 since")
     assert now["Documents deleted"].startswith("1 since")
@@ -249,7 +249,7 @@ def test_changes_that_are_forgotten_are_not_taken_for_none(browse, logged, world
     record = logged("alice")
     ReadModel.objects.create(name="outbox", transaction_id=record.transaction_id + 1, at=timezone.now())
     rows = browse("alice").get(f"/log/{record.pk}/").context["since"].differences
-    assert [row.now for row in rows if row.label.startswith("Documents")] == ["not known any more"]
+    assert [row.now for row in rows if row.label.startswith("Documents")] == ["unknown"]
 
 
 def test_documents_are_counted_within_the_viewers_scope_alone(transactional_db, browse, logged, world):
@@ -272,7 +272,7 @@ def test_what_differs_since_is_said_without_searching(browse, logged, world):
     )
     differs = browse("alice").get(f"/log/{record.pk}/").context["since"]
     labels = [row.label for row in differs.differences if not row.is_same]
-    assert labels == ["Preset corecube", "Numbers"]
+    assert labels == ["Preset corecube", "Settings"]
     assert [(row.name, row.after) for row in differs.changes] == [("blend.dense", "0.5")]
     assert SearchRecord.objects.count() == 1
 
@@ -319,8 +319,8 @@ def test_a_time_and_a_type_are_put_again(browse, logged, world):
     assert record.hit_count == 0
     again = browse("alice").get(browse("alice").get(f"/log/{record.pk}/").context["replay"].address)
     assert again.context["panels"].hits == ()
-    assert again.context["filter_words"][0] == "remembered as decision"
-    assert "search without these limits" in page(again)
+    assert again.context["filter_words"][0] == "memory type decision"
+    assert "Clear filter" in page(again)
 
 
 def test_conditions_that_were_not_kept_are_named(browse, logged):
@@ -328,7 +328,7 @@ def test_conditions_that_were_not_kept_are_named(browse, logged):
     del record.trace["filter"]
     record.save()
     left_out = browse("alice").get(f"/log/{record.pk}/").context["replay"].leaves_out
-    assert left_out == ("the conditions that it put on documents",)
+    assert left_out == ("its document filters",)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"since": "soon"}', '{"memory_types": ["dream"]}', "1" * 5000])
@@ -342,7 +342,7 @@ def test_a_user_who_is_no_admin_asks_again_as_themself(browse, logged):
     record = logged("bob", narrowing=ScopeRequest(exclude=("runbooks",)))
     address = browse("bob").get(f"/log/{record.pk}/").context["replay"].address
     assert address == "/?q=how+to+roll+back&preset=corecube&without=runbooks"
-    assert "Save as a case" not in page(browse("bob").get(f"/log/{record.pk}/"))
+    assert "Save as case" not in page(browse("bob").get(f"/log/{record.pk}/"))
 
 
 def test_a_search_whose_person_is_gone_is_not_asked_again(browse, logged, world):
@@ -365,7 +365,7 @@ def test_a_record_of_an_earlier_release_still_opens(browse, world):
     )
     response = browse("alice").get(f"/log/{old.pk}/")
     assert response.status_code == 200
-    assert "preset is not there" in page(response)
+    assert "preset no longer exists" in page(response)
 
 
 # Looking for a text.
@@ -377,10 +377,10 @@ def test_a_text_is_looked_for_a_stretch_at_a_time_and_none_is_lost(browse, logge
     client = browse("alice")
     first = client.get("/log/?q=zanzibar")
     assert (shown(first), str(first.context["total"])) == ([made[3].pk], "1+")
-    assert "2 searches were looked through for this text" in page(first)
+    assert "Checked 2 searches for this text" in page(first)
     second = client.get("/log/", {"q": "zanzibar", "before": first.context["page"].older})
     assert (shown(second), second.context["page"].read) == ([], 2)
-    assert "None of these searches is like that" in page(second)
+    assert "No matching searches so far" in page(second)
     last = client.get("/log/", {"q": "zanzibar", "before": second.context["page"].older})
     assert (shown(last), last.context["page"].older, last.context["page"].read) == ([made[0].pk], "", 0)
     back = client.get("/log/", {"q": "zanzibar", "after": last.context["page"].newer})

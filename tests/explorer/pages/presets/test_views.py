@@ -105,7 +105,7 @@ def test_every_tunable_has_a_field_with_its_bounds_and_help(browse):
         assert f'name="{facts.name}"' in text
         assert f'for="id_{facts.name}"' in text
     assert 'min="1" max="2000"' in text
-    assert "default 160, 1 to 2,000; more takes longer" in text
+    assert "default 160, 1 to 2,000; higher is slower" in text
     assert "Full-text search" in text
 
 
@@ -188,7 +188,7 @@ def test_a_search_with_the_draft_says_what_differs_and_leads_to_a_comparison(bro
     assert [(row.name, row.before, row.after) for row in response.context["draft_changes"]] == [
         ("blend.dense", "0.8", "0.9")
     ]
-    assert "1 number differs from what is live" in page(response)
+    assert "1 setting differs from the live version" in page(response)
     assert "/compare/?q=rollback&amp;a=corecube%3Alive%3Ahybrid&amp;b=corecube%3Adraft%3Ahybrid" in page(response)
     assert 'id="draft-diff"' not in page(alice.get("/", {"q": "rollback"}))
     assert "blend.dense" not in page(browse("bob").get("/", {"q": "rollback", "draft": "1"}))

@@ -27,10 +27,10 @@ def test_groups_sum_to_the_whole_and_count_what_ran_inside_once():
 
 def test_a_models_use_is_told_in_words():
     use = ModelUse("m", calls=2, known=1, prompt_tokens=1204, completion_tokens=96, is_estimated=False)
-    assert model_words([use]) == "m: 2 calls, 1,204 tokens read, 96 written"
+    assert model_words([use]) == "m: 2 calls, 1,204 prompt tokens, 96 completion tokens"
     kept = ModelUse("m", calls=0, known=1, prompt_tokens=0, completion_tokens=0, is_estimated=False)
-    assert model_words([kept]) == "m: no call, its judgments were kept from before"
-    assert "about 5 tokens" in model_words([ModelUse("m", 1, 0, 5, 1, is_estimated=True)])
+    assert model_words([kept]) == "m: no calls, cached grades used"
+    assert "about 5 prompt tokens" in model_words([ModelUse("m", 1, 0, 5, 1, is_estimated=True)])
     assert model_words([]) == "none"
 
 

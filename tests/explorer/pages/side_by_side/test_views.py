@@ -27,12 +27,12 @@ def page(response):
     return response.content.decode()
 
 
-def beside(response):
-    return response.context["beside"]
+def sides_of(response):
+    return response.context["sides"]
 
 
 def sources(response):
-    return {hit.card.source for column in beside(response).columns for hit in column.found.hits}
+    return {hit.card.source for column in sides_of(response).columns for hit in column.found.hits}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def refusing(monkeypatch):
 def test_it_asks_for_a_query_first(browse):
     response = browse("bob").get(PATH)
     assert response.status_code == 200
-    assert "One query, every preset" in page(response)
+    assert "Run one query with every preset" in page(response)
     assert all(preset.description in page(response) for preset in PRESETS.values())
     assert not SearchRecord.objects.exists()
 
@@ -70,7 +70,7 @@ def test_the_page_comes_before_what_the_presets_find(browse):
 
 def test_every_preset_searches_with_a_trace_of_its_own(browse):
     response = browse("alice").get(PATH, ASKED)
-    panel = beside(response)
+    panel = sides_of(response)
     assert response.status_code == 200
     assert panel.names == tuple(column.preset for column in panel.columns) == ALL
     records = {record.preset: record for record in SearchRecord.objects.all()}
@@ -86,7 +86,7 @@ def test_every_preset_searches_with_a_trace_of_its_own(browse):
 
 
 def test_a_hit_says_where_the_others_have_it(browse):
-    panel = beside(browse("alice").get(PATH, ASKED))
+    panel = sides_of(browse("alice").get(PATH, ASKED))
     ranks = {column.preset: {hit.card.chunk_id: hit.card.rank for hit in column.found.hits} for column in panel.columns}
     assert any(ranks.values())
     for column in panel.columns:
@@ -98,7 +98,7 @@ def test_a_hit_says_where_the_others_have_it(browse):
 
 
 def test_the_overlap_counts_what_the_columns_show(browse):
-    panel = beside(browse("alice").get(PATH, ASKED))
+    panel = sides_of(browse("alice").get(PATH, ASKED))
     tops = [{hit.card.chunk_id for hit in column.found.hits} for column in panel.columns]
     for own, (row, top) in enumerate(zip(panel.overlaps, tops, strict=True)):
         for other, cell in enumerate(row.cells):
@@ -112,7 +112,7 @@ def test_the_overlap_counts_what_the_columns_show(browse):
 
 def test_time_context_and_verdict_stand_beside_each_other(browse):
     response = browse("bob").get(PATH, ASKED)
-    panel = beside(response)
+    panel = sides_of(response)
     assert [group.key for group in panel.groups] == ["question", "find", "merge", "rank", "pack"]
     assert all(len(group.cells) == len(ALL) for group in panel.groups)
     for column in panel.columns:
@@ -126,7 +126,7 @@ def test_time_context_and_verdict_stand_beside_each_other(browse):
 def test_without_javascript_all_is_in_the_page(browse):
     text = page(browse("bob").get(PATH, ASKED))
     assert 'hx-trigger="load"' not in text
-    assert len(re.findall(r'class="beside-column panel" id="preset-', text)) == len(ALL)
+    assert len(re.findall(r'class="side-column panel" id="preset-', text)) == len(ALL)
     assert '<form class="ask" id="ask" role="search" method="get" action="/side-by-side/"' in text
 
 
@@ -147,14 +147,14 @@ def test_what_no_preset_could_answer_is_refused_once(browse):
         response = browse("bob").get(PATH, changed)
         assert response.status_code == status
         assert f"<h2>{title}</h2>" in page(response)
-        assert "beside" not in response.context
+        assert "sides" not in response.context
     assert not SearchRecord.objects.exists()
 
 
 def test_a_preset_that_is_turned_away_leaves_the_others(browse, refusing):
     refusing("helix")
     response = browse("bob").get(PATH, ASKED)
-    panel = beside(response)
+    panel = sides_of(response)
     assert response.status_code == 200
     assert panel.names == tuple(name for name in ALL if name != "helix")
     assert [column.failure.title for column in panel.columns if column.failure] == ["Overloaded"]
@@ -167,7 +167,7 @@ def test_where_all_are_turned_away_the_status_says_so(browse, refusing):
     refusing(*ALL)
     response = browse("bob").get(PATH, ASKED)
     assert response.status_code == 429
-    assert beside(response).chart is None
+    assert sides_of(response).chart is None
     assert "Overloaded." in page(response)
 
 
@@ -195,7 +195,7 @@ def test_who_may_see_nothing_finds_nothing(browse):
     response = browse("charlie").get(PATH, ASKED)
     assert response.status_code == 200
     assert sources(response) == set()
-    assert (beside(response).chunks, beside(response).chart) == (0, None)
+    assert (sides_of(response).chunks, sides_of(response).chart) == (0, None)
     assert [word for word in (*HIDDEN, "Runbooks", "deployctl") if word in page(response)] == []
 
 
@@ -256,23 +256,23 @@ def model(world):
 def test_what_the_judging_took_is_told_and_its_cost_to_admins_alone(browse):
     response = browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})
     used = Usage.objects.get()
-    columns = {column.preset: column.found for column in beside(response).columns}
+    columns = {column.preset: column.found for column in sides_of(response).columns}
     (use,) = columns["contextpack"].models
     assert (use.calls, use.prompt_tokens, use.completion_tokens) == (1, used.prompt_tokens, used.completion_tokens)
     assert columns["contextpack"].cost == used.cost > 0
     assert columns["helix"].models == ()
-    assert "Its cost" in page(response)
-    again = beside(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"}))
+    assert "Model cost" in page(response)
+    again = sides_of(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"}))
     (kept,) = next(column.found.models for column in again.columns if column.preset == "contextpack")
     assert (kept.calls, kept.known, Usage.objects.count()) == (0, 1, 1)
     plain = browse("bob").get(PATH, {"q": JUDGED, "whole": "1"})
     assert "m: 1 call," in page(plain)
-    assert "Its cost" not in page(plain)
+    assert "Model cost" not in page(plain)
 
 
 def test_judging_that_failed_costs_what_it_took(browse, model):
     model.says("I am sorry, I cannot do that.")
-    columns = beside(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})).columns
+    columns = sides_of(browse("alice").get(PATH, {"q": JUDGED, "whole": "1"})).columns
     found = {column.preset: column.found for column in columns}
     assert "language model failed to score" in {badge.text for badge in found["contextpack"].fallbacks}
     assert found["contextpack"].cost == sum(used.cost for used in Usage.objects.all()) > 0
