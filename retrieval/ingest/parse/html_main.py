@@ -22,6 +22,7 @@ _NAVIGATION_NAMES: Final = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _HIDDEN_STYLE: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _CONTENT_PATHS: Final = (
     "//main | //*[@role='main']",
     "//article",
@@ -77,8 +78,16 @@ def _is_navigation(element: HtmlElement) -> bool:
         return not any(ancestor.tag in ("main", "article") for ancestor in element.iterancestors())
     if element.tag in ("ul", "ol") and any(ancestor.tag == "header" for ancestor in element.iterancestors()):
         return True
-    names = f"{element.get('class', '')} {element.get('id', '')}".split()
+    names = element.get("class", "").split()
+    if not _is_titled_section(element):
+        names += element.get("id", "").split()
     return any(map(_NAVIGATION_NAMES.fullmatch, names))
+
+
+def _is_titled_section(element: HtmlElement) -> bool:
+    """Return whether an element is a section of the text: generators make its id of its heading."""
+    is_section = element.tag == "section" or "section" in element.get("class", "").split()
+    return is_section and any(child.tag in _HEADINGS for child in element)
 
 
 def _landmark(page: HtmlElement) -> HtmlElement:

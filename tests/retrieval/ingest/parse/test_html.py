@@ -42,6 +42,17 @@ def test_a_manual_page_without_landmarks_is_read(raw, shape):
     assert shape(document) == [("paragraph", "A table has rows."), ("list", "- -e --echo\n  Echo the commands.")]
 
 
+def test_a_section_about_navigation_is_content(raw, shape):
+    # Sphinx makes a section's id of its heading.
+    page = f"""<body><nav id="navigation"><h2>Navigation</h2><p>index</p></nav><h1>Editor</h1><p>{"Text. " * 90}</p>
+    <section id="editing-and-navigation"><h2>Editing and navigation</h2><p>Arrow keys move.</p></section>
+    <div class="section" id="menu"><h2>Menu</h2><p>It has items.</p></div></body>"""
+    texts = [text for _, text in shape(parse_html(raw(page, name="a.html")))]
+    assert "Arrow keys move." in texts
+    assert "It has items." in texts
+    assert "index" not in texts
+
+
 def test_a_page_that_is_all_navigation_is_read_whole(raw):
     links = "".join(f"<li><a href='{n}'>Page {n}</a></li>" for n in range(20))
     document = parse_html(raw(f"<body><ul class='menu'>{links}</ul></body>", name="map.html"))
