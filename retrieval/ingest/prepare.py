@@ -12,7 +12,7 @@ from retrieval.text.context_line import in_context
 from retrieval.text.document import ChunkDraft
 
 #: Raised by one whenever parsing, chunking or judging changes what it makes of the same bytes.
-INGEST_VERSION: Final = 5
+INGEST_VERSION: Final = 6
 #: What the column holds.
 _RAW_TYPE_CHARACTERS: Final = 120
 #: Facts that state when a document changed, the most telling first.
