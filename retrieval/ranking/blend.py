@@ -60,13 +60,13 @@ def freshness(age_days: float, half_life_days: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the legs' signals count in one query's blend."""
+    """The legs' weights in one query's blend."""
 
     dense: float
     fulltext: float
     #: Lead of the best cosine over the mean of the best ten; None where the pool is too small to tell.
     standout: float | None
-    #: The leg that searched alone; the other one's signal is not counted then. Empty for both.
+    #: The only leg that searched; the other signal is then ignored. Empty for both.
     only: str = ""
 
     @property
@@ -79,12 +79,10 @@ class Weights:
 def query_weights(hits: Ranking, config: BlendConfig, *, ran: Collection[str] = ()) -> Weights:
     """Return the legs' weights for this query, their sum as configured.
 
-    Where only one of the two legs is among those that `ran`, it counts for both: then a search by one leg is ordered by
-    what that leg finds, and freshness keeps its share.
+    Where only one of the two legs `ran`, it gets both weights: the order is that leg's, and freshness keeps its share.
 
-    Where one vector stands out, the vectors have found what they look for and full text adds noise. Then it counts
-    sqrt(typical / standout) times its weight, but loses at most the share `evidence_shift`, and what it loses goes to
-    the vectors.
+    Where one vector stands out, full text mostly adds noise. Its weight is multiplied by sqrt(typical / standout), but
+    loses at most the share `evidence_shift`; the vectors get what it loses.
     """
     if len(searched := _LEGS.intersection(ran)) == 1:
         (only,) = searched
@@ -94,17 +92,17 @@ def query_weights(hits: Ranking, config: BlendConfig, *, ran: Collection[str] = 
     if len(cosines) < _STANDOUT_DEPTH:
         return Weights(config.dense, config.fulltext, None)
     standout = cosines[0] - math.fsum(cosines[:_STANDOUT_DEPTH]) / _STANDOUT_DEPTH
-    kept = math.sqrt(config.typical_standout / max(standout, config.typical_standout))
-    fulltext = config.fulltext * max(kept, 1 - config.evidence_shift)
+    factor = math.sqrt(config.typical_standout / max(standout, config.typical_standout))
+    fulltext = config.fulltext * max(factor, 1 - config.evidence_shift)
     return Weights(config.dense + config.fulltext - fulltext, fulltext, standout)
 
 
 def blend(hits: Ranking, weights: Weights, config: BlendConfig) -> Ranking:
     """Score each hit by the weighted sum of its signals, best first.
 
-    Cosine and full-text relevance are min-max-normalised over the pool; a hit without one of them gets
-    nothing for it, and a leg that is not counted has no part. Freshness is a share already and enters as it
-    is, so that two documents synced a minute apart stay a minute apart. The parts are kept as `contributions`.
+    Cosine and full-text relevance are min-max-normalised over the pool; a missing signal adds nothing, and a leg that
+    is not counted has no part. Freshness is a share already and is not normalised: documents synced a minute apart stay
+    close. The parts are stored as `contributions`.
     """
     signals = {
         "dense": _normalised(hits, "cosine", min_span=config.min_cosine_span),
@@ -135,7 +133,7 @@ def _with_contributions(hit: Hit, **contributions: float) -> Hit:
 
 
 def break_ties(hits: Ranking, *, trust: Callable[[Hit], int], tolerance: float) -> Ranking:
-    """Put the more trusted first among hits whose scores lie within `tolerance` of their group's best.
+    """Rank the more trusted first among hits whose scores lie within `tolerance` of their group's best.
 
     Groups are taken from the top: a hit joins while it is within the tolerance of the group's first, so a
     chain of small steps cannot lift a hit by more than the tolerance. Scores of different types never tie.
@@ -164,7 +162,7 @@ def _is_tie(first: Hit, hit: Hit, tolerance: float) -> bool:
 
 
 def on_unit_scale(hit: Hit) -> float:
-    """Return the score where a difference of 0.01 means a hundredth: a logit's logistic function, others as they are.
+    """Return the score on a unit scale: the logistic function of a logit, other scores unchanged.
 
     1 / (1 + exp(-x)), written with tanh so that no logit overflows.
     """

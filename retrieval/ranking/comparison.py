@@ -1,4 +1,4 @@
-"""Comparing two ranked lists: what they share, how alike their tops are, and what moved. Pure."""
+"""Comparing two ranked lists: shared items, similarity of their tops, rank changes. Pure."""
 
 import math
 from collections import Counter
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
-#: How far down rank-biased overlap looks: at 0.9 the first ten places make up 86 % of it.
+#: Persistence of rank-biased overlap: at 0.9 the first ten ranks make up 86 % of it.
 PERSISTENCE: Final = 0.9
 
 T = TypeVar("T", bound=Hashable)
 
 
 class Direction(StrEnum):
-    """Where an item went from the left list to the right one."""
+    """How an item moved from the left list to the right one."""
 
     UP = "up"
     DOWN = "down"
@@ -49,7 +49,7 @@ class Move(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Generic[T]):
-    """Two lists beside each other."""
+    """What two ranked lists have in common."""
 
     #: Every item of both: those of the right list in its order, then what only the left one has, in its order.
     moves: tuple[Move[T], ...]
@@ -59,7 +59,7 @@ class Comparison(Generic[T]):
     rbo: float
 
     def count(self, direction: Direction) -> int:
-        """Return how many items went this way."""
+        """Return how many items moved this way."""
         return sum(move.direction is direction for move in self.moves)
 
     @property
@@ -79,7 +79,7 @@ class Comparison(Generic[T]):
 
 
 def compare(left: Sequence[T], right: Sequence[T]) -> Comparison[T]:
-    """Return two ranked lists beside each other. Expects no item twice in one list."""
+    """Return the comparison of two ranked lists. Expects no item twice in one list."""
     return Comparison(tuple(_moves(left, right)), jaccard(left, right), rank_biased_overlap(left, right))
 
 
@@ -157,7 +157,7 @@ def overlap_at(depth: int, left: Sequence[T], right: Sequence[T]) -> Overlap:
 def places_of(rankings: Sequence[Sequence[T]]) -> dict[T, tuple[int | None, ...]]:
     """Return each item's place, from 1, in every list; None where it is not in one.
 
-    What the most lists hold comes first, then what stands best on the whole; ties keep the order of the lists.
+    Items in most lists come first, then those with the best mean rank; ties keep the order of the lists.
     """
     places = [{item: place for place, item in enumerate(ranking, start=1)} for ranking in rankings]
     found = {item: tuple(known.get(item) for known in places) for ranking in rankings for item in ranking}
@@ -170,7 +170,7 @@ def places_of(rankings: Sequence[Sequence[T]]) -> dict[T, tuple[int | None, ...]
 
 
 def alone(rankings: Sequence[Sequence[T]], depth: int) -> tuple[tuple[T, ...], ...]:
-    """Return what of each list's first `depth` items stands in no other list's first `depth`, in its order."""
+    """Return the items of each list's first `depth` that are in no other list's first `depth`, in its order."""
     tops = [ranking[:depth] for ranking in rankings]
     counts = Counter(item for top in tops for item in top)
     return tuple(tuple(item for item in top if counts[item] == 1) for top in tops)

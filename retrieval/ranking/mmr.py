@@ -14,23 +14,23 @@ def marginal_order(
     first: int = 0,
     min_cosine: float = 0.0,
 ) -> list[int]:
-    """Return the places of hits in the order that MMR takes them.
+    """Return the places of hits in MMR order.
 
     Each time the greatest balance * relevance - (1 - balance) * repetition. `relevance` lies between 0 and 1.
-    Repetition is the highest cosine with what was taken: of `min_cosine` and less it counts 0, of 1 it counts 1.
-    `vectors` are unit vectors, shape (n, dim), zeros for a hit without one. The first `first` places are taken as they
-    are; ties go to the earlier place. Carbonell and Goldstein, SIGIR 1998.
+    Repetition is the highest cosine with a selected hit, scaled so that `min_cosine` and less count 0 and 1 counts 1.
+    `vectors` are unit vectors, shape (n, dim), zeros for a hit without one. The first `first` places stay in
+    front; ties go to the earlier place. Carbonell and Goldstein, SIGIR 1998.
     """
     cosines = (np.clip(vectors @ vectors.T, min_cosine, 1.0) - min_cosine) / max(1e-9, 1.0 - min_cosine)
     worth = balance * np.asarray(relevance, dtype=np.float64)
-    taken = list(range(min(first, len(worth))))
-    repeated = cosines[taken].max(axis=0) if taken else np.zeros(len(worth))
+    selected = list(range(min(first, len(worth))))
+    repeated = cosines[selected].max(axis=0) if selected else np.zeros(len(worth))
     left = np.ones(len(worth), dtype=bool)
-    left[taken] = False
+    left[selected] = False
     while left.any():
         gain = np.where(left, worth - (1 - balance) * repeated, -np.inf)
         best = int(np.argmax(gain))
-        taken.append(best)
+        selected.append(best)
         left[best] = False
         repeated = np.maximum(repeated, cosines[best])
-    return taken
+    return selected

@@ -42,7 +42,7 @@ def pack(
 def outside_in(passages: Sequence[Passage]) -> tuple[Passage, ...]:
     """Return ranked passages with the best at both ends: the first first, the second last, the third second.
 
-    Liu et al., "Lost in the Middle", TACL 2024: what stands in the middle of a long context is overlooked.
+    Liu et al., "Lost in the Middle", TACL 2024: models overlook the middle of a long context.
     """
     return (*passages[::2], *passages[1::2][::-1])
 

@@ -1,7 +1,7 @@
-"""How exactly scores are told that rest on more than what is in scope. Pure.
+"""Rounding scores that depend on documents outside the scope. Pure.
 
-BM25 rests on the fields' average lengths in the whole index. The search ranks by exact scores; who is no admin is told
-them in two digits, and what was made of them in three decimals.
+BM25 uses the fields' average lengths in the complete index. The search ranks by exact scores; users who are no admins
+see BM25 scores with two digits, and what is computed from them with three decimals.
 """
 
 import math
@@ -22,30 +22,30 @@ _DECIMALS: Final = 3
 
 
 def round_for_viewer(state: SearchState) -> SearchState:
-    """Return a finished search as whoever asked is told of it; as it is for an admin, and where BM25 did not search.
+    """Return a finished search with rounded scores; unchanged for an admin, and where BM25 did not search.
 
-    Order, ranks and what was found stay. A score is the sum of its parts still.
+    Hits, order and ranks stay. A score is still the sum of its parts.
     """
     if state.is_admin or not any(leg_of(leg) == _BM25 for leg in state.rankings):
         return state
-    # Some stages hand on the very ranking that they were given.
-    told: dict[int, Ranking] = {}
+    # Some stages return the ranking object that they received.
+    rounded: dict[int, Ranking] = {}
 
     def of(ranking: Ranking) -> Ranking:
-        return told.setdefault(id(ranking), _ToldRanking(ranking))
+        return rounded.setdefault(id(ranking), _RoundedRanking(ranking))
 
     return replace(
         state,
         hits=of(state.hits),
-        passages=tuple(replace(passage, hit=_told(passage.hit)) for passage in state.passages),
+        passages=tuple(replace(passage, hit=_rounded_hit(passage.hit)) for passage in state.passages),
         rankings={leg: of(ranking) for leg, ranking in state.rankings.items()},
         trace=tuple(replace(span, left=of(span.left)) for span in state.trace),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _ToldRanking(Sequence[Hit]):
-    """A ranking whose hits are told when they are looked at: a search has hundreds of them and mostly shows ten."""
+class _RoundedRanking(Sequence[Hit]):
+    """A ranking that rounds its hits when they are read: a search has hundreds of them and mostly shows ten."""
 
     _exact: Ranking = field(repr=False)
 
@@ -60,11 +60,11 @@ class _ToldRanking(Sequence[Hit]):
 
     def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
         found = self._exact[place]
-        return _told(found) if isinstance(found, Hit) else tuple(map(_told, found))
+        return _rounded_hit(found) if isinstance(found, Hit) else tuple(map(_rounded_hit, found))
 
 
-def _told(hit: Hit) -> Hit:
-    """Return a hit with its scores as they are told; the very hit where nothing of it rests on BM25."""
+def _rounded_hit(hit: Hit) -> Hit:
+    """Return a hit with rounded scores; the same object where nothing of it depends on BM25."""
     score, parts, signals, lifts = hit.score, hit.contributions, hit.signals, hit.lifts
     if not _PARTS.isdisjoint(parts):
         parts = _rounded(parts, _PARTS)

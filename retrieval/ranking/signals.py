@@ -12,11 +12,11 @@ from retrieval.ranking.fusion import best_first, min_max
 
 #: In the order of the reference's formula, and of every ledger.
 SIGNALS: Final = ("similarity", "recency", "salience", "confidence", "graph")
-#: Name of the signal that says which share of the identifiers in the question a hit holds as they are written.
+#: Name of the signal: the share of the query's identifiers that a hit contains exactly as written.
 WRITTEN: Final = "written"
-#: Name of the signal that gives a hit a seat before all others: its place among the seats, from 1.
+#: Name of the signal of a hit in a reserved slot, which ranks before all others: its slot, from 1.
 SEAT: Final = "seat"
-#: Name of the signal of a hit that another way to put the question found.
+#: Name of the signal of a hit that a reformulation of the query found.
 VARIANTS: Final = "variants"
 _HOUR: Final = timedelta(hours=1)
 
@@ -30,10 +30,10 @@ def recency(last: datetime, now: datetime, *, hourly_decay: float) -> float:
 
 
 def last_read(chunk: ChunkFacts, now: datetime, *, to_the_day: bool) -> datetime | None:
-    """Return when a chunk's document was last read; None while nobody has.
+    """Return when a chunk's document was last read; None if never.
 
-    `to_the_day` gives the end of the last day (UTC) that is over and on which it was read: it was somebody else,
-    perhaps, who read it, and who asks again and again could else see when.
+    `to_the_day` gives the end of the last completed day (UTC) on which it was read. Otherwise a user who repeats a
+    search could see when somebody else read it.
     """
     if not to_the_day:
         return chunk.accessed_at
@@ -42,7 +42,7 @@ def last_read(chunk: ChunkFacts, now: datetime, *, to_the_day: bool) -> datetime
 
 
 def last_touched(chunk: ChunkFacts, now: datetime, *, to_the_day: bool) -> datetime:
-    """Return when a chunk's document was last read; while nobody has, when it last changed, else was synced."""
+    """Return when a chunk's document was last read; if never, when it last changed, else when it was synced."""
     return last_read(chunk, now, to_the_day=to_the_day) or chunk.modified_at or chunk.synced_at
 
 
@@ -56,7 +56,7 @@ def in_two_digits(value: float) -> float:
 
 
 def confidence(trust: TrustLevel, *, is_confirmed: bool) -> float:
-    """Return how far a chunk is to be believed: trust / 3, and half of what lacks to 1 for a person's confirmation.
+    """Return trust / 3 of a chunk; a person's confirmation adds half of what is missing to 1.
 
     volatile 1/3, reference 2/3, authoritative 1; confirmed 2/3, 5/6, 1.
     """
@@ -67,7 +67,7 @@ def confidence(trust: TrustLevel, *, is_confirmed: bool) -> float:
 def similarity(hits: Ranking, legs: Weights, *, min_cosine_span: float) -> list[float | None]:
     """Return each hit's relevance: its cosine and full-text score, min-max-normalised over the pool and weighed.
 
-    A hit that has neither has none. See `with_sparse` for a third leg.
+    None for a hit without both. See `with_sparse` for a third leg.
     """
     cosines = _normalised(hits, "cosine", min_span=min_cosine_span)
     scores = _normalised(hits, "fulltext")
@@ -80,8 +80,8 @@ def similarity(hits: Ranking, legs: Weights, *, min_cosine_span: float) -> list[
 def with_sparse(similarities: list[float | None], hits: Ranking, share: float) -> list[float | None]:
     """Return the similarities with the sparse leg's part: (1 - share) of what they are, share of its score.
 
-    Its scores are min-max-normalised. The score of a hit that the leg did not return lies between 0 and the least that
-    it did; the middle is taken for it. Without any score the similarities stay as they are.
+    Its scores are min-max-normalised. A hit that the leg did not return counts with half the lowest returned score.
+    Without any score the similarities stay as they are.
     """
     scores = [hit.signals.get("sparse") for hit in hits]
     known = [score for score in scores if score is not None]
@@ -95,9 +95,9 @@ def with_sparse(similarities: list[float | None], hits: Ranking, share: float) -
 
 
 def with_fused(similarities: list[float | None], hits: Ranking) -> list[float | None]:
-    """Return the mean of each similarity and the fused score, where other ways to put the question were searched for.
+    """Return the mean of each similarity and the fused score, where reformulations of the query were searched for.
 
-    Likeness to the question alone would put last what only they find. Fused scores are min-max-normalised.
+    Similarity to the query alone would rank last what only they find. Fused scores are min-max-normalised.
     """
     if not any(VARIANTS in hit.signals for hit in hits):
         return similarities
@@ -106,9 +106,9 @@ def with_fused(similarities: list[float | None], hits: Ranking) -> list[float | 
 
 
 def with_written(similarities: Sequence[float | None], held: Sequence[float], *, share: float) -> list[float | None]:
-    """Return similarities of which a share is how much of what a question writes as code a hit holds, 0 to 1 each.
+    """Return similarities mixed with the share of the query's identifiers that each hit contains, 0 to 1 each.
 
-    Where no hit holds any of it they stay as they are.
+    Unchanged where no hit contains any.
     """
     if not any(held):
         return list(similarities)
@@ -120,17 +120,17 @@ def _normalised(hits: Ranking, signal: str, *, min_span: float = 0.0) -> list[fl
 
 
 def min_max_known(values: list[float | None], *, min_span: float = 0.0) -> list[float | None]:
-    """Map the known values linearly, so that the least is 0 and the greatest 1; where all are equal, all are 0."""
+    """Map the known values linearly, so that the lowest is 0 and the highest 1; where all are equal, all are 0."""
     mapped = iter(min_max([value for value in values if value is not None], min_span=min_span))
     return [None if value is None else next(mapped) for value in values]
 
 
 def rank_by_signals(hits: Ranking, weights: Mapping[str, float], *, min_spans: Mapping[str, float]) -> Ranking:
-    """Score each hit by the weighted sum of its signals, best first, those with a seat before all others.
+    """Score each hit by the weighted sum of its signals, best first, reserved slots before all others.
 
-    Each signal is min-max-normalised over the pool; a range below its least span counts as that wide, so that a
-    difference without meaning is not blown up. A signal that a hit does not have adds nothing, and one that is the same
-    for all of them decides nothing and adds nothing. The parts are kept as `contributions` and sum to the score.
+    Each signal is min-max-normalised over the pool; a narrower range than its minimum span counts as that span, so that
+    small differences are not blown up. A missing signal adds nothing, and so does one that is the same for all hits.
+    The parts are stored as `contributions` and sum to the score.
     """
     columns = {
         name: min_max_known([hit.signals.get(name) for hit in hits], min_span=min_spans.get(name, 0.0))
@@ -146,5 +146,5 @@ def _scored(hit: Hit, weights: Mapping[str, float], values: Mapping[str, float |
 
 
 def seated_first(hit: Hit) -> tuple[float, object]:
-    """Sort key: those with a seat in their places, then the higher score first, the lower chunk id among equals."""
+    """Sort key: reserved slots in order, then the higher score, then the lower chunk id."""
     return (hit.signals.get(SEAT, math.inf), best_first(hit))

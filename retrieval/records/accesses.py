@@ -1,8 +1,8 @@
-"""When documents were last read: noted in memory at once, written by one statement every few seconds.
+"""When documents were last read: noted in memory, written by one statement every few seconds.
 
-A document counts as read when somebody opens it (its page, the API's document, an agent's fetch), and when a passage
-of it was handed to a reader: cited in an answer, packed for `recall`. To be listed among hits is not to be read: a
-document would become recent by being found, and be found because it is recent.
+A document counts as read when somebody opens it (its page, the API's document, an agent's fetch) and when a passage of
+it reaches a reader: cited in an answer, packed for `recall`. Being a hit does not count: a document would become recent
+by being found, and be found because it is recent.
 """
 
 import atexit
@@ -23,19 +23,19 @@ from retrieval.index.accesses import Access, write_accesses
 
 logger = logging.getLogger(__name__)
 
-#: Documents that are kept at the most while nothing can be written; beyond them the new ones are forgotten.
+#: Documents buffered while the database cannot be written; more are dropped.
 _LIMIT: Final = 10_000
 
 
 @dataclass
 class AccessBuffer:
-    """What was read and is not written yet; safe to use from several threads."""
+    """Accesses not yet written; thread-safe."""
 
     _noted: dict[UUID, Access] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, documents: Iterable[UUID], at: datetime) -> bool:
-        """Note that documents were read; return whether nothing waited to be written before."""
+        """Note that documents were read; return whether the buffer was empty."""
         with self._lock:
             was_empty = not self._noted
             for document in set(documents):
@@ -47,7 +47,7 @@ class AccessBuffer:
             return was_empty and bool(self._noted)
 
     def take(self) -> dict[UUID, Access]:
-        """Return what was noted, and forget it."""
+        """Empty the buffer and return what it held."""
         with self._lock:
             noted, self._noted = self._noted, {}
             return noted
@@ -57,7 +57,7 @@ _buffer: Final = AccessBuffer()
 
 
 def note_accesses(documents: Iterable[UUID]) -> None:
-    """Note that somebody reads these documents now. Nothing is written here, and no reader waits."""
+    """Note that somebody reads these documents now; they are written later, in a thread."""
     seconds = settings.CORECUBE_ACCESS_SECONDS
     if seconds and _buffer.note(documents, timezone.now()):
         timer = threading.Timer(seconds, _write_in_thread)
@@ -66,7 +66,7 @@ def note_accesses(documents: Iterable[UUID]) -> None:
 
 
 def flush_accesses() -> int:
-    """Write what was noted and return of how many documents; what cannot be written is forgotten, and logged."""
+    """Write the buffer and return the number of documents; a failed write is logged and its accesses are lost."""
     noted = _buffer.take()
     try:
         write_accesses(noted)
@@ -77,7 +77,7 @@ def flush_accesses() -> int:
 
 
 def _write_in_thread() -> None:
-    """Write, and give the thread's database connection back."""
+    """Write, and release the thread's database connection."""
     try:
         flush_accesses()
     finally:

@@ -1,4 +1,4 @@
-"""Judging passages: what a person says of how well one answers a question, and what the judgments come to."""
+"""Judgments: people's grades of how well a passage answers a query."""
 
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -17,16 +17,16 @@ from retrieval.errors import UnknownPassageError
 from retrieval.models import Chunk, Document, Judgment
 from retrieval.search.outcome import SearchOutcome
 
-#: What is kept of a query, in characters: no more is retrieved with, and an index holds no more.
+#: Characters of a query that are stored: retrieval uses no more.
 MAX_QUERY_LENGTH: Final = 500
-#: The grades, and what each says.
+#: The grades and their labels.
 GRADES: Final[Mapping[int, str]] = {0: "not relevant", 1: "related", 2: "answers in part", 3: "answers"}
-#: The grade that a thumb on a cited passage stands for: it helped, or it did not belong there.
+#: The grade of a thumb on a cited passage: up or down.
 THUMB_GRADES: Final[Mapping[int, int]] = {1: 2, -1: 0}
 
 
 class PassageId(NamedTuple):
-    """What a judgment is about: a text in a document, wherever in it the text stands."""
+    """What is judged: a text in a document, at any place in it."""
 
     document_id: UUID
     content_hash: str
@@ -34,41 +34,41 @@ class PassageId(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """What is said of one passage."""
+    """The grades of one passage."""
 
-    #: What counts: the viewer's own grade, or without one the lower median of the others'.
+    #: The viewer's grade, or without one the lower median of the others'.
     grade: int
-    #: The viewer's own; None where they have not judged it.
+    #: The viewer's grade; None where they have not judged it.
     own: int | None
     #: How many others judged it.
     others: int
 
 
 def normalised_query(query: str) -> str:
-    """Return a query as judgments keep it: NFC, without case, white space normalised, the first 500 characters."""
+    """Return a query as judgments store it: NFC, case folded, white space normalised, the first 500 characters."""
     folded = unicodedata.normalize("NFD", storable(query)).casefold()
     return " ".join(unicodedata.normalize("NFC", folded).split())[:MAX_QUERY_LENGTH].strip()
 
 
 def passages_in(scope: AccessScope, document_ids: Iterable[UUID]) -> QuerySet[Chunk]:
-    """Return the chunks of documents, as far as the scope lets its principal see them."""
+    """Return the chunks of documents that are in scope."""
     return Chunk.objects.filter(document_id__in=list(document_ids), connection_id__in=scope.connection_ids)
 
 
 def judge(query: str, passage: PassageId, *, grade: int | None, by: User, scope: AccessScope) -> None:
-    """Keep a person's grade of a passage, 0 to 3, in the place of an earlier one; None takes it back.
+    """Store a person's grade of a passage, 0 to 3, replacing an earlier one; None deletes it.
 
-    Raises UnknownPassageError for a passage that is gone or outside the scope.
+    Raises UnknownPassageError for a passage that is deleted or outside the scope.
     """
     with transaction.atomic():
-        # Whoever deletes the document now waits, and takes the judgment with it.
+        # A concurrent deletion of the document waits, and deletes the judgment too.
         Document.objects.in_scope(scope).select_for_update(no_key=True).filter(pk=passage.document_id).first()
         if not passages_in(scope, [passage.document_id]).filter(content_hash=passage.content_hash).exists():
             raise UnknownPassageError
-        _keep(normalised_query(query), passage, grade, by)
+        _store(normalised_query(query), passage, grade, by)
 
 
-def _keep(query: str, passage: PassageId, grade: int | None, by: User) -> None:
+def _store(query: str, passage: PassageId, grade: int | None, by: User) -> None:
     document_id, content_hash = passage
     if grade is None:
         Judgment.objects.filter(query=query, document_id=document_id, content_hash=content_hash, by=by).delete()
@@ -79,30 +79,30 @@ def _keep(query: str, passage: PassageId, grade: int | None, by: User) -> None:
 
 
 def grades_of(query: str, *, viewer: User, scope: AccessScope) -> dict[PassageId, Graded]:
-    """Return what is said of the passages of a query that stand in the scope, and of no others.
+    """Return the grades of a query's passages in scope.
 
-    Of several people's grades the viewer's own counts, else the lower median of the others'. A text that its document
-    no longer has counts no more.
+    The viewer's grade counts, else the lower median of the others'. A text that its document no longer contains has
+    none.
     """
-    said: dict[PassageId, dict[int, int]] = {}
+    grades: dict[PassageId, dict[int, int]] = {}
     rows = (
         standing(scope)
         .filter(query=normalised_query(query))
         .values_list("document_id", "content_hash", "by_id", "grade")
     )
     for document_id, content_hash, by, grade in rows:
-        said.setdefault(PassageId(document_id, content_hash), {})[by] = grade
-    return {passage: _graded(grades, viewer.pk) for passage, grades in said.items()}
+        grades.setdefault(PassageId(document_id, content_hash), {})[by] = grade
+    return {passage: _graded(by_person, viewer.pk) for passage, by_person in grades.items()}
 
 
 def ranked_passages(outcome: SearchOutcome) -> tuple[PassageId, ...]:
-    """Return the ranking of a search as passages that judgments know."""
+    """Return the ranking of a search as passages."""
     hits = outcome.state.hits if outcome.state.access_checked else ()
     return tuple(PassageId(hit.chunk_id.document_id, hit.facts.content_hash) for hit in hits if hit.facts is not None)
 
 
 def standing(scope: AccessScope) -> QuerySet[Judgment]:
-    """Return the judgments of texts that the scope's documents have now."""
+    """Return the judgments of texts that are in the scope's documents now."""
     here = Chunk.objects.filter(
         document_id=OuterRef("document_id"),
         content_hash=OuterRef("content_hash"),

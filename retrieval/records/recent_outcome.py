@@ -1,4 +1,4 @@
-"""What a stored search found, read again in the scope that its reader has now. Nothing is searched."""
+"""What a stored search found, read again with the reader's present access. Nothing is searched."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +19,9 @@ from retrieval.search.outcome import SearchOutcome
 
 
 def recent_outcome(record: SearchRecord, principal: Principal) -> SearchOutcome:
-    """Return a stored search's hits and passages as they stand now; what is gone, or out of scope, is left out.
+    """Return a stored search's hits and passages as they are now, without those deleted or out of scope.
 
-    Where anything is left out nothing is said of answerability: that was judged with it. Raises UnknownPresetError.
+    Where any is missing there is no answerability: its verdict included them. Raises UnknownPresetError.
     """
     preset = preset_named(record.preset)
     config, _ = preset.defaults.fitted(record.trace.get("values", {}))

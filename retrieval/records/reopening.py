@@ -1,4 +1,4 @@
-"""A logged search taken up again, with the passages that it packed: nothing is searched, and nothing logged."""
+"""Reopening a stored search with its packed passages. Nothing is searched or stored."""
 
 from dataclasses import replace
 
@@ -19,16 +19,16 @@ from retrieval.stages.analyze import Analyze
 
 
 def reopened(record: SearchRecord, principal: Principal, *, text: str) -> SearchOutcome:
-    """Return what an answer to a logged search is written from: its query, which is `text`, its terms and passages.
+    """Return what an answer to a stored search is written from: its query, which is `text`, its terms and passages.
 
-    Passages are read as they stand now, in the scope that `principal` has now; those that are gone are left out, and
-    the others numbered without gaps, in the order in which they stood. What stands around a hit is not
-    among the hits. Raises EmptyQueryError, QueryTooLongError, UnknownPresetError.
+    Passages are read with the principal's present access, without those deleted or out of scope, numbered without gaps
+    in their order. Neighbours of a hit are not among the hits.
+    Raises EmptyQueryError, QueryTooLongError, UnknownPresetError.
     """
     preset = preset_named(record.preset)
     config, _ = preset.defaults.fitted(record.trace.get("values", {}))
     scope = scope_for(principal).only(record.connection_ids, reveal=False)
-    asked = SearchState(
+    state = SearchState(
         query=read_query(checked_query(text), characters=config.query.retrieval_characters),
         scope=scope,
         deadline=Deadline.after(config.deadline_ms / 1000),
@@ -37,5 +37,5 @@ def reopened(record: SearchRecord, principal: Principal, *, text: str) -> Search
     )
     passages = stored_passages(record.trace, scope=scope)
     hits = tuple(it.hit for it in by_number(passages) if it.is_hit)
-    state = replace(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(asked), hits=hits, passages=passages)
+    state = replace(Analyze(settings.CORECUBE_TEXT_SEARCH_CONFIG)(state), hits=hits, passages=passages)
     return SearchOutcome(record.pk, preset, record.preset_version, replace(state, access_checked=True))

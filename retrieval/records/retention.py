@@ -1,4 +1,4 @@
-"""Forgetting searches: their records go when the installation has kept them as long as it was told to."""
+"""Retention: search records are deleted after the configured number of days."""
 
 import logging
 from datetime import timedelta
@@ -12,14 +12,14 @@ from retrieval.models import SearchRecord
 
 logger = logging.getLogger(__name__)
 
-#: Records that one call deletes at the most, so that it is over soon; what is left goes with the next.
+#: Records that one call deletes, so that it ends soon; the next call goes on.
 _BATCH: Final = 500
 
 
 def forget_old_searches(batch: int = _BATCH) -> int:
-    """Delete the oldest records past `CORECUBE_KEEP_SEARCHES_DAYS`, at most `batch`, and return how many went.
+    """Delete the oldest records past `CORECUBE_KEEP_SEARCHES_DAYS`, at most `batch`, and return how many.
 
-    Several processes may call this at once: none waits for another. A case that was saved from a record stays.
+    Safe to call from several processes: none waits for another. A case saved from a record stays.
     """
     if not settings.CORECUBE_KEEP_SEARCHES_DAYS:
         return 0
@@ -29,5 +29,5 @@ def forget_old_searches(batch: int = _BATCH) -> int:
         ids = list(old.select_for_update(skip_locked=True).values_list("pk", flat=True)[:batch])
         if ids:
             SearchRecord.objects.filter(pk__in=ids).only("pk").delete()
-            logger.info("searches.forgotten count=%d", len(ids))
+            logger.info("search_records.deleted count=%d", len(ids))
     return len(ids)

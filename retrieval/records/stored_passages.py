@@ -1,4 +1,4 @@
-"""The passages that a stored search packed, as they stand now."""
+"""The passages that a stored search packed, as they are now."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ from retrieval.stages.assemble import header
 
 
 def stored_passages(trace: Mapping[str, Any], *, scope: AccessScope) -> tuple[Passage, ...]:
-    """Return the packed passages that are still there and in scope, in reading order, numbered without gaps.
+    """Return the packed passages that still exist and are in scope, in reading order, numbered without gaps.
 
-    Each keeps the reason that it was packed for; a trace from before reasons were kept has none.
+    Each has its role; older traces have none.
     """
     hits = {hit.chunk_id: hit for hit in read_facts(packed_hits(trace), scope=scope)}
     packed = [it | {"id": chunk_id_of(it["chunk"])} for it in trace.get("passages", ())]

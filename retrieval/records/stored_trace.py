@@ -1,4 +1,4 @@
-"""Reading stored traces back as the engine's own data; what this release cannot mean is left out."""
+"""Reading stored traces back into the engine's types; values unknown to this release are skipped."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _SCORE_TYPES = frozenset(ScoreType)
 
 
 def chunk_id_of(text: str) -> ChunkId:
-    """Return the chunk id that a trace wrote; raise ValueError for what is none."""
+    """Return the chunk id of a trace; raise ValueError for anything else."""
     document, _, ordinal = text.rpartition(":")
     return ChunkId(UUID(document), int(ordinal))
 
@@ -53,7 +53,7 @@ def hits_of(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
 
 
 def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
-    """Return the best chunks in order, each with the hash of its text then; none from a trace before they were kept.
+    """Return the best chunks in order, each with the hash of its text then; none from older traces.
 
     The hash is empty for a hit whose text was never read.
     """
@@ -63,7 +63,7 @@ def ranking_of(trace: Mapping[str, Any]) -> tuple[tuple[ChunkId, str], ...]:
 def packed_hits(trace: Mapping[str, Any]) -> tuple[Hit, ...]:
     """Return the hits of the packed passages, by their numbers.
 
-    What stood around a hit was none itself: it has a score of 0 and no signals.
+    A neighbour of a hit is no hit itself: it has a score of 0 and no signals.
     """
     hits = {hit.chunk_id: hit for hit in hits_of(trace)}
     numbered = sorted(trace.get("passages", ()), key=lambda passage: passage["number"])

@@ -1,4 +1,4 @@
-"""How searches went over time: their number, their latency, and how many fell short."""
+"""Searches over time: their number, latency, and how many were refused, degraded or empty."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from django.db.models import Aggregate, Count, DateTimeField, F, FloatField, Fun
 from retrieval.models import SearchRecord
 from retrieval.models.search import FLAGS
 
-#: A bin's begin counts from here, so that bins of an hour begin on the hour and bins of a day at midnight, UTC.
+#: The origin of all bins, so that bins of an hour begin on the hour and bins of a day at midnight, UTC.
 _ORIGIN: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _COUNTED: Final = ("refused", "degraded", "empty")
 
 
 class Percentile(Aggregate):
-    """The value that a share of the rows stay under, between two rows by their distance."""
+    """A percentile of the rows, interpolated."""
 
     function = "percentile_cont"
     template = "%(function)s(%(share)s) WITHIN GROUP (ORDER BY %(expressions)s)"
@@ -28,13 +28,13 @@ class Percentile(Aggregate):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What is known of some searches."""
+    """Figures of a group of searches."""
 
     searches: int = 0
-    #: Milliseconds that half of them, and 95 of 100, stayed under; None without searches.
+    #: Median and p95 latency in milliseconds; None without searches.
     p50: float | None = None
     p95: float | None = None
-    #: How many answers were refusals, and how many searches fell back or were cut short, or found nothing.
+    #: Refused answers, degraded searches, searches without a hit.
     refused: int = 0
     degraded: int = 0
     empty: int = 0
@@ -46,7 +46,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The searches of one stretch of time."""
+    """The searches of one interval."""
 
     begins: datetime
     figures: Figures
@@ -54,7 +54,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The searches of a time, whole and bin by bin, the earliest first; bins without searches are there too."""
+    """The searches of a period, in total and by bin, the earliest first, empty bins included."""
 
     total: Figures
     bins: tuple[Bin, ...]

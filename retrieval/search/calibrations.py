@@ -1,4 +1,4 @@
-"""Which answerability model judges the searches of a preset: the installation's own, or the shipped one."""
+"""The answerability model of a preset: one calibrated on this installation, or the shipped one."""
 
 import logging
 from collections.abc import Mapping
@@ -23,15 +23,14 @@ _MAX_SOURCE_LENGTH: Final = 200
 
 
 def encoder_identity(encoder: Encoder) -> str:
-    """Return what tells an embedding model and its weights from others."""
+    """Return the identity of an embedding model and its weights."""
     return f"{encoder.name} ({encoder.weights})"
 
 
 def active_models(encoder: Encoder) -> dict[str, AnswerabilityModel]:
     """Return the calibrated models by preset: those that were fitted on this encoder's signals.
 
-    They are those of within the last second. One that cannot be read is logged and left out, so that searches go on
-    with the shipped model.
+    Cached for a second. An unreadable one is logged and skipped: searches then use the shipped model.
     """
     fitted = encoder_identity(encoder)
     read = ((row.preset, _model(row)) for row in _active.get() if row.encoder == fitted)
@@ -46,12 +45,12 @@ _active: Final = TtlCache(_read_active)
 
 
 def forget_active() -> None:
-    """Have this process read the active models anew with the next search."""
+    """Clear the cache: the next search reads the active models from the database."""
     _active.forget()
 
 
 def _changed() -> None:
-    """Forget the models now, and when the change is committed, as a search may read those of before until then."""
+    """Clear the cache now and on commit, as a search may read the old models until then."""
     forget_active()
     transaction.on_commit(forget_active)
 
@@ -70,7 +69,7 @@ def store(
     source: str,
     actor: User | None,
 ) -> Calibration:
-    """Store a fit as the preset's active calibration; the one before it stays as history."""
+    """Store a fit as the preset's active calibration; the previous one stays as history."""
     row = Calibration(
         preset=preset,
         encoder=encoder_identity(encoder),
@@ -89,12 +88,14 @@ def store(
 
 def _activate(row: Calibration) -> None:
     """Save a calibration as its preset's active one."""
-    told = {name: row.figures[name] for name in ("auroc", "ece", "answerable", "not_answerable") if name in row.figures}
+    figures = {
+        name: row.figures[name] for name in ("auroc", "ece", "answerable", "not_answerable") if name in row.figures
+    }
     with transaction.atomic():
         _retire(row.preset)
         row.save(force_insert=True)
         _changed()
-        audit.record(_STORED, actor=row.created_by, subject=row.preset, calibration=row.pk, **told)
+        audit.record(_STORED, actor=row.created_by, subject=row.preset, calibration=row.pk, **figures)
 
 
 def reset(preset: str, *, actor: User | None) -> bool:

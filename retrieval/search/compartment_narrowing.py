@@ -15,9 +15,9 @@ class UnknownCompartmentError(NotFoundError):
 
 
 def within_compartments(principal: Principal, narrowing: ScopeRequest, compartments: tuple[str, ...]) -> ScopeRequest:
-    """Return a narrowing to those connections of some compartments, by slug, that another narrowing leaves.
+    """Return `narrowing`, limited further to the connections of some compartments.
 
-    Without compartments it is that other one. Raises UnknownConnectionError, and UnknownCompartmentError for a
+    Unchanged without compartments. Raises UnknownConnectionError, and UnknownCompartmentError for a
     compartment none of whose connections is visible, whether or not it exists.
     """
     left = [it.connection.slug for it in scope_for(principal, narrowing).included]
@@ -28,5 +28,5 @@ def within_compartments(principal: Principal, narrowing: ScopeRequest, compartme
     if not set(compartments) <= set(compartment_of.values()):
         raise UnknownCompartmentError
     wanted = tuple(slug for slug in left if compartment_of.get(slug) in compartments)
-    # An empty list would include everything: that nothing is left is said by taking away what is included.
+    # An empty list would include everything; excluding everything leaves nothing.
     return ScopeRequest(include=wanted) if wanted else ScopeRequest(tuple(compartment_of), tuple(compartment_of))

@@ -19,11 +19,11 @@ from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
 PRESET: Final = "contextpack"
-#: What a filter may be called beside the names of the facts.
+#: Other names for facts in filters.
 _OTHER_NAMES: Final = {"doc_id": "document_id"}
 
-#: By the name of a fact, such as `document_id`, `title` or `connection`, or of the source's own metadata: the value
-#: that a document must have, or the values of which it must have one.
+#: By the name of a fact, such as `document_id`, `title` or `connection`, or of a source's metadata: the value that
+#: a document must have, or a list of which it must have one.
 Filters = Mapping[str, str | UUID | Sequence[str | UUID]]
 
 
@@ -43,10 +43,10 @@ def retrieve(
     principal: Principal,
     narrowing: ScopeRequest | None = None,
 ) -> ContextPack:
-    """Return the context pack for a query, of what `principal` may see and the filters leave of it.
+    """Return the context pack for a query, from what `principal` may see and the filters allow.
 
-    With `config` every number is as it says, for this request; what costs time it can only lower below what the live
-    version has. Raises what `search` raises.
+    `config` replaces the live version's settings for this request; settings that cost time can only be lowered.
+    Raises what `search` raises.
     """
     changes = diff(configuration_of(preset_named(PRESET)).config, config) if config else ()
     request = SearchRequest(
@@ -59,7 +59,7 @@ def retrieve(
 
 
 def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None = None) -> Retrieved:
-    """Return the pack for a request, whatever preset it names; without `top_k` of as many hits as the preset packs."""
+    """Return the pack for a request, whatever preset it names; `top_k` defaults to the preset's."""
     outcome = search(replace(request, preset=PRESET, top_k=top_k), principal=principal)
     config = outcome.config
     top = config.relevance.top if isinstance(config, ContextPackConfig) else outcome.state.top_k
@@ -68,7 +68,7 @@ def retrieved(request: SearchRequest, *, principal: Principal, top_k: int | None
 
 
 def conditions_of(filters: Filters) -> Conditions | None:
-    """Return filters as conditions of which a document has to pass all; None for no filter."""
+    """Return filters as conditions that a document must all meet; None for no filter."""
     each = tuple(_condition(_OTHER_NAMES.get(name, name), value) for name, value in filters.items())
     return Conditions(each) if each else None
 

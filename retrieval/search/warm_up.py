@@ -1,7 +1,7 @@
-"""Opening what the first search would open, beside the start of a process, so that the first search finds it open.
+"""Warming up a process in the background: models, router, disk cache and pipelines, so that the first search is fast.
 
-A rehearsal is a search of each preset for titles of documents, in the scope of somebody who sees much: nothing of it is
-kept, and nobody is shown it.
+A rehearsal searches each preset for a few document titles, in the widest scope of the first users. Nothing is stored or
+shown.
 """
 
 import logging
@@ -36,8 +36,8 @@ from retrieval.stages.resources import Resources
 
 logger = logging.getLogger(__name__)
 
-#: By then Celery has let go of the connections that a worker's process was forked with.
-_LET_GO_SECONDS: Final = 1.0
+#: By then Celery has closed the connections that a worker's process was forked with.
+_FORK_SECONDS: Final = 1.0
 _REHEARSALS: Final = 3
 _TOP_K: Final = 10
 #: The first admin is among them.
@@ -46,7 +46,7 @@ _FIRST_USERS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of warming up that was done, or that failed: the first search then does it."""
+    """A step of the warm-up; when it fails, the first search does it."""
 
     name: str
     seconds: float
@@ -64,10 +64,10 @@ def begin(*, is_worker: bool = False) -> Thread | None:
 
 
 def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple[Step, ...]:
-    """Open the model, the routes, the disk's part of the index and every preset's own; a worker needs the model alone.
+    """Load the model, the router, the index on disk and every preset's resources; a worker needs the model alone.
 
-    With the model it is measured what its cosines mean. Whatever fails is logged and left to the first search. `tools`
-    take the place of the installation's own.
+    The model's cosine scale is measured. A failed step is logged and left to the first search. `tools` replace the
+    installation's resources.
     """
     steps: list[tuple[str, Callable[[Resources | None], object]]] = [("model", _open_model)]
     if not is_worker:
@@ -78,7 +78,7 @@ def warm_up(*, is_worker: bool = False, tools: Resources | None = None) -> tuple
 def _in_thread(is_worker: bool) -> None:  # noqa: FBT001 -- a thread's argument
     try:
         if is_worker:
-            sleep(_LET_GO_SECONDS)
+            sleep(_FORK_SECONDS)
         warm_up(is_worker=is_worker)
         if not is_worker:
             garbage.settle()
@@ -91,7 +91,7 @@ def _step(name: str, work: Callable[[], object]) -> Step:
     try:
         outcome = str(work() or "ok")
     except (CoreCubeError, Error, OSError) as error:
-        # Its name alone: a message may hold text of documents. A new installation has no index yet, for instance.
+        # Only its name: a message may contain document text. A new installation has no index yet, for instance.
         outcome = type(error).__name__
         logger.info("warm_up.left_out step=%s error=%s", name, outcome)
     step = Step(name, perf_counter() - started, outcome)
@@ -124,7 +124,7 @@ def _rehearse(tools: Resources | None) -> str:
     """Run every preset for a few titles, as a search would, without its record."""
     scope = _widest_scope()
     if scope is None:
-        return "nobody to see anything"
+        return "no user sees anything"
     titles = _titles(scope)
     forgetful = replace(tools or runtime.resources(), query_cache=None)
     for preset in PRESETS.values():
@@ -146,7 +146,7 @@ def _run(preset: Preset, text: str, scope: AccessScope, tools: Resources) -> Non
 
 
 def _widest_scope() -> AccessScope | None:
-    """Return what the one of the first users who sees most connections may see; None while nobody sees any."""
+    """Return the widest scope among the first users; None where all are empty."""
     users = User.objects.filter(is_active=True).order_by("pk")[:_FIRST_USERS]
     scopes = (scope_for(Principal(user)) for user in users)
     widest = max(scopes, key=lambda scope: len(scope.connection_ids), default=None)

@@ -68,7 +68,7 @@ class Sample:
 
 
 def fit(samples: Sequence[Sample], *, ridge: float, prior: LogisticModel) -> LogisticModel:
-    """Return the weights with the least penalised log-loss on the samples, found by Newton's method (IRLS).
+    """Return the weights with the lowest penalised log-loss on the samples, found by Newton's method (IRLS).
 
     The loss is the weighted sum of log-losses plus ridge / 2 times the squared distance of the weights from the
     prior's; the intercept is free. Means and scales are the prior's, so that few samples stay near it. Expects
@@ -86,17 +86,17 @@ def fit(samples: Sequence[Sample], *, ridge: float, prior: LogisticModel) -> Log
 
 
 def uninformed(samples: Sequence[Sample], names: Sequence[str]) -> LogisticModel:
-    """Return a prior that knows nothing: weights of 0, with the samples' own means and standard deviations.
+    """Return a prior without knowledge: weights of 0, means and standard deviations of the samples.
 
     Both are over the samples that have the signal; one that no sample has gets mean 0 and scale 1.
     """
     means, scales = dict[str, float](), dict[str, float]()
     for name in names:
-        held = [sample for sample in samples if name in sample.signals]
-        values = np.array([sample.signals[name] for sample in held])
-        counts = np.array([sample.weight for sample in held])
-        mean = float(np.average(values, weights=counts)) if held else 0.0
-        spread = math.sqrt(float(np.average((values - mean) ** 2, weights=counts))) if held else 1.0
+        having = [sample for sample in samples if name in sample.signals]
+        values = np.array([sample.signals[name] for sample in having])
+        counts = np.array([sample.weight for sample in having])
+        mean = float(np.average(values, weights=counts)) if having else 0.0
+        spread = math.sqrt(float(np.average((values - mean) ** 2, weights=counts))) if having else 1.0
         means[name], scales[name] = mean, spread if spread >= _MIN_SCALE else 1.0
     return LogisticModel(0.0, dict.fromkeys(names, 0.0), means, scales)
 

@@ -1,4 +1,4 @@
-"""The fits that make a confidence of signals: the shipped ones, and those of an installation's own questions. Pure."""
+"""Fits from signals to a confidence: the shipped ones, and those on an installation's judged questions. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from retrieval.ranking.answerability.logistic import LogisticModel, Sample, Sign
 SENTENCE_COSINE: Final = "sentence_cosine"
 #: Signals of a reranker, one for each type of its scores.
 RERANK: Final = "rerank_"
-#: What both fits read. Other signals are shown, and were found to add nothing beside these.
+#: What both fits read. Other signals are shown; they were found to add nothing.
 _SHARED: Final = (
     "coverage_sentence",
     "sentence_lead",
@@ -30,9 +30,9 @@ WITHOUT_SENTENCES: Final = (*_SHARED, "cosine_best")
 
 @dataclass(frozen=True, slots=True)
 class AnswerabilityModel:
-    """Two fits on the same questions, so that a search without time for sentence cosines has a confidence of its own.
+    """Two fits on the same questions, with and without sentence cosines, which a search may have no time for.
 
-    Neither reads the missing signal as if it were an average one.
+    So a missing signal is never read as an average one.
     """
 
     with_sentences: LogisticModel
@@ -60,7 +60,7 @@ class AnswerabilityModel:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, is_calibrated: bool) -> Self:
-        """Return a stored model. Raises KeyError or TypeError for one that is not whole."""
+        """Return a stored model. Raises KeyError or TypeError for an incomplete one."""
         return cls(
             _model(data["with_sentences"]),
             _model(data["without_sentences"]),
@@ -81,7 +81,7 @@ def fitted(
 ) -> AnswerabilityModel:
     """Return both fits on the samples, drawn towards the prior's weights. Expects samples of both kinds.
 
-    A reranker's signal that the prior does not know is taken in, drawn towards no weight.
+    A reranker's signal that is new to the prior is added, drawn towards 0.
     """
     return AnswerabilityModel(
         fit(samples, ridge=ridge, prior=_with_rerank(prior.with_sentences, samples)),
@@ -101,12 +101,12 @@ def fitted_from_nothing(samples: Sequence[Sample], *, ridge: float) -> Answerabi
 
 def _with_rerank(prior: LogisticModel, samples: Sequence[Sample]) -> LogisticModel:
     found = {name for sample in samples for name in sample.signals if name.startswith(RERANK)}
-    own = uninformed(samples, sorted(found - prior.weights.keys()))
+    added = uninformed(samples, sorted(found - prior.weights.keys()))
     return LogisticModel(
         prior.intercept,
-        {**prior.weights, **own.weights},
-        {**prior.means, **own.means},
-        {**prior.scales, **own.scales},
+        {**prior.weights, **added.weights},
+        {**prior.means, **added.means},
+        {**prior.scales, **added.scales},
     )
 
 

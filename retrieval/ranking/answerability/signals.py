@@ -1,4 +1,4 @@
-"""Reading a finished search for what speaks for an answer in its passages: raw signals, never RRF. Pure.
+"""Signals of a finished search that its passages hold an answer: raw values, never RRF. Pure.
 
 A signal that cannot be computed is absent: a question without a name has no `entity_coverage`.
 """
@@ -18,13 +18,13 @@ from retrieval.ranking.answerability.model import RERANK, SENTENCE_COSINE
 from retrieval.ranking.answerability.question import Entity, denial, denials, entities, numbers
 from retrieval.text.units import split_units
 
-#: Passages whose sentences are read: those that cover most of the question.
+#: Passages whose sentences are read: those with the highest coverage.
 _READ: Final = 3
 #: Sentences that the best one is compared with.
 _RIVALS: Final = 5
 #: Places of each leg that are compared.
 _TOP: Final = 10
-#: With fewer other hits than this a leg says nothing about how far its best stands out.
+#: With fewer other hits than this a leg gives no lead.
 _MIN_OTHERS: Final = 10
 _MIN_SPREAD: Final = 1e-6
 

@@ -101,11 +101,11 @@ def verdict_of(confidence: float, config: AnswerabilityConfig) -> Verdict:
 def _absence(state: SearchState) -> Why:
     """Return why there is no passage."""
     if not state.scope.included:
-        return Why(Reason.NO_SCOPE, "No connection is in scope, so nothing was searched.")
+        return Why(Reason.NO_SCOPE, "No connection is in scope. Nothing was searched.")
     # A hit that access stopped, or that may be out of scope, is as if it had never been found.
     dropped = [drop for drop in state.drops if not drop.is_nameless]
     if not dropped:
-        return Why(Reason.NOTHING_FOUND, f"None of the {state.terms.corpus_size} chunks in scope came near.")
+        return Why(Reason.NOTHING_FOUND, f"None of the {state.terms.corpus_size} chunks in scope matched.")
     if all(drop.reason is DropReason.BELOW_FLOOR for drop in dropped):
         return Why(Reason.BELOW_FLOOR, f"All {len(dropped)} hits score below the floor.")
     return Why(Reason.FILTERED, f"All hits were dropped: {_counts(dropped)}.")
@@ -118,7 +118,7 @@ def _counts(drops: Sequence[Drop]) -> str:
 
 
 def _weakness(state: SearchState, signals: Signals) -> Why:
-    """Return why the passages fall short: words that nothing in scope holds, or too weak a match."""
+    """Return why the passages fall short: words that no document in scope contains, or too weak a match."""
     unknown = [term for term in state.terms.terms if not term.document_frequency]
     if unknown and signals.get("unknown_share", 0.0) >= _MUCH_UNKNOWN:
         return Why(Reason.UNKNOWN_TERMS, _unknown(unknown))
@@ -126,16 +126,16 @@ def _weakness(state: SearchState, signals: Signals) -> Why:
 
 
 def _strength(signals: Signals) -> str:
-    """Return how much of the question the passages hold, and how near they are."""
+    """Return how much of the query the passages cover, and their best cosine."""
     cosine = f"the best cosine is {signals.get('cosine_best', 0.0):.2f}."
     if "coverage_passage" not in signals:
-        return f"The question has no word to look for; {cosine}"
+        return f"The query has no searchable term; {cosine}"
     passage, sentence = signals["coverage_passage"], signals.get("coverage_sentence", 0.0)
-    held = f"the best passage holds {passage:.0%} of the question's terms, the best sentence {sentence:.0%}"
-    return f"Weighed by rarity, {held.replace('%', ' %')}; {cosine}"
+    best = f"Best passage covers {passage:.0%} of query terms, best sentence {sentence:.0%}"
+    return f"{best.replace('%', ' %')} (IDF-weighted); {cosine}"
 
 
 def _unknown(terms: Sequence[Term]) -> str:
     named = ", ".join(f"“{term.lexeme}”" for term in terms[:_MAX_NAMED])
     more = f" and {len(terms) - _MAX_NAMED} more" if len(terms) > _MAX_NAMED else ""
-    return f"Nothing in scope holds {named}{more}."
+    return f"No document contains {named}{more}."

@@ -23,7 +23,7 @@ class Course:
     def of(cls, state: SearchState) -> Self:
         """Return the course of a finished search: from its legs on, else from what first gave hits, else the last span.
 
-        The last span alone is where the time was up before anything was found.
+        The last span alone is where the deadline passed before anything was found.
         """
         spans = list(_leaves(state))
         legs = tuple(span for span in spans if span.stage in state.rankings)

@@ -24,12 +24,12 @@ def deeper(state: SearchState, config: PresetConfig, chunks: int, *, is_cut: boo
     enough = (it for it in range(policy.complexity, limit + 1) if _depth(it, cap, section, config, is_cut) >= chunks)
     complexity = next(enough, None)
     if cap > highest["cap"] or complexity is None:
-        return "No complexity and cap that a section may have would have let it in."
+        return "No complexity and cap that a section may have would have included it."
     wanted = {"complexity": (policy.complexity, complexity), "cap": (policy.cap, cap)}
     prefix = "question." if section.ask.is_plain else ""
     raised = [f"a {prefix}{name} of at least {value:,}" for name, (own, value) in wanted.items() if value > own]
     place = "" if section.ask.is_plain else f" in {policy.name}"
-    return f"{' and '.join(raised).capitalize()}{place} would have let it in."
+    return f"{' and '.join(raised).capitalize()}{place} would have included it."
 
 
 def _depth(complexity: int, cap: int, section: SectionState, config: ConsolidatedConfig, is_cut: bool) -> int:  # noqa: FBT001 -- as its caller

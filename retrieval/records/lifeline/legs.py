@@ -94,13 +94,15 @@ def _left_out(look: Look) -> tuple[str, str] | None:
     if hit is None or hit.facts is None:
         return None
     if kept.documents and hit.chunk_id.document_id not in kept.documents:
-        return "not one of the documents asked for", "Asking for it too would have let it be searched."
+        return "not one of the requested documents", "Adding it to the filter would have included it."
     if kept.source_types and hit.facts.source_type not in kept.source_types:
-        return f"of type {hit.facts.source_type}, which was not asked for", ""
+        return f"of type {hit.facts.source_type}, which was not requested", ""
     if hit.facts.quality < kept.min_quality:
         minimum = math.floor(hit.facts.quality * 100) / 100
-        remedy = policy_at_most(look.state, look.config, "quality_floor", minimum, "would have let it be searched")
-        return f"quality {hit.facts.quality:.2f}, and {kept.min_quality:.2f} is the least that is searched", remedy
+        remedy = policy_at_most(
+            look.state, look.config, "quality_floor", minimum, "would have included it in the search"
+        )
+        return f"quality {hit.facts.quality:.2f}, below the minimum {kept.min_quality:.2f}", remedy
     return None
 
 
@@ -146,10 +148,10 @@ def _found_sparse(look: Look) -> tuple[str, ...]:
 def _missed_bm25(look: Look) -> tuple[str, str]:
     """Return why the BM25 leg did not return a chunk, as far as PostgreSQL can tell."""
     if look.hit is None or not look.hit.matches:
-        return f"it holds none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
+        return f"it contains none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
     depth = len(look.ranking)
-    minimum = f", the last with score {look.ranking[-1].score:.2f}" if look.ranking else ""
-    return f"it holds {_words(_held_lexemes(look))}; not among the {depth:,} that the leg returned{minimum}", ""
+    minimum = f", the last one with score {look.ranking[-1].score:.2f}" if look.ranking else ""
+    return f"it contains {_words(_held_lexemes(look))}; not among the {depth:,} results of this leg{minimum}", ""
 
 
 def _held_lexemes(look: Look) -> list[str]:
@@ -165,9 +167,9 @@ def _missed_dense(look: Look) -> tuple[str, str]:
         return f"cosine {look.cosine:.3f}, not in the window of {depth:,}", ""
     where = f"vector rank {place.rank:,} of {place.among:,}, cosine {look.cosine:.3f}, window {depth:,}"
     if place.rank > depth:
-        return where, at_least(look.config, "dense.depth", place.rank, "would have let it in")
+        return where, at_least(look.config, "dense.depth", place.rank, "would have included it")
     remedy = at_least(look.config, "dense.exact_below", look.state.terms.corpus_size + 1, "would have found it")
-    return f"{where}; the approximate index passed it by", remedy
+    return f"{where}; the approximate index missed it", remedy
 
 
 def _missed_fulltext(look: Look) -> tuple[str, str]:
@@ -175,7 +177,7 @@ def _missed_fulltext(look: Look) -> tuple[str, str]:
     if not look.state.terms.terms:
         return "the query has no searchable term", ""
     if look.hit is None or not look.hit.matches:
-        return f"it holds none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
+        return f"it contains none of {_words([term.lexeme for term in look.state.terms.terms])}", ""
     probe = look.evidence.probe.chunks.get(look.hit.chunk_id)
     return _in_part(look, look.hit) if probe and probe.is_match else _unmatched(look, look.hit)
 
@@ -188,8 +190,8 @@ def _in_part(look: Look, hit: Hit) -> tuple[str, str]:
     where = f"full-text rank {place.rank:,} of {place.among:,}, score {score:.3f}, window {depth:,}"
     if look.has_note(_CAPPED):
         remedy = at_least(look.config, "fulltext.max_matches", place.among, "would have scored every match")
-        return f"{where}; only a part of the matches was scored", remedy
-    return where, at_least(look.config, "fulltext.depth", place.rank, "would have let it in") * (place.rank > depth)
+        return f"{where}; only some of the matches were scored", remedy
+    return where, at_least(look.config, "fulltext.depth", place.rank, "would have included it") * (place.rank > depth)
 
 
 def _unmatched(look: Look, hit: Hit) -> tuple[str, str]:
@@ -197,17 +199,20 @@ def _unmatched(look: Look, hit: Hit) -> tuple[str, str]:
     score = f"score {hit.signals['fulltext']:.3f}"
     if look.place:
         score += f", rank {look.place.rank:,} of {look.place.among:,} by it"
-    held = f"it holds {_words([match.lexeme for match in hit.matches])} ({score})"
+    held = f"it contains {_words([match.lexeme for match in hit.matches])} ({score})"
     if look.state.terms.has_operators:
-        return f"{held}, but does not match the query as written", "Without quotes, minus and OR any term would count."
+        return (
+            f"{held}, but does not match the query's operators",
+            "Without quotes, minus and OR, any term would match.",
+        )
     if look.has_note(_RELAXED):
         searched = _words([term.lexeme for term in _searched(look.state, look.config)])
         cap = _cap_for(look.state.terms.terms, {match.lexeme for match in hit.matches})
-        remedy = at_least(look.config, "fulltext.relax_cap", cap, "would have searched for that too")
-        return f"{held}, too common to be searched for; searched was {searched}", remedy
+        remedy = at_least(look.config, "fulltext.relax_cap", cap, "would have searched for these terms too")
+        return f"{held}, too common to search for; searched for {searched}", remedy
     enough = len(look.ranking) + 1
-    remedy = at_least(look.config, "fulltext.relax_below", enough, "would have let any of the rarest terms count")
-    return f"{held}, not {_words(_lacking(look))}; enough chunks hold every term", remedy
+    remedy = at_least(look.config, "fulltext.relax_below", enough, "would have matched any of the rarest terms")
+    return f"{held}, not {_words(_lacking(look))}; enough chunks contain every term", remedy
 
 
 def _cap_for(terms: Sequence[Term], held: set[str]) -> int:

@@ -73,7 +73,7 @@ def _outside_window(loss: Loss) -> tuple[str, str]:
         is_cut = loss.span.stage == CutWithQuota.name
         wanted = _depth_of_cut(loss, section.ask) if is_cut else rank
         return loss.drop.detail, deeper(loss.state, loss.config, wanted, is_cut=is_cut)
-    return loss.drop.detail, at_least(loss.config, name, rank, "would have let it in") if name else ""
+    return loss.drop.detail, at_least(loss.config, name, rank, "would have included it") if name else ""
 
 
 def _depth_of_cut(loss: Loss, ask: SectionAsk) -> int:
@@ -94,9 +94,9 @@ def _rerank_cut(loss: Loss) -> tuple[str, str]:
     if section is not None and loss.span.stage == Protect.name:
         limit = _places(loss, section.ask)
         if section.ask.is_plain:
-            return loss.drop.detail, f"Asking for {limit:,} hits would have kept it."
+            return loss.drop.detail, f"Requesting {limit:,} hits would have kept it."
         return loss.drop.detail, policy_at_least(loss.state, "keep", limit, "would have kept it")
-    return loss.drop.detail, at_least(loss.config, loss.window, rank, "would have let it in") if loss.window else ""
+    return loss.drop.detail, at_least(loss.config, loss.window, rank, "would have included it") if loss.window else ""
 
 
 def _places(loss: Loss, ask: SectionAsk) -> int:
@@ -140,7 +140,7 @@ def _duplicate(loss: Loss) -> tuple[str, str]:
     name = _name(kept, loss.state.scope)
     why = _preferred(kept, loss.hit, loss.state.scope)
     if kept and loss.hit and kept.chunk.content_hash == loss.hit.chunk.content_hash:
-        return f"has the same text as {name}{why}", "Of one and the same text only one place is kept."
+        return f"has the same text as {name}{why}", "Only one copy of the same text is kept."
     minimum = _hundredth_above(likeness)
     remedy = at_least(loss.config, f"{loss.span.stage}.min_similarity", minimum, "would have kept both")
     return f"lost to its near-duplicate {name} at {likeness:.2f}{why}", remedy
@@ -161,7 +161,7 @@ def _budget(loss: Loss) -> tuple[str, str]:
 
 def _top_k(loss: Loss) -> tuple[str, str]:
     rank = int(loss.drop.numbers["rank"])
-    return loss.drop.detail, f"Asking for {rank:,} hits would have taken it in."
+    return loss.drop.detail, f"Requesting {rank:,} hits would have included it."
 
 
 def room_needed(before: Sequence[int], tokens: int, *, budget: int) -> int:
@@ -200,12 +200,12 @@ def _preferred(kept: Hit | None, lost: Hit | None, scope: AccessScope) -> str:
     if kept is None or lost is None:
         return ""
     if "freshness" not in kept.signals:
-        return ", which stands before it"
+        return ", which ranks higher"
     trust = [scope.inclusion(hit.chunk.connection_id).connection.trust for hit in (kept, lost)]
     if trust[0] != trust[1]:
         return ", which is more trusted"
     fresh = [hit.signals.get("freshness", 0.0) for hit in (kept, lost)]
-    return ", which is fresher" if fresh[0] > fresh[1] else ", which stands before it"
+    return ", which is fresher" if fresh[0] > fresh[1] else ", which ranks higher"
 
 
 def _rounded_down(value: float, parts: int) -> float:

@@ -8,10 +8,10 @@ from retrieval.presets.preset import PresetConfig
 
 
 def at_least(config: PresetConfig, name: str, value: float, effect: str) -> str:
-    """Return "A fusion.pool of at least 214 would have let it in.", or that the number cannot be that high."""
+    """Return "A fusion.pool of at least 214 would have included it.", or that the number cannot be that high."""
     facts = _declared(config, name)
     if value > facts.high:
-        return f"{_article(name)} {name} cannot be that high: {facts.high:,} is the most."
+        return f"{_article(name)} {name} cannot be that high: {facts.high:,} is the maximum."
     return f"{_article(name)} {name} of at least {_figure(value)} {effect}."
 
 
@@ -19,7 +19,7 @@ def at_most(config: PresetConfig, name: str, value: float, effect: str) -> str:
     """Return "A quality.minimum of at most 0.12 would have kept it.", or that the number cannot be that low."""
     facts = _declared(config, name)
     if value < facts.low:
-        return f"{_article(name)} {name} cannot be that low: {facts.low:,} is the least."
+        return f"{_article(name)} {name} cannot be that low: {facts.low:,} is the minimum."
     return f"{_article(name)} {name} of at most {_figure(value)} {effect}."
 
 
@@ -43,7 +43,7 @@ def policy_at_least(state: SearchState, field: str, value: int, effect: str) -> 
         return ""
     facts = next(facts for facts in Section.declared() if facts.name == field)
     if value > facts.high:
-        return f"{_policy(field)} cannot be that high: {facts.high:,} is the most."
+        return f"{_policy(field)} cannot be that high: {facts.high:,} is the maximum."
     return f"{_policy(field)} of at least {_figure(value)} in {section.ask.section.name} {effect}."
 
 

@@ -21,8 +21,8 @@ from retrieval.search.outcome import SearchOutcome
 #: What one exact look into the whole scope may take.
 _LOOK_SECONDS: Final = 2.0
 _WAITING: Final = {
-    SyncItem.State.QUEUED: "it waits for its turn in a sync",
-    SyncItem.State.RUNNING: "a sync is taking it in",
+    SyncItem.State.QUEUED: "waiting in the sync queue",
+    SyncItem.State.RUNNING: "being ingested by a sync",
 }
 
 
@@ -98,7 +98,7 @@ def _not_indexed(item: SyncItem, outcome: SearchOutcome, reader: Reader) -> Life
     """Return the way of a document that a sync could not take in, or has not yet."""
     connection = item.sync.connection
     reason = _WAITING.get(SyncItem.State(item.state)) or f"{item.reason.replace('_', ' ')}: {item.message}"
-    retried = "Once that is mended at the source, a sync takes it in."
+    retried = "Fix this at the source; the next sync ingests it."
     remedy = "" if item.state in _WAITING else retried
     return Lifeline(
         document_id=item.document_id,
@@ -116,11 +116,11 @@ def _outside(found: _Found, outcome: SearchOutcome, reader: Reader) -> Lifeline:
     """Return the way of a document that the search's principal may not see, or that the search left out."""
     is_left_out = found.inclusion is not None
     opened = _opened_by(found.exclusion) if found.exclusion and reader.is_admin else ""
-    shut = Step(ACCESS, StepState.DROPPED, "outside what they may see", opened)
+    shut = Step(ACCESS, StepState.DROPPED, "outside the user's access", opened)
     kept: tuple[Step, ...] = (shut, *not_reached([SCOPE]))
     if is_left_out:
         remedy = f"Including {found.source} again brings it back."
-        kept = (_allowed(found.inclusion), Step(SCOPE, StepState.DROPPED, "left out by this search's scope", remedy))
+        kept = (_allowed(found.inclusion), Step(SCOPE, StepState.DROPPED, "excluded by this search's filters", remedy))
     is_readable = found.document.connection_id in reader.readable
     return Lifeline(
         document_id=found.document.pk,
@@ -176,7 +176,7 @@ def _allowed(inclusion: Inclusion | None) -> Step:
 def _indexed(found: _Found, counted: DocumentProbe) -> Step:
     """Return whether there is anything of a document to be found, and whether the last sync could still read it."""
     if not counted.count:
-        return Step(INDEXED, StepState.DROPPED, "it has no text that could be searched")
+        return Step(INDEXED, StepState.DROPPED, "it has no searchable text")
     chunks = f"{counted.count:,} chunk{'s' if counted.count > 1 else ''}"
     if counted.vectors < counted.count:
         chunks += f", {counted.vectors:,} with a vector"

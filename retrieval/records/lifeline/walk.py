@@ -118,13 +118,13 @@ def _fact(span: Span, hit: Hit, rank: int, config: PresetConfig) -> str:
 
 def _lost(journey: Journey, span: Span, before: Ranking, fate: Fate | None) -> Step:
     if fate is None and journey.course.gives_hits:
-        return Step(span.stage, StepState.DROPPED, "not among what was found here")
+        return Step(span.stage, StepState.DROPPED, "not in this stage's results")
     if fate is None and journey.state.is_finished:
-        return Step(span.stage, StepState.DROPPED, "nothing was searched: the question needs no search")
+        return Step(span.stage, StepState.DROPPED, "nothing was searched: the query needs no search")
     if fate is None:
-        return Step(span.stage, StepState.DROPPED, "the time was up before anything was found", _more_time(journey))
+        return Step(span.stage, StepState.DROPPED, "the deadline passed before anything was found", _more_time(journey))
     if fate.drop is None:
-        return Step(span.stage, StepState.DROPPED, "lost here without a reason of its own")
+        return Step(span.stage, StepState.DROPPED, "removed here, no reason recorded")
     fact, remedy = explained(Loss(fate.drop, span, before, journey.state, journey.config))
     return Step(span.stage, StepState.DROPPED, fact, remedy)
 
@@ -136,7 +136,7 @@ def _packing(journey: Journey, course: Course, fate: Fate | None, before: Rankin
         return
     if course.packing is None:
         yield Step(TOP_K, StepState.NOT_REACHED)
-        yield Step(PACKED, StepState.DROPPED, "the time was up before passages were packed", _more_time(journey))
+        yield Step(PACKED, StepState.DROPPED, "the deadline passed before passages were packed", _more_time(journey))
         return
     drop = drop_in(course.packing, fate.chunk_id)
     loss = Loss(drop, course.packing, before, journey.state, journey.config) if drop else None
@@ -145,7 +145,7 @@ def _packing(journey: Journey, course: Course, fate: Fate | None, before: Rankin
         yield Step(TOP_K, StepState.DROPPED, *explained(loss))
         yield Step(PACKED, StepState.NOT_REACHED)
         return
-    yield Step(TOP_K, StepState.PASSED, f"rank {fate.rank:,}, {wanted:,} wanted")
+    yield Step(TOP_K, StepState.PASSED, f"rank {fate.rank:,}, within the top {wanted:,}")
     yield _packed(loss, fate, _tokens(journey.state))
 
 
@@ -153,7 +153,7 @@ def _packed(loss: Loss | None, fate: Fate, tokens: Mapping[int, int]) -> Step:
     if loss:
         return Step(PACKED, StepState.DROPPED, *explained(loss))
     if fate.citation is None:
-        return Step(PACKED, StepState.DROPPED, "lost here without a reason of its own")
+        return Step(PACKED, StepState.DROPPED, "removed here, no reason recorded")
     return Step(PACKED, StepState.PASSED, f"packed as [{fate.citation}], {tokens[fate.citation]:,} tokens")
 
 
@@ -162,4 +162,4 @@ def _tokens(state: SearchState) -> dict[int, int]:
 
 
 def _more_time(journey: Journey) -> str:
-    return f"A deadline_ms above {journey.config.deadline_ms:,} would have let it go on."
+    return f"A deadline_ms above {journey.config.deadline_ms:,} would have allowed it to continue."

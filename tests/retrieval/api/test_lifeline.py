@@ -41,7 +41,7 @@ def test_the_first_drop_comes_with_what_would_have_helped(world, ask):
     body = ask(world.key("alice"), q="zanzibar", document=titled("Rolling back"), top_k=1).json()
     lost = next(step for step in body["steps"] if step["state"] == "dropped")
     assert (body["lost_at"], lost["step"]) == ("top_k", "top_k")
-    assert lost["remedy"].startswith("Asking for ")
+    assert lost["remedy"].startswith("Requesting ")
 
 
 def test_one_leg_alone_is_followed_too(world, ask):

@@ -81,7 +81,7 @@ def test_a_document_behind_the_packed_ones_is_told_the_number_that_cut_it(browse
         assert answer.status_code == 200
         told += answer.content.decode()
     assert "packed as [1]" in told
-    assert "Asking for 2 hits would have taken it in." in told
+    assert "Requesting 2 hits would have included it." in told
 
 
 def test_an_admin_changes_its_numbers_by_the_form(browse):

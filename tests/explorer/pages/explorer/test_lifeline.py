@@ -17,7 +17,7 @@ LINE = Lifeline(
     steps=(
         Step("indexed", StepState.PASSED, "14 chunks"),
         Step("allowed", StepState.PASSED, "compartment Engineering through group platform"),
-        Step("fulltext", StepState.MISSED, "it holds none of it"),
+        Step("fulltext", StepState.MISSED, "it contains none of it"),
         Step("dedupe", StepState.DROPPED, "lost to its near-duplicate", "A number would have kept both."),
         Step("top_k", StepState.NOT_REACHED),
     ),

@@ -97,7 +97,7 @@ def test_the_first_loss_alone_is_marked_with_its_remedy(where):
 def test_what_no_leg_found_says_so(where):
     response = where("alice", "passphrase", pin=id_of("Rolling back"), mode="fulltext")
     assert line(response).verdict == "found by no leg"
-    assert rows(response)["fulltext"].fact == "it holds none of “passphras”"
+    assert rows(response)["fulltext"].fact == "it contains none of “passphras”"
 
 
 def test_the_search_box_keeps_the_rest_of_the_address(where):

@@ -50,8 +50,7 @@ def test_a_weak_match_tells_its_numbers(state):
     found = judged(state, cosine_best=0.25, coverage_passage=0.41, coverage_sentence=0.2)
     assert (found.verdict, found.reason) == (Verdict.NOT_ANSWERABLE, "weak_match")
     assert found.explanation == (
-        "Weighed by rarity, the best passage holds 41 % of the question's terms, the best sentence 20 %;"
-        " the best cosine is 0.25."
+        "Best passage covers 41 % of query terms, best sentence 20 % (IDF-weighted); the best cosine is 0.25."
     )
 
 
@@ -60,7 +59,7 @@ def test_unknown_words_are_named_when_they_weigh_enough(state):
     asked = replace(state, terms=terms)
     found = judged(asked, cosine_best=0.4, unknown_share=5 / 7)
     assert (found.verdict, found.reason) == (Verdict.PARTIAL, "unknown_terms")
-    assert found.explanation == "Nothing in scope holds “zanzibar”."
+    assert found.explanation == "No document contains “zanzibar”."
     assert judged(asked, cosine_best=0.4, unknown_share=0.1).reason == "weak_match"
 
 
@@ -85,7 +84,7 @@ def test_without_a_connection_in_scope_there_is_no_scope(state):
 
 def test_nothing_found_is_said_with_the_size_of_the_scope(state):
     found = absent(state, terms=QueryTerms(corpus_size=12), scope=scope(connection()))
-    assert (found.reason, found.explanation) == ("nothing_found", "None of the 12 chunks in scope came near.")
+    assert (found.reason, found.explanation) == ("nothing_found", "None of the 12 chunks in scope matched.")
 
 
 def test_hits_that_were_all_dropped_are_told_by_stage(state):

@@ -94,7 +94,7 @@ def test_a_grant_alone_does_not_open_a_disabled_connection(world, read):
 
 def test_what_the_request_left_out_is_lost_at_the_scope(world, read):
     line = read("bob", id_of(world.runbooks), narrowing=ScopeRequest(exclude=("runbooks",)))
-    assert (line.lost_at.name, line.lost_at.fact) == ("scope", "left out by this search's scope")
+    assert (line.lost_at.name, line.lost_at.fact) == ("scope", "excluded by this search's filters")
     assert line.lost_at.remedy == "Including Runbooks again brings it back."
     assert line.title
 
@@ -113,7 +113,7 @@ def test_what_could_not_be_taken_in_says_so_to_who_may_see_its_connection(broken
     assert (line.title, line.source, line.lost_at.name) == ("plan.pdf", "Runbooks", "indexed")
     assert line.lost_at.fact.startswith("not indexed, ")
     assert SyncItem.objects.get(document_id=broken["runbooks"]).message in line.lost_at.fact
-    assert line.lost_at.remedy == "Once that is mended at the source, a sync takes it in."
+    assert line.lost_at.remedy == "Fix this at the source; the next sync ingests it."
     assert {step.state for step in line.steps[1:]} == {NOT_REACHED}
 
 

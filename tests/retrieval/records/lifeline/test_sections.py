@@ -67,14 +67,14 @@ def test_a_plain_questions_floor_is_a_number_of_the_preset(shelf, find, lifeline
 def test_a_quality_floor_keeps_a_chunk_from_being_searched(shelf, gathered, lifeline):
     Chunk.objects.filter(document_id=shelf["Valve noise"]).update(quality=0.126)
     name, fact, remedy = lost(lifeline(shelf["Valve noise"], gathered("valve gasket", quality_floor=0.5)))
-    assert (name, fact) == ("dense", "quality 0.13, and 0.50 is the least that is searched")
-    assert remedy == "A quality floor of at most 0.12 in overview would have let it be searched."
+    assert (name, fact) == ("dense", "quality 0.13, below the minimum 0.50")
+    assert remedy == "A quality floor of at most 0.12 in overview would have included it in the search."
 
 
 def test_what_was_not_asked_for_says_so(shelf, gathered, lifeline):
     kept = RequestFilter(documents=frozenset({shelf["Valve noise"]}))
     line = lifeline(shelf["Valve colours"], gathered("valve gasket", kept=kept, overrides={"retry.below": 0}))
-    assert lost(line)[:2] == ("dense", "not one of the documents asked for")
+    assert lost(line)[:2] == ("dense", "not one of the requested documents")
 
 
 def test_what_the_section_does_not_keep_is_lost_at_the_protection(world, shelf, gathered, lifeline):
@@ -105,7 +105,7 @@ def test_what_a_window_leaves_out_would_have_come_in_with_the_depth_that_is_name
     dropped = span.drops[-1]
     name, said, remedy = lost(lifeline(dropped.chunk_id.document_id, before))
     assert (name, said.startswith(fact)) == (stage, True)
-    assert remedy.endswith(" in overview would have let it in.")
+    assert remedy.endswith(" in overview would have included it.")
     named = numbers_of(remedy)
     assert set(named) <= {"complexity", "cap"}
     after = gathered("valve", **{**policy, **named})

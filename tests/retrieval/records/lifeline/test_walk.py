@@ -101,7 +101,7 @@ def test_stages_of_any_name_are_steps_in_their_order(state):
         "not among the 1 that it returned",
         "rank 2 of 2",
         "rank 2 of 2",
-        "rank 2, 10 wanted",
+        "rank 2, within the top 10",
         "packed as [1], 31 tokens",
     ]
 
@@ -122,7 +122,7 @@ def test_a_window_of_an_unknown_stage_names_no_number_of_another(state):
 def test_what_goes_without_a_reason_is_lost_there(state):
     _, found = told(state, 1, legs(leg("memory", A, B)), ranked("gather", A, B), ranked("read", B, gives=()))
     assert (found[2].name, found[2].state) == ("read", DROPPED)
-    assert found[2].fact == "lost here without a reason of its own"
+    assert found[2].fact == "removed here, no reason recorded"
 
 
 def test_a_chunk_that_a_later_stage_brings_in_has_passed_from_there(state):
@@ -141,7 +141,7 @@ def test_a_pipeline_without_legs_begins_where_hits_are_given(state):
     stages = (Stage("greet"), ranked("recall", A, B), packing(1))
     assert states(told(state, 1, *stages)[1]) == {"recall": PASSED, "top_k": PASSED, "packed": PASSED}
     missing = told(state, 3, *stages)[1]
-    assert (missing[0].state, missing[0].fact) == (DROPPED, "not among what was found here")
+    assert (missing[0].state, missing[0].fact) == (DROPPED, "not in this stage's results")
     assert [step.state for step in missing[1:]] == [NOT_REACHED, NOT_REACHED]
 
 
@@ -210,15 +210,15 @@ def test_a_search_that_ran_out_of_time_lost_everything_where_it_ended(state):
     journey, found = told(replace(state, deadline=Deadline.after(6.0, Ticking())), 1, *stages)
     assert not journey.state.passages
     (lost,) = (step for step in found if step.state is DROPPED)
-    assert (lost.name, lost.fact) == ("packed", "the time was up before passages were packed")
-    assert lost.remedy == "A deadline_ms above 2,000 would have let it go on."
+    assert (lost.name, lost.fact) == ("packed", "the deadline passed before passages were packed")
+    assert lost.remedy == "A deadline_ms above 2,000 would have allowed it to continue."
     assert found[-3].state is DEGRADED
 
 
 def test_before_any_leg_there_is_only_the_lack_of_time(state):
     stages = (Stage("read"), legs(leg("memory", A)), packing(1))
     _, found = told(replace(state, deadline=Deadline.after(2.0, Ticking())), 1, *stages)
-    assert found[0].fact == "the time was up before anything was found"
+    assert found[0].fact == "the deadline passed before anything was found"
     assert [step.state for step in found] == [DROPPED, NOT_REACHED, NOT_REACHED]
 
 
