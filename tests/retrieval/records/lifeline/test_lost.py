@@ -112,7 +112,8 @@ def test_with_some_terms_where_enough_chunks_hold_all(shelf, trial):
     before, after = trial("gasket valve wedge", shelf["Gasket sizes"], overrides=overrides, mode="fulltext")
     assert_lost_then_through(before, after, "fulltext")
     assert re.match(
-        r"it contains “gasket”, “valv” \(score \d\.\d{3}, rank [2-5] of 5 by it\), not “wedg”; enough chunks contain every",
+        r"it contains “gasket”, “valv” \(score \d\.\d{3}, rank [2-5] of 5 by it\), not “wedg”;"
+        r" enough chunks contain every",
         before.lost_at.fact,
     )
 
