@@ -16,6 +16,7 @@ from corecube.errors import ConfigError
 
 _MAX_PATTERNS: Final = 200
 _MAX_CHARACTERS: Final = 500
+_SLASHES: Final = re.compile("//+")
 _OPTIONS: Final = re2.Options()
 _OPTIONS.dot_nl = True
 _OPTIONS.log_errors = False
@@ -76,8 +77,10 @@ def _read(patterns: Sequence[str]) -> tuple[_Pattern, ...]:
 def _pattern(text: str) -> _Pattern:
     if not text.removeprefix("!").strip("/") or len(text) > _MAX_CHARACTERS or "\0" in text:
         raise _invalid(text)
-    # Each line is a pattern here, never a comment.
-    plain = re.sub("^(?=#)", r"\\", re.sub("//+", "/", text))
+    plain = _SLASHES.sub("/", text)
+    if plain.startswith("#"):
+        # Each line is a pattern here, never a comment.
+        plain = rf"\{plain}"
     to_regex = GitIgnoreSpecPattern.pattern_to_regex
     try:
         # git drops a pattern whose bracket stays open; here that bracket matches itself.
