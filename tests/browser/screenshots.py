@@ -118,7 +118,7 @@ def live_a_little(page):
     page.locator(".changes").wait_for()
     page.goto("/models/")
     page.get_by_label("Model", exact=True).select_option("bge-small-en-v1.5-fp32")
-    page.get_by_role("button", name="Begin an index").click()
+    page.get_by_role("button", name="Build index").click()
     page.locator("[data-index]").nth(1).wait_for()
     issue_key(page)
 

@@ -30,7 +30,7 @@ def test_a_folder_is_connected_checked_and_synced(start, world, worker, wiki, ja
     page = browser.page
     browser.open("/")
     fill_in(page, wiki)
-    page.get_by_role("button", name="Check").click()
+    page.get_by_role("button", name="Test connection").click()
     expect(page.locator("#check")).to_contain_text("The source can be read")
     page.get_by_role("button", name="Add connection").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Wiki")

@@ -1,4 +1,4 @@
-"""Documents, as far as their reader may see them: the list, and one of them."""
+"""Documents that the viewer may see: the list, and one document."""
 
 from typing import Any
 from uuid import UUID
@@ -19,9 +19,15 @@ from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
 from corecube.scope import AccessScope
 from explorer.components.choices import with_chosen
-from explorer.pages.documents.document import document_panel
-from explorer.pages.documents.panels import MAX_LISTED, PER_PAGE, DocumentPage, document_row, page_number
-from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from explorer.pages.documents.panels import (
+    MAX_LISTED,
+    PER_PAGE,
+    DocumentPage,
+    document_panel,
+    document_row,
+    page_number,
+)
+from explorer.viewer import principal_for, render_page, signed_in, viewer_of, wants_fragment
 from retrieval.models import Chunk, Document
 from retrieval.records.accesses import note_accesses
 
@@ -33,35 +39,35 @@ from retrieval.records.accesses import note_accesses
 def documents(request: HtmxHttpRequest) -> HttpResponse:
     """List the documents that the viewer may see, by title."""
     scope = scope_for(Principal(viewer_of(request)))
-    wanted = {name: storable(request.GET.get(name, "")).strip() for name in ("q", "connection", "type")}
-    page = _page(_matching(scope, wanted), request.GET)
-    context: dict[str, Any] = {"section": "documents", "wanted": wanted, "page": page}
-    fragment = wants_fragment(request)
-    if not fragment:
+    filters = {name: storable(request.GET.get(name, "")).strip() for name in ("q", "connection", "type")}
+    page = _page(_matching(scope, filters), request.GET)
+    context: dict[str, Any] = {"section": "documents", "filters": filters, "page": page}
+    if not wants_fragment(request):
         connections = ((it.connection.slug, it.connection.name) for it in scope.included)
-        context["connections"] = with_chosen(connections, wanted["connection"])
-        context["types"] = with_chosen(((it, it) for it in _types(scope)), wanted["type"])
-    template = "explorer/documents/_documents_fragment.html" if fragment else "explorer/documents/documents.html"
-    return render(request, template, context)
+        context["connections"] = with_chosen(connections, filters["connection"])
+        types = Document.objects.in_scope(scope).order_by("source_type").values_list("source_type", flat=True)
+        context["types"] = with_chosen(((it, it) for it in types.distinct()), filters["type"])
+    page_template, fragment = "explorer/documents/documents.html", "explorer/documents/_documents_fragment.html"
+    return render_page(request, page_template, fragment, context)
 
 
-def _matching(scope: AccessScope, wanted: dict[str, str]) -> QuerySet[Document]:
-    """Return the documents in scope that meet the filters; a connection outside the scope has none."""
+def _matching(scope: AccessScope, filters: dict[str, str]) -> QuerySet[Document]:
+    """Return the documents in scope that match the filters."""
     found = Document.objects.in_scope(scope)
-    if wanted["connection"]:
-        own = [it.connection.id for it in scope.included if it.connection.slug == wanted["connection"]]
-        found = found.filter(connection_id__in=own)
-    if wanted["type"]:
-        found = found.filter(source_type=wanted["type"])
-    return found.named(wanted["q"]) if wanted["q"] else found
+    if filters["connection"]:
+        ids = [it.connection.id for it in scope.included if it.connection.slug == filters["connection"]]
+        found = found.filter(connection_id__in=ids)
+    if filters["type"]:
+        found = found.filter(source_type=filters["type"])
+    return found.named(filters["q"]) if filters["q"] else found
 
 
 def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
-    """Return the page asked for, in two queries."""
+    """Return the requested page, in two queries."""
     total = found[: MAX_LISTED + 1].count()
     number = page_number(query.get("page", ""), total)
-    own = Chunk.objects.filter(document_id=OuterRef("pk"), connection_id=OuterRef("connection_id")).order_by()
-    counted = own.values("document_id").annotate(count=Count("ordinal")).values("count")
+    chunks = Chunk.objects.filter(document_id=OuterRef("pk"), connection_id=OuterRef("connection_id")).order_by()
+    counted = chunks.values("document_id").annotate(count=Count("ordinal")).values("count")
     rows = found.select_related("connection").defer("metadata", "connection__config").order_by("title", "pk")
     listed = rows.annotate(chunk_count=Subquery(counted, output_field=IntegerField()))
     now, start = timezone.now(), (number - 1) * PER_PAGE
@@ -69,17 +75,11 @@ def _page(found: QuerySet[Document], query: QueryDict) -> DocumentPage:
     return DocumentPage(tuple(document_row(it, chunks=it.chunk_count or 0, now=now) for it in shown), total, number)
 
 
-def _types(scope: AccessScope) -> list[str]:
-    """Return the source types in scope, in order."""
-    types = Document.objects.in_scope(scope).order_by("source_type").values_list("source_type", flat=True)
-    return list(types.distinct())
-
-
 @require_GET
 @signed_in
 @never_cache
 def document(request: HtmxHttpRequest, document_id: UUID) -> HttpResponse:
-    """Show a document's chunks in order; one outside the scope does not exist."""
+    """Show a document with its chunks; one outside the scope is a 404."""
     viewer = viewer_of(request)
     try:
         principal = principal_for(viewer, request.GET.get("as", ""))

@@ -1,4 +1,4 @@
-"""The first steps of an installation, and which of them are done: read from the data, never ticked off by hand."""
+"""The first steps of an installation; which are completed is derived from the data."""
 
 from dataclasses import dataclass
 
@@ -15,75 +15,75 @@ _DISMISSED = "guide.dismissed"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step."""
+    """A step."""
 
     key: str
     title: str
     text: str
-    #: Where it is done.
+    #: The URL of its page.
     address: str
     is_done: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """The steps in the order in which one leads to the next."""
+    """The steps in order."""
 
     steps: tuple[Step, ...]
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left."""
+        """Whether all steps are completed."""
         return all(step.is_done for step in self.steps)
 
     @property
     def done(self) -> int:
-        """How many are done."""
+        """The number of completed steps."""
         return sum(step.is_done for step in self.steps)
 
     @property
-    def following(self) -> Step | None:
-        """The first that is not done."""
+    def next_step(self) -> Step | None:
+        """The first step that is not completed."""
         return next((step for step in self.steps if not step.is_done), None)
 
 
 def guide(viewer: User) -> Guide:
-    """Return the steps as they stand, in a query each."""
+    """Return the steps with their state, in a query each."""
     useful = Q(verdict__in=(Verdict.ANSWERABLE.value, Verdict.PARTIAL.value))
     return Guide(
         (
             Step(
                 "connect",
                 "Connect a source",
-                "A folder, a repository, a web site, a bucket, a wiki, or files that you upload.",
+                "A folder, a repository, a website, a bucket, a wiki or uploaded files.",
                 reverse("explorer:new_connection"),
                 Connection.objects.exists(),
             ),
             Step(
                 "sync",
-                "Let the first sync finish",
-                "It reads the source, cuts it into chunks and embeds them. Searches find what is there already.",
+                "Run the first sync",
+                "A sync reads the source, splits it into chunks and embeds them. Finished documents can be found at once.",
                 reverse("explorer:jobs"),
                 Document.objects.exists(),
             ),
             Step(
                 "access",
-                "Give somebody access",
-                "A clearance says who may see a compartment, and up to which sensitivity.",
+                "Grant access",
+                "A clearance defines who can see a compartment, and up to which sensitivity.",
                 reverse("explorer:clearances"),
                 Grant.objects.exclude(user=viewer).exists(),
             ),
             Step(
                 "query",
-                "Ask a question that is answered",
-                "The Explorer shows what was found, and why each hit stands where it does.",
+                "Find an answer",
+                "The Explorer shows the hits of a search and explains their ranking.",
                 reverse("explorer:search"),
                 SearchRecord.objects.filter(useful, hit_count__gt=0).exists(),
             ),
             Step(
                 "key",
-                "Make an API key",
-                "Programs and chat clients search with it, and see what its owner may see, or less.",
+                "Create an API key",
+                "Applications and chat clients use it to search with the access of its user, or less.",
                 reverse("explorer:keys"),
                 ApiKey.objects.filter(revoked_at__isnull=True).exists(),
             ),
@@ -92,11 +92,11 @@ def guide(viewer: User) -> Guide:
 
 
 def is_dismissed(viewer: User) -> bool:
-    """Return whether this admin has put the guide away."""
+    """Return whether this admin has dismissed the guide."""
     return AuditEvent.objects.filter(actor=viewer, action=_DISMISSED).exists()
 
 
 def dismiss(viewer: User) -> None:
-    """Put the guide away for this admin; the audit log is where that is kept."""
+    """Dismiss the guide for this admin, recorded in the audit log."""
     if not is_dismissed(viewer):
         audit.record(_DISMISSED, actor=viewer)

@@ -1,4 +1,4 @@
-"""Load: the connections at work against the ladder's rungs, slots, what was turned away, and memory."""
+"""Load: connections in use with the thresholds of admission, slots, rejected searches, and memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,29 +11,29 @@ from retrieval.engine.admission import Load
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Refusal, Rung
 
 _RUNGS: Final = {
-    Rung.CALM: "calm",
-    Rung.TRIAGE: "searches with hardly any time are turned away",
-    Rung.HARD_REJECT: "searches are turned away",
-    Rung.SHORT_BUDGET: "all with little time are turned away",
-    Rung.RECOVERY_SKIP: "no more recovery for searches that were broken off",
+    Rung.CALM: "normal",
+    Rung.TRIAGE: "searches with very little time left are rejected",
+    Rung.HARD_REJECT: "new searches are rejected",
+    Rung.SHORT_BUDGET: "all searches with little time left are rejected",
+    Rung.RECOVERY_SKIP: "recovery of aborted searches is skipped",
     Rung.FULL: "full",
 }
 _REASONS: Final = {
-    Refusal.POOL_FULL: "no connection left",
-    Refusal.HARD_REJECT: "too few connections left",
-    Refusal.SHORT_BUDGET: "too little time for the connections left",
-    Refusal.TRIAGE: "hardly any time",
-    Refusal.QUEUE: "the wait would be too long",
-    Refusal.BUDGET_OVER: "the wait was too long",
+    Refusal.POOL_FULL: "no free connection",
+    Refusal.HARD_REJECT: "too few free connections",
+    Refusal.SHORT_BUDGET: "too little time for the free connections",
+    Refusal.TRIAGE: "very little time left",
+    Refusal.QUEUE: "expected wait too long",
+    Refusal.BUDGET_OVER: "wait too long",
 }
-#: Share of the memory from which on ingests go with the fewest calls.
+#: Share of memory in use from which ingestion runs with the minimum of calls.
 _TIGHT: Final = 0.9
 _GIB: Final = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A rung on the meter."""
+    """A threshold on the meter."""
 
     x: float
     connections: int
@@ -51,26 +51,26 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class LoadPanel:
-    """What the health page shows of the load."""
+    """The load on the health page."""
 
-    #: Connections at work in percent of those that there are, and the tone of their bar.
+    #: Connections in use in percent, and the tone of the bar.
     share: float
     tone: str
     summary: str
     marks: tuple[Mark, ...]
     figures: tuple[Figure, ...]
-    #: How many queries were turned away, by a reason in words; those that were none are left out.
+    #: Rejected queries by reason, without reasons that did not occur.
     refusals: tuple[Figure, ...]
 
 
-def load_panel(load: Load, ingest: IngestLoad, *, at_the_door: int = 0) -> LoadPanel:
-    """Return the panel of these figures; `at_the_door` counts requests of programs that were refused unread."""
+def load_panel(load: Load, ingest: IngestLoad, *, refused_early: int = 0) -> LoadPanel:
+    """Return the panel of these figures; `refused_early` counts API requests that were refused unread."""
     by_reason = [(it.value, _REASONS[it], load.refused.get(it, 0)) for it in Refusal]
-    by_reason.append(("door", "too many requests unanswered", at_the_door))
+    by_reason.append(("door", "too many open requests", refused_early))
     return LoadPanel(
         share=round(percent(load.active, load.connections), 2),
         tone=load_tone(load),
-        summary=f"{load.active} of {wording.counted(load.connections, 'connection')} at work: {_RUNGS[load.rung]}.",
+        summary=f"{load.active} of {wording.counted(load.connections, 'connection')} in use: {_RUNGS[load.rung]}.",
         marks=tuple(_marks(load)),
         figures=tuple(_figures(load, ingest)),
         refusals=tuple(Figure(key, words.capitalize(), f"{count:,}") for key, words, count in by_reason if count),
@@ -78,40 +78,38 @@ def load_panel(load: Load, ingest: IngestLoad, *, at_the_door: int = 0) -> LoadP
 
 
 def load_tone(load: Load) -> str:
-    """Return "good" while nobody is turned away for the connections, "bad" for a full pool, else "warn"."""
+    """Return "good" below all thresholds, "bad" for a full pool, else "warn"."""
     if load.rung is Rung.FULL:
         return "bad"
     return "good" if load.rung is Rung.CALM else "warn"
 
 
 def load_words(load: Load) -> str:
-    """Return the load in a sentence or two."""
-    pool = f"{load.active} of {load.connections} connections at work, {_RUNGS[load.rung]}"
-    slots = f"{load.held} of {load.slots} search slots held, {load.waiting} waiting."
-    cut = f" The server has no room for the {load.wished} connections that are set." if is_pool_cut(load) else ""
+    """Return the load as text."""
+    pool = f"{load.active} of {load.connections} connections in use, {_RUNGS[load.rung]}"
+    slots = f"{load.held} of {load.slots} search slots in use, {load.waiting} waiting."
+    cut = f" The server supports fewer than the configured {load.wished} connections." if is_pool_cut(load) else ""
     return f"{pool}; {slots}{cut}"
 
 
 def is_pool_cut(load: Load) -> bool:
-    """Return whether the server takes fewer connections than are wished for."""
+    """Return whether the server supports fewer connections than configured."""
     return load.connections < load.wished
 
 
 def ingest_words(load: IngestLoad) -> str:
-    """Return how many embedding calls may go side by side, and why."""
-    said = f"A sync may have {load.allowed} of {load.configured} embedding calls at work"
-    return f"{said}; {_memory(load)}." if load.memory.limit else f"{said}; the memory is not known."
+    """Return the limit of parallel embedding calls, and the memory in use."""
+    calls = f"A sync may run {load.allowed} of {load.configured} embedding calls in parallel"
+    memory = load.memory
+    if not memory.limit:
+        return f"{calls}; memory usage unknown."
+    sizes = f"{memory.in_use / _GIB:.1f} of {memory.limit / _GIB:.1f} GiB"
+    return f"{calls}; {memory.pressure * 100:.0f} % of memory in use ({sizes})."
 
 
 def is_memory_tight(load: IngestLoad) -> bool:
-    """Return whether memory is so full that ingests go with the fewest calls."""
+    """Return whether ingestion runs with the minimum of calls because of memory."""
     return load.memory.pressure >= _TIGHT
-
-
-def _memory(load: IngestLoad) -> str:
-    memory = load.memory
-    sizes = f"{memory.in_use / _GIB:.1f} of {memory.limit / _GIB:.1f} GiB"
-    return f"{memory.pressure:.0%} of memory in use ({sizes})".replace("%", " %", 1)
 
 
 def _marks(load: Load) -> Iterator[Mark]:
@@ -129,12 +127,12 @@ def _marks(load: Load) -> Iterator[Mark]:
 
 
 def _figures(load: Load, ingest: IngestLoad) -> Iterator[Figure]:
-    yield Figure("slots", "Search slots held", f"{load.held} of {load.slots}")
+    yield Figure("slots", "Search slots in use", f"{load.held} of {load.slots}")
     yield Figure("waiting", "Searches waiting", str(load.waiting))
-    yield Figure("recovery", "Recovery slots held", f"{load.recovery_held} of {load.recovery_slots}")
-    yield Figure("admitted", "Begun", f"{load.admitted:,}")
-    yield Figure("refused", "Turned away", f"{sum(load.refused.values()):,}")
+    yield Figure("recovery", "Recovery slots in use", f"{load.recovery_held} of {load.recovery_slots}")
+    yield Figure("admitted", "Admitted", f"{load.admitted:,}")
+    yield Figure("refused", "Rejected", f"{sum(load.refused.values()):,}")
     yield Figure("skipped", "Recovery skipped", f"{load.recovery_skipped:,}")
-    yield Figure("longest", "Longest wait", f"{load.max_wait_seconds:.1f} s")
+    yield Figure("longest", "Maximum wait", f"{load.max_wait_seconds:.1f} s")
     yield Figure("ingest", "Embedding calls", f"{ingest.allowed} of {ingest.configured}")
-    yield Figure("memory", "Memory in use", f"{ingest.memory.pressure:.0%}".replace("%", " %"))
+    yield Figure("memory", "Memory in use", f"{ingest.memory.pressure * 100:.0f} %")

@@ -1,4 +1,4 @@
-"""The overview: what the installation did lately, and what somebody should look at."""
+"""The figures and problems of the overview."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,34 +17,34 @@ from retrieval.ingest.jobs import STALLED
 from retrieval.models import Sync
 from retrieval.records.traffic import Figures
 
-#: What the figures can reach back over: label, how long, how long a bin is, and what the query log calls it.
+#: Periods of the figures: label, duration, width of a bin, and name of the period in the query log.
 RANGES: Final = {
     "24h": ("24 hours", timedelta(hours=24), timedelta(hours=1), "day"),
     "7d": ("7 days", timedelta(days=7), timedelta(hours=6), "week"),
     "30d": ("30 days", timedelta(days=30), timedelta(days=1), "month"),
 }
-#: Days before its end from which an API key is worth a word.
+#: Time before its expiry from which an API key is listed.
 KEY_ENDS_SOON: Final = timedelta(days=14)
 _LAST_SYNC: Final = {
     Sync.Status.FAILED.value: ("bad", "The last sync of {} failed"),
-    Sync.Status.STOPPED.value: ("warn", "A sync of {} stopped before it deleted much"),
+    Sync.Status.STOPPED.value: ("warn", "A sync of {} stopped before deleting many documents"),
     STALLED: ("bad", "The sync of {} is stalled"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number of the overview, with where it comes from."""
+    """A number with its label."""
 
     label: str
     value: str
-    #: Where the searches behind it are listed; empty where nothing lists them.
+    #: The URL of the listed items; empty without one.
     address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that somebody should look at."""
+    """Something that needs attention."""
 
     #: bad or warn.
     tone: str
@@ -54,11 +54,11 @@ class Problem:
 
 
 def search_figures(total: Figures, since: str) -> tuple[Figure, ...]:
-    """Return the figures of the searches; `since` is the query log's word for how far they reach back."""
+    """Return the figures of the searches; `since` names the period in the query log."""
     return (
         Figure("Searches", f"{total.searches:,}", _log(since)),
-        Figure("Median", _ms(total.p50)),
-        Figure("95 of 100 under", _ms(total.p95)),
+        Figure("Median latency", _ms(total.p50)),
+        Figure("p95 latency", _ms(total.p95)),
         *(
             Figure(label, f"{total.share(count):.1f} %" if total.searches else "–", _log(since, flag))  # noqa: RUF001 -- a dash for nothing
             for label, count, flag in (
@@ -80,7 +80,7 @@ def _log(since: str, flag: str = "") -> str:
 
 
 def store_figures(rows: Sequence[ConnectionRow]) -> tuple[Figure, ...]:
-    """Return the figures of what is stored."""
+    """Return the figures of the stored documents."""
     connections = reverse("explorer:connections")
     return (
         Figure("Connections", f"{len(rows):,}", connections),
@@ -92,15 +92,15 @@ def store_figures(rows: Sequence[ConnectionRow]) -> tuple[Figure, ...]:
 def problems(
     rows: Iterable[ConnectionRow], keys: Iterable[ApiKey], parts: Iterable[HealthRow], now: datetime
 ) -> tuple[Problem, ...]:
-    """Return what to look at, what is broken first."""
-    found = [*_unwell(parts), *_of_connections(rows), *(_ending(key, now) for key in keys)]
+    """Return the problems, errors first."""
+    unwell = (part for part in parts if not part.is_well)
+    health = reverse("explorer:health")
+    found = [
+        *(Problem(it.tone, it.label, it.detail, f"{health}#part-{it.key}") for it in unwell),
+        *_of_connections(rows),
+        *(_expiring(key, now) for key in keys),
+    ]
     return tuple(sorted(found, key=lambda it: it.tone != "bad"))
-
-
-def _unwell(parts: Iterable[HealthRow]) -> Iterator[Problem]:
-    for part in parts:
-        if not part.is_well:
-            yield Problem(part.tone, part.label, part.detail, f"{reverse('explorer:health')}#part-{part.key}")
 
 
 def _of_connections(rows: Iterable[ConnectionRow]) -> Iterator[Problem]:
@@ -110,17 +110,17 @@ def _of_connections(rows: Iterable[ConnectionRow]) -> Iterator[Problem]:
         address = reverse("explorer:connection", args=[row.slug])
         if row.sync is None:
             if row.kind != "push":
-                yield Problem("warn", f"{row.name} was never synced", "Nothing of it can be found yet.", address)
+                yield Problem("warn", f"{row.name} was never synced", "Its documents cannot be found yet.", address)
         elif row.sync.status in _LAST_SYNC:
             tone, text = _LAST_SYNC[row.sync.status]
             yield Problem(tone, text.format(row.name), row.sync.message or row.sync.since, address)
         if row.problems:
             count = wording.counted(row.problems, "document")
-            yield Problem("warn", f"{count} of {row.name} could not be taken in", "", f"{address}#problems")
+            yield Problem("warn", f"{count} of {row.name} could not be imported", "", f"{address}#problems")
 
 
-def _ending(key: ApiKey, now: datetime) -> Problem:
+def _expiring(key: ApiKey, now: datetime) -> Problem:
     ended = key.expires_at is not None and key.expires_at <= now
     days = max(0, (key.expires_at - now).days) if key.expires_at else 0
-    words = "has ended" if ended else "ends today" if not days else f"ends in {wording.counted(days, 'day')}"
-    return Problem("warn", f"The API key {key.name} of {key.user.username} {words}", "", reverse("explorer:keys"))
+    state = "has expired" if ended else f"expires in {wording.counted(days, 'day')}" if days else "expires today"
+    return Problem("warn", f"The API key {key.name} of {key.user.username} {state}", "", reverse("explorer:keys"))

@@ -1,4 +1,4 @@
-"""Health: how each part is, in a sentence, and what the settings came to."""
+"""Health: the state of each part, and the settings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from retrieval.operations.health import Part, State
 from retrieval.operations.installation import Disk, Installation
 
 _TONES: Final = {State.OK: "good", State.DEGRADED: "warn", State.FAILED: "bad"}
-_WORDS: Final = {"good": "ok", "warn": "look at it", "bad": "failed"}
-#: Free shares of the disk under which it is worth a word, and under which syncs will soon fail.
-_LITTLE_ROOM: Final = 0.1
-_NO_ROOM: Final = 0.03
-#: Messages that wait without a worker taking them, from which something is wrong.
+_STATUSES: Final = {"good": "ok", "warn": "warning", "bad": "failed"}
+#: Free shares of the disk below which the state is a warning or failed.
+_LOW_SPACE: Final = 0.1
+_NO_SPACE: Final = 0.03
+#: Waiting messages from which the state is a warning.
 _MANY_WAITING: Final = 100
 _UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
 _STEP: Final = 1000
@@ -37,23 +37,23 @@ class HealthRow:
     detail: str
 
     @property
-    def word(self) -> str:
-        """The tone in a word or two."""
-        return _WORDS[self.tone]
+    def status(self) -> str:
+        """The tone as text."""
+        return _STATUSES[self.tone]
 
     @property
     def is_well(self) -> bool:
-        """Whether there is nothing to look at."""
+        """Whether it needs no attention."""
         return self.tone == "good"
 
 
 def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
-    """Return every part of the installation, in the order in which one needs the other."""
+    """Return all parts of the installation, each after those it depends on."""
     return (
         _database(found),
-        _part("model", "Embedding model", found.parts["model"], f"{found.model} answers."),
+        _part("model", "Embedding model", found.parts["model"], f"{found.model} is available."),
         _index(found),
-        _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "None is configured."),
+        _part("reranker", "Reranker", found.parts["reranker"], found.reranker or "Not configured."),
         _part("bm25", "BM25 index", found.parts["bm25"], _bm25(found.bm25)),
         _part("language_model", "Language models", found.parts["language_model"], found.language_models),
         _load(found),
@@ -65,10 +65,10 @@ def health_rows(found: Installation, now: datetime) -> tuple[HealthRow, ...]:
 
 
 def overall(rows: Sequence[HealthRow]) -> HealthRow:
-    """Return one line for all of them: the worst tone, and how many are not well."""
+    """Return one row for all: the worst tone, and the parts that need attention."""
     tone = next((it for it in ("bad", "warn") if any(row.tone == it for row in rows)), "good")
     unwell = [row for row in rows if not row.is_well]
-    detail = f"{', '.join(row.label for row in unwell)}" if unwell else "Every part works."
+    detail = f"Needs attention: {', '.join(row.label for row in unwell)}." if unwell else "All parts work."
     return HealthRow("overall", "Installation", tone, detail)
 
 
@@ -80,8 +80,8 @@ def size(count: int) -> str:
     return f"{value:.1f} {_UNITS[unit]}" if unit and value < 100 else f"{value:.0f} {_UNITS[unit]}"  # noqa: PLR2004 -- three digits
 
 
-def _part(key: str, label: str, part: Part, fine: str) -> HealthRow:
-    return HealthRow(key, label, _TONES[part.state], part.reason or fine)
+def _part(key: str, label: str, part: Part, detail: str) -> HealthRow:
+    return HealthRow(key, label, _TONES[part.state], part.reason or detail)
 
 
 def _database(found: Installation) -> HealthRow:
@@ -100,16 +100,16 @@ def _index(found: Installation) -> HealthRow:
     label = "Embedding index"
     if found.stuck:
         row = found.stuck[0]
-        return HealthRow("index", label, "warn", f"The building of index {row.pk} stopped: {row.problem}")
+        return HealthRow("index", label, "warn", f"The build of index {row.pk} stopped: {row.problem}")
     if found.index is None:
-        return HealthRow("index", label, "good", "None yet; the first sync makes one.")
-    return HealthRow("index", label, "good", f"Index {found.index.pk} with {found.index.model} is searched.")
+        return HealthRow("index", label, "good", "None yet. The first sync creates one.")
+    return HealthRow("index", label, "good", f"Index {found.index.pk} with {found.index.model} is active.")
 
 
 def _bm25(status: Bm25Status | None) -> str:
-    """Return what a BM25 index that is well is like."""
+    """Return size and lag of a working BM25 index."""
     if status is None or not status.is_kept:
-        return "This machine keeps none."
+        return "Not used on this machine."
     lag = status.lag
     behind = (
         f"{wording.counted(lag.transactions, 'transaction')} or {lag.seconds:.0f} s behind" if lag.transactions else ""
@@ -119,14 +119,13 @@ def _bm25(status: Bm25Status | None) -> str:
 
 def _load(found: Installation) -> HealthRow:
     tone = load_tone(found.load)
-    return HealthRow(
-        "load", "Load", "warn" if tone == "good" and is_pool_cut(found.load) else tone, load_words(found.load)
-    )
+    tone = "warn" if tone == "good" and is_pool_cut(found.load) else tone
+    return HealthRow("load", "Load", tone, load_words(found.load))
 
 
 def _ingest(found: Installation) -> HealthRow:
     tone = "warn" if is_memory_tight(found.ingest) else "good"
-    return HealthRow("ingest", "Memory for ingests", tone, ingest_words(found.ingest))
+    return HealthRow("ingest", "Ingestion memory", tone, ingest_words(found.ingest))
 
 
 def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:
@@ -134,37 +133,37 @@ def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:
     alive = [worker for worker in workers if worker not in silent]
     if not alive:
         since = max((worker.seen_at for worker in workers), default=None)
-        heard = f"the last one was heard {wording.ago(since, now)}" if since else "none was heard lately"
-        return HealthRow("workers", "Workers", "bad", f"No worker is running; {heard}. Syncs wait.")
-    names = ", ".join(f"{worker.host}:{worker.pid}, up since {wording.ago(worker.started_at, now)}" for worker in alive)
-    lately = f"; {wording.counted(len(silent), 'other')} fell silent within the hour" if silent else ""
-    return HealthRow("workers", "Workers", "good", f"{wording.counted(len(alive), 'worker')}: {names}{lately}.")
+        last = f" The last one was active {wording.ago(since, now)}." if since else ""
+        return HealthRow("workers", "Workers", "bad", f"No worker is running.{last} Syncs are waiting.")
+    names = ", ".join(f"{it.host}:{it.pid}, started {wording.ago(it.started_at, now)}" for it in alive)
+    lost_ones = f"; {wording.counted(len(silent), 'other')} stopped responding within the last hour" if silent else ""
+    return HealthRow("workers", "Workers", "good", f"{wording.counted(len(alive), 'worker')}: {names}{lost_ones}.")
 
 
 def _queue(waiting: int | None) -> HealthRow:
     if waiting is None:
-        return HealthRow("queue", "Queue", "warn", "It does not answer. Workers look for work by themselves meanwhile.")
+        return HealthRow("queue", "Queue", "warn", "The queue does not respond. Workers poll the database meanwhile.")
     tone = "warn" if waiting >= _MANY_WAITING else "good"
     return HealthRow("queue", "Queue", tone, f"{wording.counted(waiting, 'message')} waiting for a worker.")
 
 
 def _disk(disk: Disk) -> HealthRow:
-    tone = "bad" if disk.free_share < _NO_ROOM else "warn" if disk.free_share < _LITTLE_ROOM else "good"
-    return HealthRow("disk", "Disk", tone, f"{size(disk.free)} free of {size(disk.total)} where the data lies.")
+    tone = "bad" if disk.free_share < _NO_SPACE else "warn" if disk.free_share < _LOW_SPACE else "good"
+    return HealthRow("disk", "Disk", tone, f"{size(disk.free)} free of {size(disk.total)} in the data directory.")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A setting as it came out."""
+    """A setting with its value."""
 
     name: str
     value: str
     #: "environment", "file", "default".
     origin: str
-    #: Set from outside, so that the console cannot change it.
+    #: Set by the environment, so that the console cannot change it.
     is_locked: bool
 
 
 def setting_rows(readings: Sequence[Reading]) -> Iterator[SettingRow]:
-    """Yield every setting, by name."""
+    """Yield all settings by name."""
     return (SettingRow(it.name, it.value, it.origin.value, it.is_locked) for it in readings)

@@ -1,33 +1,115 @@
-"""Health, for admins: every part of the installation, and what the settings came to."""
+"""The overview and the health page, for admins."""
+
+from datetime import datetime
+from typing import Any, Final
 
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from corecube.door import door
 from corecube.env import readings
 from corecube.http import HtmxHttpRequest
+from corecube.models import ApiKey, Connection, User
+from explorer.charts.traffic import traffic_charts
+from explorer.pages.connections.job_panels import SyncRow, sync_row
+from explorer.pages.connections.panels import connection_rows
+from explorer.pages.health.guide import dismiss, guide, is_dismissed
 from explorer.pages.health.load import load_panel
+from explorer.pages.health.overview_panels import KEY_ENDS_SOON, RANGES, problems, search_figures, store_figures
 from explorer.pages.health.panels import health_rows, overall, setting_rows
-from explorer.viewer import admins_only
+from explorer.pages.log.panels import LogRow, log_row, with_facts
+from explorer.viewer import admins_only, viewer_of
+from retrieval.ingest.jobs import job_states
+from retrieval.models import SearchRecord, Sync
 from retrieval.operations.installation import installation
+from retrieval.records.traffic import traffic
+
+_LAST_SEARCHES: Final = 8
+_MAX_JOBS: Final = 10
+_MAX_KEYS: Final = 10
+
+
+@require_GET
+@admins_only
+@never_cache
+def overview(request: HtmxHttpRequest) -> HttpResponse:
+    """Show recent searches, running syncs and problems."""
+    now = timezone.now()
+    requested = request.GET.get("range", "")
+    chosen = requested if requested in RANGES else next(iter(RANGES))
+    context = {
+        "section": "overview",
+        "ranges": [(name, label) for name, (label, *_) in RANGES.items()],
+        "range": chosen,
+        **_searches(chosen, now),
+        **_store(now),
+        **_jobs(now),
+        "guide": _guide(viewer_of(request), is_requested="guide" in request.GET),
+    }
+    return render(request, "explorer/health/overview.html", context)
+
+
+@require_GET
+@admins_only
+@never_cache
+def overview_jobs(request: HtmxHttpRequest) -> HttpResponse:
+    """Show the open syncs; the page polls while there is one."""
+    return render(request, "explorer/health/_overview_jobs.html", _jobs(timezone.now()))
+
+
+@require_POST
+@admins_only
+def dismiss_guide(request: HtmxHttpRequest) -> HttpResponse:
+    """Dismiss the first steps for this admin."""
+    dismiss(viewer_of(request))
+    return redirect("explorer:overview")
 
 
 @require_GET
 @admins_only
 @never_cache
 def health(request: HtmxHttpRequest) -> HttpResponse:
-    """Show how each part is, the versions, and every setting with its origin."""
+    """Show the state of each part, the versions, and all settings with their origin."""
     found = installation()
     rows = health_rows(found, timezone.now())
     context = {
         "section": "health",
         "rows": rows,
         "overall": overall(rows),
-        "load": load_panel(found.load, found.ingest, at_the_door=door.refused),
+        "load": load_panel(found.load, found.ingest, refused_early=door.refused),
         "versions": found.versions,
         "settings_rows": list(setting_rows(readings())),
     }
     return render(request, "explorer/health/health.html", context)
+
+
+def _searches(chosen: str, now: datetime) -> dict[str, Any]:
+    _, span, width, since = RANGES[chosen]
+    found = traffic(until=now, span=span, width=width)
+    ids = list(SearchRecord.objects.order_by("-at", "-id").values_list("pk", flat=True)[:_LAST_SEARCHES])
+    last = with_facts(SearchRecord.objects.filter(pk__in=ids)).defer("trace").order_by("-at", "-id")
+    rows: list[LogRow] = [log_row(record, now) for record in last]
+    return {"figures": search_figures(found.total, since), "charts": traffic_charts(found), "searches": rows}
+
+
+def _store(now: datetime) -> dict[str, Any]:
+    rows = connection_rows(list(Connection.objects.select_related("compartment")))
+    ending = ApiKey.objects.filter(revoked_at__isnull=True, expires_at__lt=now + KEY_ENDS_SOON)
+    recently = ending.filter(expires_at__gt=now - KEY_ENDS_SOON).select_related("user").order_by("expires_at")
+    parts = health_rows(installation(), now)
+    return {"store": store_figures(rows), "problems": problems(rows, recently[:_MAX_KEYS], parts, now)}
+
+
+def _jobs(now: datetime) -> dict[str, Any]:
+    syncs = Sync.objects.filter(status__in=Sync.OPEN).select_related("connection").order_by("queued_at")[:_MAX_JOBS]
+    rows: list[SyncRow] = [sync_row(job, now, known=0) for job in job_states(syncs, now)]
+    return {"jobs": rows, "is_open": bool(rows)}
+
+
+def _guide(viewer: User, *, is_requested: bool) -> object:
+    """Return the first steps if requested, or while some are left and the admin has not dismissed them."""
+    steps = guide(viewer)
+    return steps if is_requested or not (steps.is_done or is_dismissed(viewer)) else None

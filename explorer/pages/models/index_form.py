@@ -1,4 +1,4 @@
-"""The form that begins an embedding index."""
+"""The form for a new embedding index."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,57 +8,57 @@ from django import forms
 from retrieval.index.scans import MAX_OVERSAMPLE, ScanChoice
 from retrieval.models import EmbeddingIndex
 
-#: As in the settings: no index holds longer vectors.
+#: As in the settings: the limit of an index.
 _MAX_DIMENSIONS: Final = 4000
 _MODES: Final = (
-    ("", "As configured"),
-    (EmbeddingIndex.Mode.CHUNK_FIRST, "Each chunk by itself"),
+    ("", "Default"),
+    (EmbeddingIndex.Mode.CHUNK_FIRST, "Each chunk separately"),
     (EmbeddingIndex.Mode.LATE, "Late chunking"),
 )
 _SCANS: Final = (
-    (EmbeddingIndex.Scan.HALFVEC, "Whole vectors"),
-    (EmbeddingIndex.Scan.INT8, "A byte a component, then whole vectors"),
-    (EmbeddingIndex.Scan.BINARY, "A bit a component, then whole vectors"),
-    (EmbeddingIndex.Scan.PREFIX, "The first components, then whole vectors"),
+    (EmbeddingIndex.Scan.HALFVEC, "Full vectors"),
+    (EmbeddingIndex.Scan.INT8, "8-bit quantization with rescoring"),
+    (EmbeddingIndex.Scan.BINARY, "Binary quantization with rescoring"),
+    (EmbeddingIndex.Scan.PREFIX, "Truncated vectors with rescoring"),
 )
 
 
 class NewIndexForm(forms.Form):
-    """With which model, and how, an index is built."""
+    """Model and options of a new index."""
 
     model = forms.ChoiceField(widget=forms.Select(attrs={"class": "input"}))
     dimensions = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=_MAX_DIMENSIONS,
-        help_text="Empty keeps them all; fewer only for a model that allows it.",
+        help_text="Leave empty for all. Fewer only if the model supports it.",
         widget=forms.NumberInput(attrs={"class": "input"}),
     )
     mode = forms.ChoiceField(
-        required=False, choices=_MODES, label="Vectors of", widget=forms.Select(attrs={"class": "input"})
+        required=False, choices=_MODES, label="Chunk embedding", widget=forms.Select(attrs={"class": "input"})
     )
 
     scan = forms.ChoiceField(
         required=False,
         choices=_SCANS,
-        label="Walked by",
-        help_text="Less memory and less exact, from the second on.",
+        label="Search precision",
+        help_text="Quantized and truncated vectors need less memory but are less exact.",
         widget=forms.Select(attrs={"class": "input"}),
     )
     scan_dimensions = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=_MAX_DIMENSIONS,
-        label="First components",
-        help_text="Only for a walk by these, and a model that allows it.",
+        label="Truncated dimensions",
+        help_text="Only for truncated vectors, if the model supports it.",
         widget=forms.NumberInput(attrs={"class": "input"}),
     )
     oversample = forms.FloatField(
         required=False,
         min_value=1,
         max_value=MAX_OVERSAMPLE,
-        label="Candidates for each hit",
-        help_text="Empty takes the usual number.",
+        label="Candidates per hit",
+        help_text="Leave empty for the default.",
         widget=forms.NumberInput(attrs={"class": "input"}),
     )
 
@@ -70,7 +70,7 @@ class NewIndexForm(forms.Form):
 
     @property
     def scan_choice(self) -> ScanChoice:
-        """What the index is to be walked by; for a valid form."""
-        wanted = self.cleaned_data
-        scan = wanted["scan"] or EmbeddingIndex.Scan.HALFVEC
-        return ScanChoice(scan, wanted["scan_dimensions"] or 0, wanted["oversample"] or 0.0)
+        """The search precision; only for a valid form."""
+        values = self.cleaned_data
+        scan = values["scan"] or EmbeddingIndex.Scan.HALFVEC
+        return ScanChoice(scan, values["scan_dimensions"] or 0, values["oversample"] or 0.0)

@@ -1,4 +1,4 @@
-"""Forms of language models and of the rules that choose among them."""
+"""Forms of language models and routing rules."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -15,54 +15,54 @@ from retrieval.models import LanguageModel
 
 _GROUPS: Final = (
     (
-        "What it may take",
-        "Passages and conversation are cut to the context; an answer is never longer than its tokens.",
+        "Limits",
+        "Passages and conversation are truncated to fit the context window.",
         ("context_tokens", "max_answer_tokens", "tokenizer", "temperature"),
     ),
     (
-        "How long it may take",
-        "Retries come before the first word and within the time of the whole answer.",
+        "Timeouts",
+        "Retries happen only before the first token, and within the total timeout.",
         ("timeout_seconds", "silence_seconds", "max_retries"),
     ),
-    ("What it costs", "For the usage; leave 0 where nobody pays by the token.", ("prompt_price", "completion_price")),
-    ("When it answers", "", ("fallback", "is_default", "is_enabled")),
+    ("Prices", "For the cost report. Enter 0 if tokens have no price.", ("prompt_price", "completion_price")),
+    ("Routing", "", ("fallback", "is_default", "is_enabled")),
 )
 _LABELS: Final = {
     "api": "Protocol",
-    "base_url": "Address",
+    "base_url": "Base URL",
     "api_version": "API version",
     "model": "Model",
-    "timeout_seconds": "Whole answer, seconds",
-    "silence_seconds": "Silence, seconds",
+    "timeout_seconds": "Total timeout (seconds)",
+    "silence_seconds": "Token timeout (seconds)",
     "max_retries": "Retries",
-    "context_tokens": "Context, tokens",
-    "max_answer_tokens": "Answer, tokens",
-    "tokenizer": "Tokens are counted by",
-    "prompt_price": "A million tokens read",
-    "completion_price": "A million tokens written",
-    "fallback": "When it fails, ask",
-    "is_default": "Answers where no rule names another",
+    "context_tokens": "Context window (tokens)",
+    "max_answer_tokens": "Maximum answer (tokens)",
+    "tokenizer": "Tokenizer",
+    "prompt_price": "Price per million input tokens",
+    "completion_price": "Price per million output tokens",
+    "fallback": "Fallback",
+    "is_default": "Default model",
     "is_enabled": "Enabled",
 }
 _HELP: Final = {
-    "silence_seconds": "Before its first token, and between two.",
-    "tokenizer": "A folder of the models here with the model's own tokenizer.json.",
-    "temperature": "0 says the likeliest; higher varies more.",
+    "silence_seconds": "Maximum wait for the first token and between two tokens.",
+    "tokenizer": "A folder in the models directory with the tokenizer.json of the model.",
+    "temperature": "0 gives the most likely answer; higher values vary more.",
     "is_default": "",
     "fallback": "",
 }
 
 
 class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  # generic only in the stubs
-    """A language model, new or stored. What is filled in for the key is never shown again."""
+    """A language model, new or stored. An entered key is never shown again."""
 
     slug = forms.SlugField(
         required=False,
         max_length=50,
-        help_text="How answers, programs and addresses name it; empty makes one from the name.",
+        help_text="Identifier in answers, URLs and API requests. Leave empty to create it from the name.",
         error_messages={"unique": "Another language model has this slug."},
     )
-    # render_value stays off: what was typed is not sent back.
+    # render_value stays off: entered keys are not sent back.
     api_key = forms.CharField(
         required=False,
         strip=True,
@@ -70,7 +70,7 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
         label="API key",
         widget=forms.PasswordInput(attrs={"class": "input", "autocomplete": "new-password", "spellcheck": "false"}),
     )
-    drop_key = forms.BooleanField(required=False, label="Remove it")
+    drop_key = forms.BooleanField(required=False, label="Remove key")
     tokenizer = forms.ChoiceField(required=False, label=_LABELS["tokenizer"], help_text=_HELP["tokenizer"])
 
     class Meta:
@@ -93,7 +93,7 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
             fallback.queryset = LanguageModel.objects.filter(
                 pk__in=[it.pk for it in fallback_choices(instance, others)]
             )
-            fallback.empty_label = "Nobody: the passages are quoted"
+            fallback.empty_label = "None: quote the passages"
         tokenizer = self.fields["tokenizer"]
         if isinstance(tokenizer, forms.ChoiceField):
             names = dict.fromkeys([*tokenizers(), *([instance.tokenizer] if instance.tokenizer else [])])
@@ -104,37 +104,37 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
     @property
     def key(self) -> str | None:
-        """The key that was filled in, empty for one that is to be removed, None for one that stays."""
+        """The entered key; empty to remove the stored one, None to leave it unchanged."""
         given: str = self.cleaned_data.get("api_key") or ""
         return given or ("" if self.cleaned_data.get("drop_key") or not self.instance.pk else None)
 
     def clean(self) -> dict[str, Any]:
-        """Give a slug to who has none."""
+        """Fill in a missing slug."""
         values = {**(super().clean() or {})}
         values["slug"] = values.get("slug") or slugify(values.get("name", ""))[:50].strip("-_")
         if not values["slug"] and "name" not in self.errors and "slug" not in self.errors:
-            self.add_error("name", "The name needs a letter from a to z or a digit, or the slug has to be given.")
+            self.add_error("name", "Use a letter (a-z) or digit in the name, or enter a slug.")
         return values
 
     def _get_validation_exclusions(self) -> set[str]:
-        """Leave the default's uniqueness to saving, where the new one takes the place of the old."""
+        """Skip the uniqueness of the default: saving moves it from the previous model."""
         excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # not in the stubs
         return excluded | {"is_default"}
 
     def _post_clean(self) -> None:
-        """Check what Django's own checks of the row leave."""
+        """Also check the model as a whole, with errors at their fields."""
         super()._post_clean()  # type: ignore[misc]  # Django's, and not in the stubs
-        for name, words in problems_of(self.instance, self.key).items():
-            place = name if name in self.fields else None
-            if place is None or place not in self.errors:
-                self.add_error(place, words)
+        for name, message in problems_of(self.instance, self.key).items():
+            field = name if name in self.fields else None
+            if field is None or field not in self.errors:
+                self.add_error(field, message)
 
     def identity(self) -> list[BoundField]:
-        """Return the fields that name it."""
+        """Return the fields that identify the model."""
         return [self["name"], self["slug"]]
 
     def service(self) -> list[BoundField]:
-        """Return the fields that say where it is."""
+        """Return the fields of the service."""
         return [self[name] for name in ("api", "base_url", "model", "api_version")]
 
     def groups(self) -> Iterator[dict[str, object]]:
@@ -144,14 +144,14 @@ class LanguageModelForm(EditForm, forms.ModelForm):  # type: ignore[type-arg]  #
 
 
 class RuleForm(forms.Form):
-    """A rule for one user or for one compartment."""
+    """A routing rule for one user or one compartment."""
 
-    _NOBODY: ClassVar = "none"
+    _NO_MODEL: ClassVar = "none"
 
     compartment = forms.ModelChoiceField(
         Compartment.objects.order_by("name"),
         required=False,
-        empty_label="Choose one",
+        empty_label="Select a compartment",
         widget=forms.Select(attrs={"class": "input"}),
     )
     user = forms.CharField(
@@ -168,17 +168,17 @@ class RuleForm(forms.Form):
         if isinstance(choice, forms.ChoiceField):
             choice.choices = [
                 *((model.slug, model.name) for model in models),
-                (self._NOBODY, "No language model: passages are quoted"),
+                (self._NO_MODEL, "None: quote the passages"),
             ]
 
     @property
     def model(self) -> LanguageModel | None:
-        """The model that was chosen."""
+        """The selected model; None for quotes."""
         return self._models.get(self.cleaned_data["language_model"])
 
     @property
     def owner(self) -> User | Compartment:
-        """Whom the rule concerns."""
+        """The user or compartment of the rule."""
         owner: User | Compartment = self.cleaned_data["owner"]
         return owner
 
@@ -188,7 +188,7 @@ class RuleForm(forms.Form):
         name = values.get("user", "").replace("\0", "")
         user = User.objects.filter(username=name).first() if name else None
         if name and user is None:
-            self.add_error("user", "There is no user of that name.")
+            self.add_error("user", "No user has this name.")
         elif (user is None) == (values.get("compartment") is None):
-            self.add_error(None, "A rule belongs to one user or to one compartment.")
+            self.add_error(None, "Select either one user or one compartment.")
         return {**values, "owner": user or values.get("compartment")}

@@ -1,4 +1,4 @@
-"""Language models, their rules and what a trial of one said, as the console shows them."""
+"""Rows of language models and routing rules, and results of tests."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from retrieval.models import LanguageModel, RoutingRule
 
 _LABELS: Final = {
     ModelState.READY: "ready",
-    ModelState.UNTRIED: "not tried yet",
+    ModelState.UNTRIED: "not tested yet",
     ModelState.FAILING: "not answering",
     ModelState.OFF: "off",
-    ModelState.KEY_LOST: "key cannot be opened",
+    ModelState.KEY_LOST: "key cannot be decrypted",
 }
 _TONES: Final = {
     ModelState.READY: "good",
@@ -38,10 +38,10 @@ class ModelRow:
     model: str
     host: str
     state: ModelState
-    #: The state in words: "not answering for 3 minutes", and its tone.
+    #: The state as text: "not answering for 3 minutes".
     label: str
     tone: str
-    #: Why it fails, or when it last answered; empty where nothing is known.
+    #: The error, or the time of the last answer; empty if unknown.
     detail: str
     fallback: str
     context: int
@@ -53,19 +53,19 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A routing rule: whom it concerns, and what it does."""
+    """A routing rule with its effect."""
 
     id: int
     #: "compartment" or "user".
     kind: str
     name: str
-    does: str
+    effect: str
     model: str
 
 
 @dataclass(frozen=True, slots=True)
-class TrialWords:
-    """What a trial said."""
+class TrialSummary:
+    """The result of a test."""
 
     ok: bool
     heading: str
@@ -80,33 +80,31 @@ def model_rows(models: Sequence[LanguageModel], default: LanguageModel | None, n
 
 
 def by_rank(models: Sequence[LanguageModel], default: LanguageModel | None) -> list[LanguageModel]:
-    """Return the models with the default first, and those that are off last."""
+    """Return the models, the default first and disabled ones last."""
     return sorted(models, key=lambda model: (default is None or model.pk != default.pk, not model.is_enabled))
 
 
 def rule_rows(rules: Iterable[RoutingRule]) -> list[RuleRow]:
-    """Return the rules' rows; users, compartments and models must be read already."""
+    """Return the rows of rules, whose users, compartments and models must be loaded."""
     return [_rule(rule) for rule in rules]
 
 
-def trial_words(trial: Trial) -> TrialWords:
-    """Return what a trial said in plain words."""
+def trial_summary(trial: Trial) -> TrialSummary:
+    """Return the result of a test as text."""
     if not trial.ok:
-        return TrialWords(ok=False, heading="It does not answer", rows=(("Why", trial.problem),), models=trial.models)
-    usage = (
-        f"{trial.usage.prompt} read, {trial.usage.completion} written" if trial.usage else "the service does not say"
-    )
+        return TrialSummary(ok=False, heading="No answer", rows=(("Reason", trial.problem),), models=trial.models)
+    usage = f"{trial.usage.prompt} input, {trial.usage.completion} output" if trial.usage else "not reported"
     rows = (
-        ("It said", trial.said),
-        ("First token", _seconds(trial.first_token_seconds)),
-        ("Whole answer", _seconds(trial.seconds)),
+        ("Answer", trial.said),
+        ("Time to first token", _seconds(trial.first_token_seconds)),
+        ("Total time", _seconds(trial.seconds)),
         ("Tokens", usage),
     )
-    return TrialWords(ok=True, heading="It answers", rows=rows, models=trial.models)
+    return TrialSummary(ok=True, heading="The model answers", rows=rows, models=trial.models)
 
 
 def money(amount: Decimal) -> str:
-    """Return an amount in the installation's currency: two places from 1 on, four below; "0" for none."""
+    """Return an amount with two decimal places from 1, four below; "0" for none."""
     if not amount:
         return "0"
     return f"{amount:,.2f}" if amount >= 1 else f"{amount:.4f}"
@@ -138,7 +136,7 @@ def _label(status: ModelStatus, now: datetime) -> str:
 
 
 def _detail(status: ModelStatus, now: datetime) -> str:
-    """Return why a model fails, or how old it is that it was found to answer."""
+    """Return the error of a model, or the time of its last answer."""
     if status.state is ModelState.READY and status.since:
         return f"answered {wording.ago(status.since, now)}"
     return status.problem
@@ -153,10 +151,10 @@ def _price(model: LanguageModel) -> str:
 def _rule(rule: RoutingRule) -> RuleRow:
     model = rule.language_model.name if rule.language_model else ""
     if rule.compartment is not None:
-        does = f"its passages go to {model} only" if model else "its passages go to no language model"
-        return RuleRow(rule.pk, "compartment", rule.compartment.name, does, model)
+        effect = f"passages go only to {model}" if model else "passages go to no language model"
+        return RuleRow(rule.pk, "compartment", rule.compartment.name, effect, model)
     name = rule.user.get_username() if rule.user else ""
-    return RuleRow(rule.pk, "user", name, f"answered by {model}" if model else "answered by quotations only", model)
+    return RuleRow(rule.pk, "user", name, f"answered by {model}" if model else "answered with quotes only", model)
 
 
 def _seconds(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Language models, for admins: the list with the rules, making, trying, changing and deleting one."""
+"""Language models and routing rules, for admins."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,8 @@ from django.views.decorators.vary import vary_on_headers
 from corecube.errors import ConfigError, ConflictError
 from corecube.http import HtmxHttpRequest
 from explorer.pages.models.language_model_forms import LanguageModelForm, RuleForm
-from explorer.pages.models.language_model_panels import by_rank, model_rows, rule_rows, trial_words
-from explorer.viewer import admins_only, viewer_of, wants_fragment
+from explorer.pages.models.language_model_panels import by_rank, model_rows, rule_rows, trial_summary
+from explorer.viewer import admins_only, render_page, viewer_of
 from retrieval.admin import language_models as services
 from retrieval.llm.clients import service_of
 from retrieval.llm.environment import default_of, is_named, stored_models
@@ -30,7 +30,7 @@ from retrieval.models import LanguageModel, RoutingRule
 @admins_only
 @never_cache
 def language_models(request: HtmxHttpRequest) -> HttpResponse:
-    """List the language models and the rules that choose among them."""
+    """List the language models and routing rules."""
     return _page(request, None, 200)
 
 
@@ -40,7 +40,7 @@ def language_models(request: HtmxHttpRequest) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request")
 def new_language_model(request: HtmxHttpRequest) -> HttpResponse:
-    """Try or add a language model; the first one answers by default."""
+    """Test or add a language model; the first one becomes the default."""
     models = stored_models()
     is_first = default_of(models) is None
     return _edited(request, LanguageModel(is_default=is_first), models)
@@ -52,7 +52,7 @@ def new_language_model(request: HtmxHttpRequest) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request")
 def edit_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Try or change a language model."""
+    """Test or change a language model."""
     models = stored_models()
     return _edited(request, get_object_or_404(LanguageModel, slug=slug), models)
 
@@ -61,12 +61,12 @@ def edit_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @admins_only
 @never_cache
 def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
-    """Ask before a language model is deleted; a POST does it, unless a rule names it."""
+    """Confirm and, by a POST, delete a language model that no rule uses."""
     model = get_object_or_404(LanguageModel, slug=slug)
     if request.method == "POST":
         try:
             services.delete_model(model, actor=viewer_of(request))
-            messages.success(request, f"{model.name} was deleted. What it used stays in the usage.")
+            messages.success(request, f"{model.name} was deleted. Its recorded usage remains.")
         except ConflictError as error:
             messages.error(request, str(error))
         return redirect("explorer:language_models")
@@ -83,19 +83,19 @@ def delete_language_model(request: HtmxHttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @admins_only
 def set_rule(request: HtmxHttpRequest) -> HttpResponse:
-    """Set the rule of a user or of a compartment, in place of one that is there."""
+    """Set or replace the rule of a user or compartment."""
     form = RuleForm(request.POST, models=stored_models())
     if not form.is_valid():
         return _page(request, form, 422)
     services.set_rule(form.owner, form.model, actor=viewer_of(request))
-    messages.success(request, f"The rule for {form.owner} is set. It holds from the next answer on.")
+    messages.success(request, f"The rule for {form.owner} was saved. It applies from the next answer.")
     return redirect(f"{reverse('explorer:language_models')}#rules")
 
 
 @require_POST
 @admins_only
 def remove_rule(request: HtmxHttpRequest, number: int) -> HttpResponse:
-    """Take a rule away."""
+    """Remove a rule."""
     rule = get_object_or_404(RoutingRule.objects.select_related("user", "compartment"), pk=number)
     owner = rule.user or rule.compartment
     if owner is not None:
@@ -122,31 +122,35 @@ def _rules() -> QuerySet[RoutingRule]:
 
 
 def _edited(request: HtmxHttpRequest, model: LanguageModel, models: Sequence[LanguageModel]) -> HttpResponse:
-    """Answer with the form, with what a trial found, or with the list once the model is saved."""
+    """Return the form, with the result of a test if any, or redirect to the list after saving."""
     form = LanguageModelForm(request.POST or None, instance=model, others=models)
     is_new = model.pk is None
     is_test = request.POST.get("do") == "test"
     trial: Trial | None = None
     if request.method == "POST" and form.is_valid():
         if is_test:
-            trial = _tried(form)
+            trial = _tested(form)
         elif _is_saved(request, form, is_new=is_new):
             return redirect("explorer:language_models")
-    template = (
-        "explorer/models/_language_model_form.html"
-        if wants_fragment(request)
-        else "explorer/models/language_model_edit.html"
-    )
-    context = _context(form, is_new=is_new) | {
-        "trial": trial_words(trial) if trial else None,
+    stored = None if is_new else LanguageModel.objects.get(pk=model.pk)
+    url_name = "explorer:new_language_model" if stored is None else "explorer:edit_language_model"
+    context = {
+        "section": "language_models",
+        "form": form,
+        "is_new": is_new,
+        "model": stored,
+        "is_locked": model.is_locked,
+        "action": reverse(url_name, args=[stored.slug] if stored else []),
+        "trial": trial_summary(trial) if trial else None,
         "is_test": is_test,
         "is_refused": bool(form.errors),
     }
-    return render(request, template, context, status=form.status)
+    page, fragment = "explorer/models/language_model_edit.html", "explorer/models/_language_model_form.html"
+    return render_page(request, page, fragment, context, status=form.status)
 
 
-def _tried(form: LanguageModelForm) -> Trial:
-    """Return what the model answers as it is filled in, with the stored key where none is."""
+def _tested(form: LanguageModelForm) -> Trial:
+    """Test the model as entered, with the stored key if none is entered."""
     if form.instance.pk and not form.has_changed():
         return try_saved(form.instance, in_seconds=None)
     try:
@@ -160,35 +164,22 @@ def _is_saved(request: HtmxHttpRequest, form: LanguageModelForm, *, is_new: bool
     try:
         if is_new:
             services.create_model(model, form.key or "", actor=viewer)
-            _tell(request, model, f"{model.name} was added")
+            _report_saved(request, model, f"{model.name} was added")
         else:
             changed = services.change_model(model, form.key, actor=viewer)
-            _tell(request, model, f"{model.name} was changed" if changed else "Nothing was changed")
+            _report_saved(request, model, f"{model.name} was saved" if changed else "Nothing was changed")
     except ConflictError as error:
         form.add_error(None, str(error))
     return not form.errors
 
 
-def _tell(request: HtmxHttpRequest, model: LanguageModel, done: str) -> None:
-    """Say what was done, and whether the model answers now."""
+def _report_saved(request: HtmxHttpRequest, model: LanguageModel, done: str) -> None:
+    """Show that the model was saved, and whether it answers now."""
     if not model.is_enabled:
         messages.success(request, f"{done}.")
         return
     trial = try_saved(model)
     if trial.ok:
-        messages.success(request, f"{done}. It answers.")
+        messages.success(request, f"{done}. The model answers.")
     else:
-        messages.warning(request, f"{done}, but it does not answer: {trial.problem}")
-
-
-def _context(form: LanguageModelForm, *, is_new: bool) -> dict[str, object]:
-    stored = None if is_new else LanguageModel.objects.get(pk=form.instance.pk)
-    address = "explorer:new_language_model" if stored is None else "explorer:edit_language_model"
-    return {
-        "section": "language_models",
-        "form": form,
-        "is_new": is_new,
-        "model": stored,
-        "is_locked": form.instance.is_locked,
-        "action": reverse(address, args=[stored.slug] if stored else []),
-    }
+        messages.warning(request, f"{done}, but the model does not answer: {trial.problem}")

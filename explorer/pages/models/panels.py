@@ -1,4 +1,4 @@
-"""Models: what searches use and what it is, and the embedding indexes with what can be done about each."""
+"""Cards of the models in use, rows of embedding indexes, and the table of available models."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from explorer.pages.health.panels import size
 from retrieval.encoders import Encoder, OnnxEncoder
 from retrieval.encoders.cross_encoder import CrossEncoder
 from retrieval.encoders.local import LocalModel
-from retrieval.encoders.manifest import ModelManifest
 from retrieval.encoders.model_table import MODEL_TABLE, TableModel
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
@@ -20,14 +19,14 @@ from retrieval.models import EmbeddingIndex
 
 _Status = EmbeddingIndex.Status
 _TONES: Final = {_Status.ACTIVE: "good", _Status.BUILDING: "accent", _Status.PREVIOUS: ""}
-_MODES: Final = {EmbeddingIndex.Mode.CHUNK_FIRST: "each chunk by itself", EmbeddingIndex.Mode.LATE: "late chunking"}
+_MODES: Final = {EmbeddingIndex.Mode.CHUNK_FIRST: "each chunk separately", EmbeddingIndex.Mode.LATE: "late chunking"}
 _SCANS: Final = {
-    EmbeddingIndex.Scan.HALFVEC: "whole vectors",
-    EmbeddingIndex.Scan.INT8: "a byte a component, {oversample:g} candidates a hit",
-    EmbeddingIndex.Scan.BINARY: "a bit a component, {oversample:g} candidates a hit",
-    EmbeddingIndex.Scan.PREFIX: "the first {dim} components, {oversample:g} candidates a hit",
+    EmbeddingIndex.Scan.HALFVEC: "full vectors",
+    EmbeddingIndex.Scan.INT8: "8-bit, {oversample:g} candidates per hit",
+    EmbeddingIndex.Scan.BINARY: "binary, {oversample:g} candidates per hit",
+    EmbeddingIndex.Scan.PREFIX: "first {dim} dimensions, {oversample:g} candidates per hit",
 }
-#: Bytes of a row of vectors beside its numbers, which take two each.
+#: Overhead of a row of vectors, whose numbers take two bytes each.
 _ROW_BYTES: Final = 72
 _MINUTE: Final = 60
 
@@ -36,12 +35,12 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """A model that searches use."""
+    """A model in use."""
 
     role: str
     name: str
     facts: tuple[Fact, ...]
-    #: Why it cannot be used; empty when it can.
+    #: Why it is unavailable; empty if it is not.
     problem: str = ""
 
 
@@ -54,22 +53,22 @@ class IndexRow:
     source: str
     dimensions: int
     mode: str
-    #: "whole vectors", "a bit a component" ...
+    #: "full vectors", "a bit a component" ...
     scan: str
-    #: active, building, complete (built and not searched yet) or previous.
+    #: active, building, complete (built, not yet in use) or previous.
     status: str
     tone: str
     done: int
     chunks: int
     #: Percent of the chunks that have a vector.
     share: float
-    #: "42 chunks/s, about 3 min left"; empty where nothing is known, or nothing left.
+    #: "42 chunks/s, about 3 min left"; empty if unknown or finished.
     pace: str
     size: str
     since: str
     problem: str
     is_building: bool
-    #: Nobody builds it just now, as far as is known.
+    #: Incomplete, and no worker builds it.
     is_stopped: bool
 
     @property
@@ -79,7 +78,7 @@ class IndexRow:
 
     @property
     def can_switch(self) -> bool:
-        """Whether searches could use it from now on."""
+        """Whether searches could use it."""
         return not self.is_active and self.done == self.chunks
 
     @property
@@ -89,73 +88,70 @@ class IndexRow:
 
 
 def encoder_card(encoder: Encoder) -> ModelCard:
-    """Return what the embedding model is, from its manifest or its service."""
+    """Return the card of the embedding model, local or at a service."""
     return ModelCard("Embedding model", encoder.name, tuple(_encoder_facts(encoder)))
 
 
 def _encoder_facts(encoder: Encoder) -> Iterator[Fact]:
     if isinstance(encoder, OnnxEncoder):
         manifest = encoder.manifest
-        yield "Runs", f"on this machine, {wording.counted(encoder.threads, 'thread')}"
+        yield "Runs on", f"this machine, {wording.counted(encoder.threads, 'thread')}"
         yield "Pooling", manifest.pooling
-        yield "Prefix of a query", manifest.query_prefix or "none"
-        yield from _manifest_facts(manifest)
+        yield "Query prefix", manifest.query_prefix or "none"
+        yield "Precision", manifest.quantisation
+        yield "Licence", manifest.licence
         yield "Vocabulary", f"{encoder.vocabulary:,} tokens"
     if isinstance(encoder, RemoteEncoder):
-        yield "Runs", f"at a service ({encoder.service.kind})"
-        yield "Time for a query", f"{encoder.service.query_timeout_seconds * 1000:,.0f} ms"
+        yield "Runs on", f"a service ({encoder.service.kind})"
+        yield "Query timeout", f"{encoder.service.query_timeout_seconds * 1000:,.0f} ms"
     yield "Dimensions", f"{encoder.dim:,}"
-    yield "Longest input", f"{encoder.max_tokens:,} tokens"
+    yield "Maximum input", f"{encoder.max_tokens:,} tokens"
     batching = encoder.batching
-    yield "Embeds at once", f"{wording.counted(batching.calls, 'call')} of {wording.counted(batching.texts, 'text')}"
-
-
-def _manifest_facts(manifest: ModelManifest) -> Iterator[Fact]:
-    yield "Precision", manifest.quantisation
-    yield "Licence", manifest.licence
+    yield "Parallel requests", f"{wording.counted(batching.calls, 'call')} of {wording.counted(batching.texts, 'text')}"
 
 
 def reranker_card(reranker: Reranker | None, *, candidates: int) -> ModelCard:
-    """Return what the reranker is; `candidates` hits of a search are given to it."""
+    """Return the card of the reranker, which scores `candidates` hits of a search."""
     if reranker is None:
-        return ModelCard("Reranker", "none", (("Order", "the blend's own"),))
+        return ModelCard("Reranker", "none", (("Final order", "blended score"),))
     return ModelCard("Reranker", reranker.name, tuple(_reranker_facts(reranker, candidates)), reranker.problem)
 
 
 def _reranker_facts(reranker: Reranker, candidates: int) -> Iterator[Fact]:
     yield "Score", reranker.score_type.value
     weight = reranker.blend_weight
-    yield "Order", "its own is final" if weight is None else f"added to the blend with weight {weight:g}"
-    yield "Reads", f"the best {wording.counted(candidates, 'hit')}"
+    yield "Final order", "reranker score" if weight is None else f"blended score + {weight:g} * reranker score"
+    yield "Candidates", f"top {wording.counted(candidates, 'hit')}"
     if isinstance(reranker, CrossEncoder):
-        yield "Longest pair", f"{reranker.manifest.max_tokens:,} tokens"
-        yield from _manifest_facts(reranker.manifest)
+        yield "Maximum input", f"{reranker.manifest.max_tokens:,} tokens"
+        yield "Precision", reranker.manifest.quantisation
+        yield "Licence", reranker.manifest.licence
 
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """An embedding model of the table, as one chooses between them."""
+    """A row of the table of embedding models."""
 
     name: str
     tier: str
     state: str
     tone: str
     dimensions: int
-    #: "512, 256"; empty for a model to be kept whole.
+    #: "512, 256"; empty if the vectors cannot be shortened.
     lengths: str
     parameters: str
     mteb: str
     languages: str
     licence: str
-    #: Bytes of a chunk's whole vector, and of its components' signs, which an index can be walked by.
+    #: Bytes per chunk of the full vector, and with binary quantization.
     stored: int
     bits: int
-    #: Where its authors publish it.
+    #: Where it is published.
     repository: str
 
 
 def listed_models(local: Iterable[LocalModel]) -> list[ListedModel]:
-    """Return the table of embedding models, with what of it is on this machine."""
+    """Return the table of embedding models, with the state of the installed ones."""
     states = {model.name: model.state for model in local}
     return [_listed(model, states.get(model.name, "")) for model in MODEL_TABLE.values()]
 
@@ -164,7 +160,7 @@ def _listed(model: TableModel, state: str) -> ListedModel:
     return ListedModel(
         name=model.name,
         tier=model.tier.value,
-        state=state or ("can be fetched" if model.can_be_fetched else "not here"),
+        state=state or ("available" if model.can_be_fetched else "not installed"),
         tone="good" if state == "ready" else "bad" if state else "",
         dimensions=model.dim,
         lengths=", ".join(map(str, model.lengths)),
@@ -179,7 +175,7 @@ def _listed(model: TableModel, state: str) -> ListedModel:
 
 
 def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: datetime, alive: datetime) -> IndexRow:
-    """Return an index as its list shows it; a builder not heard of since `alive` is taken for lost."""
+    """Return the row of an index; a build without a heartbeat since `alive` counts as stopped."""
     is_building = row.status == _Status.BUILDING and bool(made.missing)
     complete = row.status == _Status.BUILDING and not made.missing
     return IndexRow(
@@ -204,7 +200,7 @@ def index_row(row: EmbeddingIndex, made: Progress, *, hnsw_bytes: int, now: date
 
 
 def pace(made: Progress) -> str:
-    """Return how fast a building goes, and how long the rest takes; empty before anything is known."""
+    """Return speed and time left of a build; empty if unknown."""
     if not made.rate or made.seconds_left is None:
         return ""
     seconds = made.seconds_left
@@ -213,5 +209,5 @@ def pace(made: Progress) -> str:
 
 
 def announcement(rows: Iterable[IndexRow]) -> str:
-    """Return what a screen reader is told of a building."""
+    """Return the progress of builds for screen readers."""
     return ". ".join(f"Index {row.id}: {row.share:.0f} percent" for row in rows if row.is_building)

@@ -1,4 +1,7 @@
-"""The router's examples, for admins: those shipped, those added, and what a question would be made of."""
+"""The routes of the helix router with their examples, and a test of a question, for admins."""
+
+from dataclasses import dataclass
+from typing import Final
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -9,17 +12,119 @@ from django.views.decorators.http import require_http_methods, require_POST
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.sanitise import storable
-from explorer.pages.models.route_panels import route_panels, tried_panel
+from explorer.components.bars import percent
 from explorer.viewer import admins_only, viewer_of
+from retrieval.errors import EncoderError, ModelMissingError
 from retrieval.models import RouteExample
+from retrieval.presets.catalog import preset_named
+from retrieval.presets.helix.config import HelixConfig
+from retrieval.presets.helix.pipeline import local_router
 from retrieval.presets.helix.route_examples import MAX_CHARACTERS, add_example, delete_example
+from retrieval.presets.helix.router.routes import ROUTES, SEARCH_ROUTE, SKIP_ROUTES, shipped_examples
+from retrieval.search import runtime
+from retrieval.search.configuration import configuration_of
+
+_EXAMPLES_SHOWN: Final = 3
+_PURPOSES: Final = {
+    **dict.fromkeys(SKIP_ROUTES, "No search"),
+    SEARCH_ROUTE: "Search, despite similarity to a skipped route",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AddedExample:
+    """An added example, which can be deleted."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoutePanel:
+    """A route with its examples."""
+
+    name: str
+    label: str
+    purpose: str
+    #: The first built-in examples, and the others.
+    shown: tuple[str, ...]
+    more: tuple[str, ...]
+    added: tuple[AddedExample, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """The similarity of a question to a route."""
+
+    label: str
+    cosine: str
+    #: Percent of the bar.
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPanel:
+    """The routing of a question."""
+
+    #: One sentence.
+    verdict: str
+    similarities: tuple[Similarity, ...] = ()
+
+
+def route_panels() -> tuple[RoutePanel, ...]:
+    """Return all routes with their examples."""
+    added: dict[str, list[AddedExample]] = {}
+    for example in RouteExample.objects.order_by("pk"):
+        added.setdefault(example.route, []).append(AddedExample(example.pk, example.text))
+    shipped = shipped_examples()
+    return tuple(
+        RoutePanel(
+            route,
+            route_label(route),
+            _PURPOSES.get(route, "Search with the ranking weights of the route"),
+            tuple(shipped.get(route, ())[:_EXAMPLES_SHOWN]),
+            tuple(shipped.get(route, ())[_EXAMPLES_SHOWN:]),
+            tuple(added.get(route, ())),
+        )
+        for route in map(str, ROUTES)
+    )
+
+
+def route_label(route: str) -> str:
+    """Return the label of a route."""
+    return "Other skips" if route == "skip" else route.capitalize()
+
+
+def trial_panel(question: str) -> TrialPanel:
+    """Return the routing of a question with the live settings."""
+    try:
+        tools = runtime.resources()
+        router, encoder = local_router(tools)(), tools.local_encoder
+        vector = encoder.encode_query(question) if encoder else None
+    except (ModelMissingError, EncoderError) as error:
+        return TrialPanel(str(error))
+    if router is None or vector is None:
+        return TrialPanel("The routes are not trained yet. Until then, every question is searched.")
+    found = router.likeness(vector)
+    bars = tuple(
+        Similarity(route_label(route), f"{cosine:.2f}", round(percent(cosine, 1.0), 1))
+        for route, cosine in found.by_route.items()
+    )
+    config = configuration_of(preset_named("helix")).config
+    if not isinstance(config, HelixConfig):
+        return TrialPanel("", bars)
+    if skip := found.skip(minimum=config.route.skip_from, margin=config.route.skip_margin):
+        return TrialPanel(f"No search: the question matches the route {skip}.", bars)
+    memory_type = found.memory_type(minimum=config.route.type_from)
+    weights = f"for {memory_type} items" if memory_type else "of each hit's type"
+    return TrialPanel(f"Search with the ranking weights {weights}.", bars)
 
 
 @require_http_methods(["GET", "POST"])
 @admins_only
 @never_cache
 def routes(request: HtmxHttpRequest) -> HttpResponse:
-    """List the routes with their examples, and what the question in `q` is like; a POST adds an example."""
+    """List the routes with their examples, and test the question in `q`; a POST adds an example."""
     if request.method == "POST":
         try:
             add_example(request.POST.get("route", ""), request.POST.get("text", ""), actor=viewer_of(request))
@@ -31,8 +136,8 @@ def routes(request: HtmxHttpRequest) -> HttpResponse:
         "section": "routes",
         "routes": route_panels(),
         "question": question,
-        "tried": tried_panel(question) if question else None,
-        "most_characters": MAX_CHARACTERS,
+        "trial": trial_panel(question) if question else None,
+        "max_characters": MAX_CHARACTERS,
     }
     return render(request, "explorer/models/routes.html", context)
 

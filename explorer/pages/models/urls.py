@@ -1,4 +1,4 @@
-"""Addresses of embedding models, language models, usage and routes."""
+"""URLs of embedding models, language models, usage and routes."""
 
 from django.urls import path
 

@@ -1,5 +1,7 @@
-"""What language models were used for and what it cost, for admins."""
+"""Tokens and costs of language models, for admins."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
@@ -11,14 +13,77 @@ from django.views.decorators.http import require_GET
 
 from corecube.http import HtmxHttpRequest
 from explorer.charts.usage import usage_chart
-from explorer.pages.models.usage_panels import Table, usage_figures, usage_table
+from explorer.pages.health.overview_panels import Figure
+from explorer.pages.models.language_model_panels import money
 from explorer.viewer import admins_only
-from retrieval.operations.usage import by_day, by_group, total, used_between
+from retrieval.operations.usage import Line, Sums, by_day, by_group, total, used_between
 
-#: Days back from today, and what they are called.
-_RANGES: Final = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "A year"}
-_USUAL: Final = "30"
+#: Periods in days, with labels.
+_RANGES: Final = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "1 year"}
+_DEFAULT_RANGE: Final = "30"
 _TABLES: Final = ("model", "user", "key", "month")
+_HEADINGS: Final = {"model": "By model", "user": "By user", "key": "By API key", "month": "By month"}
+_NAMES: Final = {"model": "Model", "user": "User", "key": "API key", "month": "Month"}
+_MAX_ROWS: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Usage of one user, key, model or month."""
+
+    name: str
+    answers: int
+    input_tokens: int
+    output_tokens: int
+    cost: str
+    #: Answers whose tokens were estimated.
+    estimated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Usage grouped by one property."""
+
+    id: str
+    heading: str
+    name: str
+    rows: tuple[Row, ...]
+    #: Omitted rows.
+    more: int
+
+
+def usage_figures(sums: Sums) -> list[Figure]:
+    """Return the totals."""
+    return [
+        Figure("Answers", f"{sums.answers:,}"),
+        Figure("Input tokens", f"{sums.prompt_tokens:,}"),
+        Figure("Output tokens", f"{sums.completion_tokens:,}"),
+        Figure("Cost", money(sums.cost)),
+    ]
+
+
+def usage_table(group: str, lines: Iterable[Line]) -> Table:
+    """Return the table of one group."""
+    rows = [
+        Row(_name(group, line), it.answers, it.prompt_tokens, it.completion_tokens, money(it.cost), it.estimated)
+        for line in lines
+        for it in (line.sums,)
+    ]
+    return Table(group, _HEADINGS[group], _NAMES[group], tuple(rows[:_MAX_ROWS]), max(0, len(rows) - _MAX_ROWS))
+
+
+def _name(group: str, line: Line) -> str:
+    """Return the name of a line; deleted users and models are marked."""
+    names = line.names
+    if group == "month":
+        return f"{names['month']:%B %Y}"
+    if group == "model":
+        return f"{names['model_name']}{'' if names['language_model_id'] else ' (deleted)'}"
+    if group == "key" and names["key_id"]:
+        return f"{names['key__name']} ({names['key__prefix']}…), {names['user__username'] or 'a deleted user'}"
+    if group == "key":
+        return f"no key, {names['user__username'] or 'a deleted user'}"
+    return str(names["user__username"] or "a deleted user")
 
 
 @require_GET
@@ -26,8 +91,8 @@ _TABLES: Final = ("model", "user", "key", "month")
 @never_cache
 def usage(request: HtmxHttpRequest) -> HttpResponse:
     """Show tokens and costs by day, model, user, key and month."""
-    asked = request.GET.get("days", "")
-    days = asked if asked in _RANGES else _USUAL
+    requested = request.GET.get("days", "")
+    days = requested if requested in _RANGES else _DEFAULT_RANGE
     last: date = timezone.now().date()
     first = last - timedelta(days=int(days) - 1)
     found = used_between(first, last)

@@ -45,7 +45,7 @@ _NEXT: Final = "next"
 @admins_only
 @never_cache
 def models(request: HtmxHttpRequest) -> HttpResponse:
-    """Show the models and the indexes; the page asks again for the indexes while one is being built."""
+    """Show the models and indexes; the page polls while an index is being built."""
     if wants_fragment(request):
         return render(request, "explorer/models/_indexes_fragment.html", _indexes())
     return _page(request, NewIndexForm(**_choices()), 200)
@@ -54,70 +54,70 @@ def models(request: HtmxHttpRequest) -> HttpResponse:
 @require_POST
 @admins_only
 def start_index(request: HtmxHttpRequest) -> HttpResponse:
-    """Begin an index with another model beside the active one; a worker builds it."""
+    """Create a second index, which a worker builds."""
     form = NewIndexForm(request.POST, **_choices())
     if not form.is_valid():
         return _page(request, form, 422)
-    wanted = form.cleaned_data
+    values = form.cleaned_data
     try:
         choice = services.chosen(
-            model="" if wanted["model"] == _NEXT else wanted["model"],
-            dim=wanted["dimensions"] or 0,
-            next_service=wanted["model"] == _NEXT,
+            model="" if values["model"] == _NEXT else values["model"],
+            dim=values["dimensions"] or 0,
+            next_service=values["model"] == _NEXT,
         )
-        row = services.start_index(choice, actor=viewer_of(request), mode=wanted["mode"], scan=form.scan_choice)
+        row = services.start_index(choice, actor=viewer_of(request), mode=values["mode"], scan=form.scan_choice)
     except CoreCubeError as error:
         form.add_error(None, str(error))
         return _page(request, form, 409)
-    messages.success(request, f"Index {row.pk} is begun. Searches stay as they are until you switch to it.")
+    messages.success(request, f"Index {row.pk} was created. Searches do not use it until you switch to it.")
     return redirect("explorer:models")
 
 
 @require_POST
 @admins_only
 def build_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
-    """Let a worker go on with a building that stopped."""
+    """Resume a stopped build."""
     row = get_object_or_404(EmbeddingIndex, pk=number)
     build = partial(services.build_again, row, actor=viewer_of(request))
-    return _done(request, build, said=f"A worker goes on with index {number}.")
+    return _done(request, build, message=f"A worker resumes building index {number}.")
 
 
 @require_http_methods(["GET", "POST"])
 @admins_only
 @never_cache
 def switch_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
-    """Ask before searches use another index; a POST does it."""
-    row = _other(number)
+    """Confirm and, by a POST, switch searches to another index."""
+    row = _inactive(number)
     if request.method == "GET":
         return _confirm(request, row, action="switch")
     switch = partial(services.switch_to, row, actor=viewer_of(request))
-    return _done(request, switch, said=f"Searches use index {number} with {row.model} from now on.")
+    return _done(request, switch, message=f"Searches now use index {number} with {row.model}.")
 
 
 @require_http_methods(["GET", "POST"])
 @admins_only
 @never_cache
 def drop_index(request: HtmxHttpRequest, number: int) -> HttpResponse:
-    """Ask before an index is deleted; a POST does it, and a worker clears its vectors away."""
-    row = _other(number)
+    """Confirm and, by a POST, delete an index; a worker removes its vectors."""
+    row = _inactive(number)
     if request.method == "GET":
         return _confirm(request, row, action="drop")
     drop = partial(services.drop, row, actor=viewer_of(request), queue=True)
-    return _done(request, drop, said=f"Index {number} is deleted.")
+    return _done(request, drop, message=f"Index {number} was deleted.")
 
 
-def _done(request: HtmxHttpRequest, deed: Callable[[], object], *, said: str) -> HttpResponse:
-    """Do it, say that it was done or why it cannot be, and go back to the models."""
+def _done(request: HtmxHttpRequest, action: Callable[[], object], *, message: str) -> HttpResponse:
+    """Run an action, show its message or error, and redirect to the models."""
     try:
-        deed()
-        messages.success(request, said)
+        action()
+        messages.success(request, message)
     except CoreCubeError as error:
         messages.error(request, str(error))
     return redirect("explorer:models")
 
 
-def _other(number: int) -> EmbeddingIndex:
-    """Return an index that is not searched; the one that is has no page of its own."""
+def _inactive(number: int) -> EmbeddingIndex:
+    """Return an index that is not active; raise Http404."""
     row = get_object_or_404(EmbeddingIndex, pk=number)
     if row.status == EmbeddingIndex.Status.ACTIVE:
         raise Http404
@@ -160,7 +160,7 @@ def _row(row: EmbeddingIndex, size_of_hnsw: int) -> IndexRow:
 
 
 def _cards() -> list[ModelCard]:
-    """Return the models that searches use; one that cannot be had says why."""
+    """Return the models in use; an unavailable one shows its error."""
     cards = []
     try:
         cards.append(encoder_card(active.encoder()))
@@ -176,10 +176,9 @@ def _cards() -> list[ModelCard]:
 
 
 def _choices() -> dict[str, Any]:
-    """Return what an index can be built with: the models on this machine, and the service that is next."""
+    """Return the models to choose from: installed ones, the next service, and ones not installed."""
     local = [it.name for it in local_models(settings.CORECUBE_MODELS_DIR) if it.makes_embeddings]
     following = settings.CORECUBE_NEXT_EMBEDDER
-    listed = [name for name in MODEL_TABLE if name not in local]
     service = [(_NEXT, f"{following['model']} at {following['kind']} (next)")] if following else []
-    absent = [(name, f"{name} (not on this machine)") for name in listed]
+    absent = [(name, f"{name} (not installed)") for name in MODEL_TABLE if name not in local]
     return {"choices": [*((name, name) for name in local), *service, *absent]}

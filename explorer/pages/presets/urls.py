@@ -1,4 +1,4 @@
-"""Addresses of presets."""
+"""URLs of presets."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Presets, for admins: their live configuration, the draft, and every version before."""
+"""Presets, for admins: the live configuration, the draft and all versions."""
 
 from typing import Any, Final
 
@@ -30,14 +30,13 @@ from retrieval.search.configuration import SHIPPED, configuration_of
 
 _LIVE = PresetVersion.Status.LIVE
 _DRAFT = PresetVersion.Status.DRAFT
-#: Digits of a version's number; more cannot be one.
 _MAX_DIGITS: Final = 10
 
 
 @require_GET
 @admins_only
 def presets(request: HtmxHttpRequest) -> HttpResponse:
-    """List the presets, each with what is live."""
+    """List the presets with their live version and draft."""
     current = PresetVersion.objects.filter(status__in=(_LIVE, _DRAFT)).select_related("promoted_by")
     found = {(version.preset, version.status): version for version in current}
     now = timezone.now()
@@ -52,7 +51,7 @@ def presets(request: HtmxHttpRequest) -> HttpResponse:
 @admins_only
 @never_cache
 def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
-    """Show a preset's configuration; a POST saves its draft. What cannot be saved stays in the form."""
+    """Show a preset's configuration; a POST saves the draft, or shows the form again with errors."""
     chosen = _preset(name)
     if request.method == "GET":
         return _page(request, chosen, None, 200)
@@ -68,9 +67,9 @@ def preset(request: HtmxHttpRequest, name: str) -> HttpResponse:
             replaces=request.POST.get("replaces", ""),
         )
     except VersionConflictError as error:
-        form.add_error(None, f"{error} Your numbers are still here; saving again replaces the other draft.")
+        form.add_error(None, f"{error} Your changes are still here. Saving again replaces the other draft.")
         return _page(request, chosen, form, error.status)
-    messages.success(request, "The draft was saved. It serves nobody until it is promoted.")
+    messages.success(request, "The draft was saved. Searches use it after you promote it.")
     return redirect("explorer:preset", name=name)
 
 
@@ -90,7 +89,7 @@ def discard_draft(request: HtmxHttpRequest, name: str) -> HttpResponse:
 @admins_only
 @never_cache
 def promote(request: HtmxHttpRequest, name: str, number: int) -> HttpResponse:
-    """Show what promoting a version would change; a POST does it, if nothing has changed since."""
+    """Show the changes by promoting a version; a POST promotes it, if nothing has changed since."""
     chosen = _preset(name)
     if request.method == "POST":
         return _promoted(request, chosen, number)
@@ -119,11 +118,11 @@ def _promoted(request: HtmxHttpRequest, chosen: Preset, number: int) -> HttpResp
             preset=chosen,
             number=number,
             actor=viewer_of(request),
-            # What is no number was not sent by the page, and no version has this one.
+            # No version has this number, so an invalid value is a conflict.
             live=int(live) if live.isdecimal() and len(live) <= _MAX_DIGITS else -1,
             fingerprint=request.POST.get("fingerprint", ""),
         )
-        messages.success(request, f"Every search runs with {version_label(number)} now.")
+        messages.success(request, f"All searches now use {version_label(number)}.")
     except CoreCubeError as error:
         messages.error(request, str(error))
     return redirect("explorer:preset", name=chosen.name)
@@ -138,7 +137,7 @@ def _preset(name: str) -> Preset:
 def _page(
     request: HtmxHttpRequest, chosen: Preset, form: TunablesForm | None, status: int, *, replaces: str | None = None
 ) -> HttpResponse:
-    """Return a preset's page. Without a form the draft is in it, or what is live where there is none."""
+    """Render a preset's page. Without a form, it shows the draft or else the live configuration."""
     versions = list(PresetVersion.objects.filter(preset=chosen.name).select_related("created_by", "promoted_by"))
     draft = next((version for version in versions if version.status == _DRAFT), None)
     live = configuration_of(chosen)

@@ -120,6 +120,6 @@ def test_the_page_says_what_is_here_and_how_to_get_the_rest():
     rows = {row.name: row for row in listed_models(here)}
     assert (rows["bge-small-en-v1.5"].state, rows["bge-small-en-v1.5"].tone) == ("ready", "good")
     assert (rows["gte-small"].state, rows["gte-small"].tone) == ("damaged", "bad")
-    assert rows["all-minilm-l6-v2"].state == "can be fetched"
+    assert rows["all-minilm-l6-v2"].state == "available"
     assert rows["nomic-embed-text-v1.5"].lengths == "512, 256, 128, 64"
     assert (rows["mxbai-embed-large-v1"].stored, rows["mxbai-embed-large-v1"].bits) == (2048, 128)

@@ -61,7 +61,7 @@ def test_the_charts_numbers_are_those_of_the_searches(browse, world):
 
 
 def test_without_searches_it_says_so(browse):
-    assert "No searches in this time" in page(browse("alice").get("/overview/"))
+    assert "No searches in this period" in page(browse("alice").get("/overview/"))
 
 
 def test_the_guide_stands_there_until_it_is_put_away(browse):

@@ -55,9 +55,9 @@ def test_an_installation_that_is_well_says_so_part_by_part():
         found["database"].detail
         == "PostgreSQL 18.4 with pgvector 0.8.5, 15.4 MB, 6 of 100 connections, 2 of 24 in this process."
     )
-    assert found["bm25"].detail == "This machine keeps none."
-    assert found["workers"].detail == "1 worker: vm:7, up since 3 hours ago."
-    assert overall(tuple(found.values())).detail == "Every part works."
+    assert found["bm25"].detail == "Not used on this machine."
+    assert found["workers"].detail == "1 worker: vm:7, started 3 hours ago."
+    assert overall(tuple(found.values())).detail == "All parts work."
 
 
 def test_the_bm25_index_tells_its_size_and_how_far_behind_it_is():
@@ -83,7 +83,7 @@ def test_the_bm25_index_tells_its_size_and_how_far_behind_it_is():
             "left alone",
         ),
         ({"workers": ()}, "workers", "bad", "No worker is running"),
-        ({"waiting": None}, "queue", "warn", "does not answer"),
+        ({"waiting": None}, "queue", "warn", "does not respond"),
         ({"waiting": 400}, "queue", "warn", "400 messages"),
         ({"disk": Disk(100 * GB, 9 * GB)}, "disk", "warn", "9.0 GB free"),
         ({"disk": Disk(100 * GB, 2 * GB)}, "disk", "bad", "2.0 GB free"),
@@ -99,9 +99,9 @@ def test_a_part_that_is_not_well_stands_out(changes, key, tone, words):
 
 
 def test_a_worker_that_fell_silent_is_told_beside_those_that_live():
-    assert "1 other fell silent" in rows(workers=(worker(), worker(600, pid=8)))["workers"].detail
+    assert "1 other stopped responding" in rows(workers=(worker(), worker(600, pid=8)))["workers"].detail
     lost = rows(workers=(worker(600),))["workers"]
-    assert (lost.tone, "heard 10 minutes ago" in lost.detail) == ("bad", True)
+    assert (lost.tone, "active 10 minutes ago" in lost.detail) == ("bad", True)
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,9 @@ def test_a_trial_shows_times_and_models_and_saves_nothing(alice, form, htmx):
     got = alice.post(NEW, form(do="test"), headers=htmx)
     page = got.content.decode()
     assert got.status_code == 200
-    assert "It answers" in page
+    assert "The model answers" in page
     assert "ready" in page
-    assert "First token" in page
+    assert "Time to first token" in page
     assert "fake-large" in page
     assert "<html" not in page
     assert SECRET not in page
@@ -140,7 +140,7 @@ def test_a_trial_shows_times_and_models_and_saves_nothing(alice, form, htmx):
 def test_a_trial_that_fails_says_why(alice, form, llm, fault, words):
     llm.fault = fault
     page = alice.post(NEW, form(do="test")).content.decode()
-    assert "It does not answer" in page
+    assert "No answer" in page
     assert words in page
 
 
@@ -152,7 +152,7 @@ def test_a_wrong_key_is_said_and_not_repeated(alice, form):
 
 def test_a_stored_model_is_tried_with_its_stored_key(alice, form, stored):
     page = alice.post("/language-models/ours/", form(do="test", slug="ours", api_key="")).content.decode()
-    assert "It answers" in page
+    assert "The model answers" in page
 
 
 @pytest.mark.parametrize("do", ["save", "test"])
@@ -194,7 +194,7 @@ def test_one_default_takes_the_place_of_the_other(alice, form, stored):
         ({"base_url": "http://user:secret@host/v1"}, "must not hold a user"),
         ({"slug": "extractive"}, "stands for something else"),
         ({"slug": "ours"}, "has this slug"),
-        ({"name": "!!!"}, "letter from a to z"),
+        ({"name": "!!!"}, "a letter (a-z)"),
         ({"api_key": "with blank"}, "visible ASCII"),
         ({"max_answer_tokens": "8000"}, "at most half"),
     ],
@@ -211,8 +211,8 @@ def test_rules_are_set_and_removed(alice, stored, world):
     alice.post(address, {"compartment": world.ledger.compartment_id, "user": "", "language_model": "ours"})
     alice.post(address, {"compartment": "", "user": "bob", "language_model": "none"})
     page = alice.get(LIST).content.decode()
-    assert "its passages go to Ours only" in page
-    assert "answered by quotations only" in page
+    assert "passages go only to Ours" in page
+    assert "answered with quotes only" in page
     assert len(audited("routing.changed")) == 2
     rule = RoutingRule.objects.get(user=world.bob)
     alice.post(f"/language-models/routing/{rule.pk}/remove/")
@@ -233,7 +233,7 @@ def test_a_rule_that_cannot_be_is_refused(alice, stored, world, fields):
 
 def test_a_model_with_rules_is_not_deleted(alice, stored, world):
     RoutingRule.objects.create(compartment=world.ledger.compartment, language_model=stored)
-    assert "Rules name this model" in alice.get("/language-models/ours/delete/").content.decode()
+    assert "Rules use this model" in alice.get("/language-models/ours/delete/").content.decode()
     alice.post("/language-models/ours/delete/")
     assert LanguageModel.objects.filter(slug="ours").exists()
     RoutingRule.objects.all().delete()
@@ -251,7 +251,7 @@ def test_the_environments_model_is_locked(alice, form, settings, llm, world):
     page = alice.get("/language-models/environment/").content.decode()
     assert "CORECUBE_LLM_URL" in page
     assert SECRET not in page
-    assert "It answers" in alice.post("/language-models/environment/", form(do="test")).content.decode()
+    assert "The model answers" in alice.post("/language-models/environment/", form(do="test")).content.decode()
     sent = form(base_url="http://evil.example/v1", model="other", api_key="x", prompt_price="3", slug="new-slug")
     assert alice.post("/language-models/environment/", sent).status_code == 302
     model = LanguageModel.objects.get()
@@ -286,7 +286,7 @@ def test_usage_of_who_is_gone_stays(alice, used, world, stored):
 
 
 def test_no_usage_says_so(alice):
-    assert "Nothing was used" in alice.get("/language-models/usage/?days=nonsense").content.decode()
+    assert "No usage in this period" in alice.get("/language-models/usage/?days=nonsense").content.decode()
 
 
 def test_usage_costs_few_queries(alice, used, django_assert_max_num_queries):
@@ -307,7 +307,7 @@ def told(response):
 
 def test_saving_tests_a_model_and_says_that_it_answers(alice, form):
     page = alice.post(NEW, form(), follow=True)
-    assert told(page) == ["Our model was added. It answers."]
+    assert told(page) == ["Our model was added. The model answers."]
     (row,) = page.context["rows"]
     assert (row.label, row.tone) == ("ready", "good")
 
@@ -316,7 +316,7 @@ def test_saving_tests_a_model_and_says_that_it_answers(alice, form):
 def test_a_model_that_cannot_be_reached_is_saved_with_a_warning_and_never_ready(alice, form, llm):
     llm.fault = Fault.ERROR
     page = alice.post(NEW, form(), follow=True)
-    assert told(page)[0].startswith("Our model was added, but it does not answer: Our model failed (status 500)")
+    assert told(page)[0].startswith("Our model was added, but the model does not answer: Our model failed (status 500)")
     assert "notice is-warn" in page.content.decode()
     (row,) = page.context["rows"]
     assert (row.label, row.tone) == ("not answering", "bad")
@@ -331,13 +331,13 @@ def test_a_model_that_cannot_be_reached_is_saved_with_a_warning_and_never_ready(
     assert alice.get(LIST).context["rows"][0].label == "not answering for 3 minutes"
     llm.fault = Fault.NONE
     page = alice.post("/language-models/our-model/", form(slug="our-model", temperature="0.2"), follow=True)
-    assert told(page) == ["Our model was changed. It answers."]
+    assert told(page) == ["Our model was saved. The model answers."]
     assert page.context["rows"][0].label == "ready"
 
 
 def test_a_model_that_nobody_tried_is_not_called_ready(alice, stored):
     (row,) = alice.get(LIST).context["rows"]
-    assert (row.label, row.tone) == ("not tried yet", "warn")
+    assert (row.label, row.tone) == ("not tested yet", "warn")
 
 
 def test_a_test_of_what_is_stored_is_remembered(alice, stored, llm, form, htmx):
@@ -352,10 +352,10 @@ def test_a_test_of_what_is_stored_is_remembered(alice, stored, llm, form, htmx):
         do="test",
     )
     llm.fault = Fault.UNAUTHORIZED
-    assert "It does not answer" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
+    assert "No answer" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
     assert alice.get(LIST).context["rows"][0].tone == "bad"
     llm.fault = Fault.NONE
-    assert "It answers" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
+    assert "The model answers" in alice.post("/language-models/ours/", unchanged, headers=htmx).content.decode()
     assert alice.get(LIST).context["rows"][0].label == "ready"
 
 

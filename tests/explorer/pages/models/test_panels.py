@@ -66,11 +66,11 @@ def test_a_card_tells_what_a_model_is():
     card = encoder_card(HashEncoder())
     assert (card.role, card.name, card.problem) == ("Embedding model", "hash", "")
     assert ("Dimensions", "64") in card.facts
-    assert ("Longest input", "512 tokens") in card.facts
+    assert ("Maximum input", "512 tokens") in card.facts
 
 
 def test_a_reranker_that_cannot_be_had_says_why():
     card = reranker_card(UnavailableReranker("small", "It is not on this machine."), candidates=30)
     assert (card.name, card.problem) == ("small", "It is not on this machine.")
-    assert ("Reads", "the best 30 hits") in card.facts
+    assert ("Candidates", "top 30 hits") in card.facts
     assert reranker_card(None, candidates=30).name == "none"

@@ -60,14 +60,14 @@ def test_an_admin_sees_the_models_and_the_indexes(browse, second):
     assert (building.status, building.done, building.dimensions) == ("building", 0, 32)
     # While one is built the page asks again; and no third can be begun.
     assert 'hx-get="/models/" hx-trigger="every 3s"' in page(response)
-    assert "Begin an index" not in page(response)
+    assert "Build index" not in page(response)
 
 
 def test_the_table_of_models_is_there_to_choose_from(browse, world):
     response = browse("alice").get("/models/")
     assert 'data-model="mxbai-embed-large-v1"' in page(response)
     choices = dict(response.context["form"].fields["model"].choices)
-    assert choices["arctic-embed-l-v2.0"] == "arctic-embed-l-v2.0 (not on this machine)"
+    assert choices["arctic-embed-l-v2.0"] == "arctic-embed-l-v2.0 (not installed)"
 
 
 def test_a_listed_model_that_is_not_here_is_refused_and_one_reads_how_to_get_it(browse, world, settings, tmp_path):
@@ -111,7 +111,7 @@ def test_an_index_is_begun_with_another_walk_over_the_same_model(browse, world, 
     assert browse("alice").post("/models/indexes/", sent).status_code == 302
     row = EmbeddingIndex.objects.get(status="building")
     assert (row.scan, row.oversample) == ("binary", 6)
-    assert "a bit a component, 6 candidates a hit" in page(browse("alice").get("/models/"))
+    assert "binary, 6 candidates per hit" in page(browse("alice").get("/models/"))
 
 
 def test_a_prefix_is_refused_where_the_model_was_not_trained_so(browse, world, monkeypatch):
@@ -159,15 +159,15 @@ def test_a_model_that_the_active_index_has_already_is_refused_with_the_reason(br
 def test_switching_asks_first_and_rolling_back_is_one_step(browse, second):
     alice, old = browse("alice"), embedding_index.active_row()
     address = f"/models/indexes/{second.pk}/switch/"
-    assert "refused until all of them have" in page(alice.get(address))
+    assert "Switching requires all of them" in page(alice.get(address))
     alice.post(address)
     assert embedding_index.active_row().pk == old.pk
     built(second)
-    assert f"Search with index {second.pk}?" in page(alice.get(address))
+    assert f"Switch to index {second.pk}?" in page(alice.get(address))
     assert embedding_index.active_row().pk == old.pk
     alice.post(address)
     assert embedding_index.active_row().pk == second.pk
-    assert f"Go back to index {old.pk}?" in page(alice.get(f"/models/indexes/{old.pk}/switch/"))
+    assert f"Roll back to index {old.pk}?" in page(alice.get(f"/models/indexes/{old.pk}/switch/"))
     alice.post(f"/models/indexes/{old.pk}/switch/")
     assert embedding_index.active_row().pk == old.pk
     assert [it[0] for it in actions()] == ["index.switched", "index.switched"]
@@ -178,7 +178,7 @@ def test_dropping_asks_first_and_a_worker_clears_the_vectors(
 ):
     built(second)
     address = f"/models/indexes/{second.pk}/drop/"
-    assert f"Drop index {second.pk}?" in page(browse("alice").get(address))
+    assert f"Delete index {second.pk}?" in page(browse("alice").get(address))
     assert EmbeddingIndex.objects.filter(pk=second.pk).exists()
     with django_capture_on_commit_callbacks(execute=True):
         browse("alice").post(address)
@@ -226,5 +226,5 @@ def test_a_model_that_is_missing_says_so(browse, world, monkeypatch):
 
     monkeypatch.setattr(active, "encoder", missing)
     text = page(browse("alice").get("/models/"))
-    assert "cannot be used" in text
+    assert "unavailable" in text
     assert "The model is not here." in text

@@ -118,7 +118,7 @@ def test_a_draft_is_saved_and_compared_with_what_is_live(browse, people):
         ("fusion.pool", "160 hits", "50 hits"),
         ("blend.dense", "0.6", "0.85"),
     ]
-    assert "serves nobody until it is promoted" in page(response)
+    assert "Searches use it after you promote it." in page(response)
     assert 'href="/?preset=corecube&amp;draft=1"' in page(response)
 
 
@@ -200,7 +200,7 @@ def test_promoting_shows_what_changes_and_then_does_it(browse, draft, people):
     assert [(row.name, row.before, row.after) for row in shown.context["changes"]] == [("blend.dense", "0.8", "0.9")]
     sent = {name: shown.context[name] for name in ("live", "fingerprint")}
     response = alice.post("/presets/corecube/promote/3/", sent, follow=True)
-    assert "Every search runs with version 3 now." in page(response)
+    assert "All searches now use version 3." in page(response)
     assert PresetVersion.objects.get(status="live").number == 3
     assert PresetVersion.objects.get(number=3).promoted_by == people["alice"]
 
@@ -241,7 +241,7 @@ def test_a_reading_request_discards_nothing(browse, versions):
 def test_live_numbers_that_do_not_fit_are_shown(browse, versions):
     PresetVersion.objects.filter(status="live").update(values={"blend.dense": 9, "gone": 1})
     text = page(browse("alice").get(PAGE))
-    assert "do not fit this release" in text
+    assert "are not valid in this release" in text
     assert '<span class="mono">gone</span> is no tunable' in text
 
 
