@@ -62,7 +62,7 @@ def guide(viewer: User) -> Guide:
             Step(
                 "sync",
                 "Run the first sync",
-                "A sync reads the source, splits it into chunks and embeds them. Finished documents can be found at once.",
+                "A sync reads the source, splits it into chunks and embeds them. Finished documents are searchable.",
                 reverse("explorer:jobs"),
                 Document.objects.exists(),
             ),

@@ -80,7 +80,8 @@ def test_what_is_fine_disabled_or_waits_to_be_pushed_is_not_named():
 
 
 @pytest.mark.parametrize(
-    ("days", "words"), [(5.5, "expires in 5 days"), (1.5, "expires in 1 day"), (0.2, "expires today"), (-2, "has expired")]
+    ("days", "words"),
+    [(5.5, "expires in 5 days"), (1.5, "expires in 1 day"), (0.2, "expires today"), (-2, "has expired")],
 )
 def test_a_key_that_ends_soon_is_named(days, words):
     (found,) = problems((), (key(days),), (), NOW)
