@@ -30,14 +30,14 @@ class TimeConfig(Tunables):
         low=0.05,
         high=0.5,
         unit="",
-        help="Share of the deadline reserved for reading and packing hits; no leg and no reranker may use it.",
+        help="Share of the deadline reserved for reading and packing hits.",
     )
     embed_share: float = tunable(
         0.6,
         low=0.1,
         high=0.9,
         unit="",
-        help="Share of the legs' time that embedding the query may take; without a vector only words are searched.",
+        help="Share of the legs' time for embedding the query; without a vector only words are searched.",
     )
 
 

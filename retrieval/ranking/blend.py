@@ -26,21 +26,21 @@ class BlendConfig(Tunables):
         low=0.0,
         high=1.0,
         unit="",
-        help="Cosines of a pool that lie closer together than this are not stretched to the full weight.",
+        help="If the cosines of a pool are closer together than this, they do not get the full weight.",
     )
     evidence_shift: float = tunable(
         0.33,
         low=0.0,
         high=1.0,
         unit="",
-        help="Share of the full-text weight that goes to the vectors where one of them stands out; 0 fixes both.",
+        help="Largest share of the full-text weight that goes to the vectors if one has a clear lead; 0 for none.",
     )
     typical_standout: float = tunable(
         0.06,
         low=0.001,
         high=1.0,
         unit="cosine",
-        help="Lead of the best cosine over the mean of the best ten up to which the weights stay as they are.",
+        help="Up to this lead of the best cosine over the mean of the best ten, the weights do not change.",
     )
 
 

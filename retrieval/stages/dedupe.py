@@ -17,7 +17,7 @@ class DedupeConfig(Tunables):
     label: ClassVar[str] = "Duplicates"
 
     min_similarity: float = tunable(
-        0.9, low=0.5, high=1.0, unit="", help="Texts that share this much of their words in order are duplicates."
+        0.9, low=0.5, high=1.0, unit="", help="Texts that share this much of their word sequences are duplicates."
     )
 
 

@@ -44,7 +44,7 @@ class DenseConfig(Tunables):
         low=1.0,
         high=10.0,
         unit="",
-        help="The HNSW scan goes on until this many times the depth are found in scope.",
+        help="Candidates in scope that the HNSW scan finds per hit of the depth.",
         costs=True,
     )
 

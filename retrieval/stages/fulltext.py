@@ -27,7 +27,7 @@ class FulltextConfig(Tunables):
         low=1,
         high=1000,
         unit="hits",
-        help="An all-terms match with fewer hits than this is relaxed to any rare term.",
+        help="With fewer hits that have all terms, chunks with any rare term match too.",
         costs=True,
     )
     relax_cap: int = tunable(
@@ -35,7 +35,7 @@ class FulltextConfig(Tunables):
         low=100,
         high=1_000_000,
         unit="chunks",
-        help="Relaxing takes the rarest terms while their summed document frequency stays under this; bounds the time.",
+        help="Any of the rarest terms match while their document frequencies add up to less. Limits the time.",
         costs=True,
     )
     max_matches: int = tunable(
@@ -43,7 +43,7 @@ class FulltextConfig(Tunables):
         low=1,
         high=1_000_000,
         unit="chunks",
-        help="Matches that are scored; of a query that matches more, a part is ranked. Bounds the time.",
+        help="Matches that are scored. If a query matches more, only a part is ranked. Limits the time.",
         costs=True,
     )
     weight_title: float = tunable(1.0, low=0.0, high=1.0, unit="", help="Weight of a term in the title.")
@@ -54,7 +54,7 @@ class FulltextConfig(Tunables):
         low=0.001,
         high=10.0,
         unit="",
-        help="Rank at which a term gives half of its idf; smaller lets the first occurrence count for more.",
+        help="Rank at which a term gives half of its idf; with a smaller one the first occurrence counts more.",
     )
 
     @property

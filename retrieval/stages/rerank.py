@@ -28,13 +28,13 @@ class RerankConfig(Tunables):
         30, low=1, high=200, unit="hits", help="Hits of the blend that the reranker scores.", costs=True
     )
     reserve_ms: int = tunable(
-        100, low=0, high=10_000, unit="ms", help="Time kept back from the reranker, so that the search can still end."
+        100, low=0, high=10_000, unit="ms", help="Time reserved for finishing the search after reranking."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Rerank:
-    """Score each of the best hits jointly with the query; without a reranker the blend's order stands."""
+    """Score each of the best hits jointly with the query; without a reranker the blend's order stays."""
 
     config: RerankConfig
     reranker: Reranker | None
@@ -45,7 +45,7 @@ class Rerank:
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "reranked",
-        "Scores the best of the blend jointly with the query; without a reranker the blend's order stands.",
+        "Scores the best of the blend jointly with the query; without a reranker the blend's order stays.",
         section="rerank",
         drops=(DropReason.RERANK_CUT,),
         window="rerank.candidates",

@@ -44,20 +44,20 @@ class RelevanceConfig(Tunables):
         low=0,
         high=1,
         unit="",
-        help="1 asks services that can to write by the JSON schema; read strictly either way.",
+        help="1 asks services to follow the JSON schema where they can; answers are checked strictly either way.",
     )
     attempts: int = tunable(
-        3, low=1, high=5, unit="", help="Times that the model is asked for what it left out or got wrong.", costs=True
+        3, low=1, high=5, unit="", help="Attempts to get what the model left out or got wrong.", costs=True
     )
     timeout_ms: int = tunable(
-        20_000, low=100, high=300_000, unit="ms", help="Time that the language model may take in all.", costs=True
+        20_000, low=100, high=300_000, unit="ms", help="Total time limit for the language model.", costs=True
     )
     reserve_ms: int = tunable(
         3000,
         low=0,
         high=60_000,
         unit="ms",
-        help="Time kept back from it, so that the cross-encoder can still take its place.",
+        help="Time reserved for the reranker in case the language model fails.",
     )
 
 

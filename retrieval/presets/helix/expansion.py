@@ -32,7 +32,9 @@ class GraphConfig(Tunables):
 
     label: ClassVar[str] = "Links"
 
-    named: int = tunable(4, low=0, high=20, unit="documents", help="Documents named in the question that get a seat.")
+    named: int = tunable(
+        4, low=0, high=20, unit="documents", help="Documents named in the question that get a reserved place."
+    )
     top_seeds: int = tunable(3, low=0, high=20, unit="hits", help="Best hits whose links are followed too.")
     seed_weight: float = tunable(
         0.8, low=0.0, high=1.0, unit="", help="Weight of the best hit as a seed; a named document weighs 1."
@@ -46,9 +48,9 @@ class GraphConfig(Tunables):
         costs=True,
     )
     bridges: int = tunable(8, low=0, high=100, unit="links", help="Links followed from one seed, the best first.")
-    hops: int = tunable(1, low=0, high=2, unit="hops", help="How far links are followed.", costs=True)
+    hops: int = tunable(1, low=0, high=2, unit="hops", help="Number of links followed one after another.", costs=True)
     max_edges: int = tunable(
-        2000, low=10, high=20_000, unit="links", help="Links of the subgraph that one search reads.", costs=True
+        2000, low=10, high=20_000, unit="links", help="Largest number of links that one search reads.", costs=True
     )
     damping: float = tunable(
         0.5, low=0.0, high=0.99, unit="", help="Share of PageRank's mass that follows links instead of starting anew."
@@ -58,18 +60,20 @@ class GraphConfig(Tunables):
         low=1,
         high=10_000,
         unit="links",
-        help="Documents linked from more, and from more than the share, are hubs.",
+        help="A document linked from more documents than this, and from more than `graph.hub_share`, is a hub.",
     )
-    hub_share: float = tunable(0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope for the same.")
+    hub_share: float = tunable(
+        0.005, low=0.0, high=1.0, unit="", help="Share of the documents in scope that must link to a hub."
+    )
     max_mass: float = tunable(
-        1.0, low=0.0, high=2.0, unit="", help="The most that links add to a hit, beside a fused score of 0 to 1."
+        1.0, low=0.0, high=2.0, unit="", help="Most that links add to a hit's score, which is 0 to 1 without them."
     )
     next_share: float = tunable(
         0.0,
         low=0.0,
         high=1.0,
         unit="",
-        help="Share of a best hit's score that goes to the chunks beside it in its section.",
+        help="Share of a best hit's score that goes to the chunks next to it in its section.",
     )
     section_share: float = tunable(
         0.0, low=0.0, high=1.0, unit="", help="Share of a best hit's score that goes to the rest of its section."

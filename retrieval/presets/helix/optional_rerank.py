@@ -22,10 +22,10 @@ class FewPairsConfig(Tunables):
     label: ClassVar[str] = "Reranker"
 
     candidates: int = tunable(
-        0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 leaves it out.", costs=True
+        0, low=0, high=30, unit="hits", help="Best hits that a local reranker scores; 0 turns it off.", costs=True
     )
     reserve_ms: int = tunable(
-        100, low=0, high=10_000, unit="ms", help="Time kept back from it, so that the search can still end."
+        100, low=0, high=10_000, unit="ms", help="Time reserved for finishing the search after reranking."
     )
 
 

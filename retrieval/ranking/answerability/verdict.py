@@ -28,7 +28,7 @@ class AnswerabilityConfig(Tunables):
         low=0.0,
         high=1.0,
         unit="",
-        help="From this confidence on it is partly so.",
+        help="From this confidence on a question is partly answerable.",
         at_most="answerable_from",
     )
     sentences: int = tunable(

@@ -29,15 +29,21 @@ class CascadeConfig(Tunables):
         low=0.0,
         high=10.0,
         unit="s",
-        help="Wait after the first tier; each one doubles it.",
+        help="Wait after the first tier; it doubles with each tier.",
         at_most="max_wait_seconds",
     )
     max_wait_seconds: float = tunable(4.0, low=0.0, high=60.0, unit="s", help="Longest wait, before jitter.")
-    jitter: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Share by which a wait is longer or shorter.")
+    jitter: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Share by which a wait varies at random.")
     structure_minimum: int = tunable(
-        3, low=1, high=100, unit="chunks", help="Passing chunks of the routed headings that make a sweep needless."
+        3,
+        low=1,
+        high=100,
+        unit="chunks",
+        help="Found chunks under matching headings that make a search of the whole scope unnecessary.",
     )
-    min_tokens: int = tunable(5, low=0, high=500, unit="tokens", help="A recovered chunk with fewer is no evidence.")
+    min_tokens: int = tunable(
+        5, low=0, high=500, unit="tokens", help="Recovered chunks with fewer tokens are not evidence."
+    )
     floor_share: float = tunable(
         0.5, low=0.0, high=1.0, unit="", help="Share of the section's score floor that a recovered chunk must reach."
     )

@@ -32,13 +32,18 @@ class DensityConfig(Tunables):
     cliff_ratio: float = tunable(
         0.85, low=0.1, high=1.0, unit="", help="A score below this share of the one before it is a cliff."
     )
-    cliff_drop: float = tunable(
-        0.05, low=0.0, high=1.0, unit="nearness", help="Drop that a cliff must have besides; low scores have none."
-    )
+    cliff_drop: float = tunable(0.05, low=0.0, high=1.0, unit="nearness", help="Smallest drop of the score at a cliff.")
     rate_from: float = tunable(
-        0.02, low=0.0, high=1.0, unit="", help="Least share of a section's searches to be cut.", at_most="rate_to"
+        0.02,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Lowest share of a section's searches that should be cut.",
+        at_most="rate_to",
     )
-    rate_to: float = tunable(0.40, low=0.0, high=1.0, unit="", help="Greatest share of a section's searches to be cut.")
+    rate_to: float = tunable(
+        0.40, low=0.0, high=1.0, unit="", help="Highest share of a section's searches that should be cut."
+    )
 
 
 class TightenSkip(StrEnum):

@@ -18,18 +18,30 @@ class DepthConfig(Tunables):
     label: ClassVar[str] = "Depth"
 
     few_documents: int = tunable(
-        2, low=0, high=1000, unit="documents", help="Up to so many documents a pool is thin.", at_most="some_documents"
+        2, low=0, high=1000, unit="documents", help="Up to this many documents are few.", at_most="some_documents"
     )
-    some_documents: int = tunable(
-        10, low=1, high=10_000, unit="documents", help="From one more on there are many documents."
-    )
+    some_documents: int = tunable(10, low=1, high=10_000, unit="documents", help="More documents than this are many.")
     few_factor: float = tunable(
-        1.75, low=1.0, high=4.0, unit="", help="Times the section's complexity where documents are few.", costs=True
+        1.75, low=1.0, high=4.0, unit="", help="Factor for the section's complexity with few documents.", costs=True
     )
-    some_factor: float = tunable(1.0, low=1.0, high=4.0, unit="", help="The same in between.", costs=True)
-    many_factor: float = tunable(1.5, low=1.0, high=4.0, unit="", help="The same where documents are many.", costs=True)
+    some_factor: float = tunable(
+        1.0,
+        low=1.0,
+        high=4.0,
+        unit="",
+        help="Factor for the section's complexity between few and many documents.",
+        costs=True,
+    )
+    many_factor: float = tunable(
+        1.5, low=1.0, high=4.0, unit="", help="Factor for the section's complexity with many documents.", costs=True
+    )
     minimum: int = tunable(
-        8, low=1, high=100, unit="chunks", help="A section never asks for fewer, but for its own cap.", costs=True
+        8,
+        low=1,
+        high=100,
+        unit="chunks",
+        help="Smallest number of chunks that a section asks for, unless its own cap is lower.",
+        costs=True,
     )
     sparse_below: int = tunable(
         200, low=0, high=100_000, unit="chunks", help="A compartment with fewer chunks is sparse."
@@ -39,18 +51,23 @@ class DepthConfig(Tunables):
         low=1.0,
         high=4.0,
         unit="",
-        help="A sparse compartment is asked for this many times as much; never for less.",
+        help="Factor for the depth in a sparse compartment.",
         costs=True,
     )
     degraded_factor: float = tunable(
-        1.5, low=1.0, high=4.0, unit="", help="The same for one whose last searches failed or fell back.", costs=True
+        1.5,
+        low=1.0,
+        high=4.0,
+        unit="",
+        help="Factor for the depth in a compartment whose last searches failed or fell back.",
+        costs=True,
     )
     over_fetch: float = tunable(
         1.5,
         low=1.0,
         high=3.0,
         unit="",
-        help="Times the depth that is read, so that a minority type can be kept in the cut.",
+        help="Factor for the depth that is read, so that rare source types can stay in the cut.",
         costs=True,
         at_most="over_fetch_limit",
     )
@@ -59,7 +76,7 @@ class DepthConfig(Tunables):
         low=1.0,
         high=3.0,
         unit="",
-        help="Over-fetching beyond this is refused. Raise it only after the connection pool has shown its headroom.",
+        help="Highest over-fetch that is accepted. Raise it only if the connection pool has room.",
         costs=True,
     )
 

@@ -16,26 +16,44 @@ class GradeConfig(Tunables):
 
     label: ClassVar[str] = "Grades"
 
-    a_from: float = tunable(0.6, low=0.0, high=1.0, unit="nearness", help="From here on it is graded A.")
-    b_from: float = tunable(0.5, low=0.0, high=1.0, unit="nearness", help="The same for B.", at_most="a_from")
-    c_from: float = tunable(0.4, low=0.0, high=1.0, unit="nearness", help="The same for C.", at_most="b_from")
-    d_from: float = tunable(
-        0.25, low=0.0, high=1.0, unit="nearness", help="The same for D; below it is F.", at_most="c_from"
+    a_from: float = tunable(0.6, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade A.")
+    b_from: float = tunable(
+        0.5, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade B.", at_most="a_from"
     )
-    c_relief: float = tunable(0.9, low=0.0, high=1.0, unit="", help="What is left of the score floor at C.")
-    d_relief: float = tunable(0.75, low=0.0, high=1.0, unit="", help="What is left of it at D.", at_most="c_relief")
-    f_relief: float = tunable(0.5, low=0.0, high=1.0, unit="", help="What is left of it at F.", at_most="d_relief")
+    c_from: float = tunable(
+        0.4, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade C.", at_most="b_from"
+    )
+    d_from: float = tunable(
+        0.25, low=0.0, high=1.0, unit="nearness", help="Lowest nearness for grade D; below it is F.", at_most="c_from"
+    )
+    c_relief: float = tunable(0.9, low=0.0, high=1.0, unit="", help="Factor for the score floor at grade C.")
+    d_relief: float = tunable(
+        0.75, low=0.0, high=1.0, unit="", help="Factor for the score floor at grade D.", at_most="c_relief"
+    )
+    f_relief: float = tunable(
+        0.5, low=0.0, high=1.0, unit="", help="Factor for the score floor at grade F.", at_most="d_relief"
+    )
     c_depth: float = tunable(
         1.1,
         low=1.0,
         high=3.0,
         unit="",
-        help="Times the depth that goes to the reranker at C, as far as it was read and the cap lets.",
+        help="Factor for the depth that is reranked at grade C.",
         costs=True,
         at_most="d_depth",
     )
-    d_depth: float = tunable(1.25, low=1.0, high=3.0, unit="", help="The same at D.", costs=True, at_most="f_depth")
-    f_depth: float = tunable(1.5, low=1.0, high=3.0, unit="", help="The same at F.", costs=True)
+    d_depth: float = tunable(
+        1.25,
+        low=1.0,
+        high=3.0,
+        unit="",
+        help="Factor for the depth that is reranked at grade D.",
+        costs=True,
+        at_most="f_depth",
+    )
+    f_depth: float = tunable(
+        1.5, low=1.0, high=3.0, unit="", help="Factor for the depth that is reranked at grade F.", costs=True
+    )
 
 
 class Grade(StrEnum):

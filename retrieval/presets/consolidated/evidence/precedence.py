@@ -23,14 +23,14 @@ class PrecedenceConfig(Tunables):
         low=0.0,
         high=0.05,
         unit="",
-        help="What the foremost source type gets; the last gets nothing, the others stand evenly between.",
+        help="Boost of the first source type; the last gets none, the others evenly spaced values.",
         at_most="min_margin",
     )
     min_margin: float = tunable(
-        0.005, low=0.0, high=0.05, unit="", help="The smallest lead by a reranker that means something."
+        0.005, low=0.0, high=0.05, unit="", help="Smallest lead of a reranker's score that counts as a difference."
     )
     fallback_share: float = tunable(
-        0.5, low=0.0, high=1.0, unit="", help="Share of it where the fallback scored, whose scores are smaller."
+        0.5, low=0.0, high=1.0, unit="", help="Share of the boost if the fallback scored, whose scores are smaller."
     )
 
 

@@ -16,10 +16,14 @@ class QuotaConfig(Tunables):
     label: ClassVar[str] = "Source type quota"
 
     seats: int = tunable(
-        2, low=1, high=50, unit="chunks", help="Best chunks of every source type that the cut keeps where it can."
+        2, low=1, high=50, unit="chunks", help="Best chunks of every source type that the cut keeps, if there is room."
     )
     max_share: float = tunable(
-        0.5, low=0.0, high=1.0, unit="", help="Share of the places after which no type gets a second seat by quota."
+        0.5,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Share of places beyond which no source type gets a second place by quota.",
     )
 
 

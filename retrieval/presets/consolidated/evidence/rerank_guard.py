@@ -25,14 +25,14 @@ class BreakerConfig(Tunables):
         3, low=1, high=100, unit="failures", help="Failures in a row that open the breaker.", is_shared=True
     )
     open_seconds: float = tunable(
-        60.0, low=0.0, high=3600.0, unit="s", help="Time it stays open before a trial.", is_shared=True
+        60.0, low=0.0, high=3600.0, unit="s", help="Time that the breaker stays open before a trial.", is_shared=True
     )
     successes: int = tunable(
         2,
         low=1,
         high=100,
         unit="successes",
-        help="Trials in a row that must succeed to close it again.",
+        help="Successful trials in a row that close the breaker.",
         is_shared=True,
     )
 

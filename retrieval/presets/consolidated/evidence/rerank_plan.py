@@ -19,14 +19,14 @@ class RerankPlanConfig(Tunables):
     label: ClassVar[str] = "Reranker"
 
     min_budget_ms: int = tunable(
-        150, low=0, high=60_000, unit="ms", help="With less time left the cross-encoder is not asked at all."
+        150, low=0, high=60_000, unit="ms", help="With less time left, the cross-encoder is not called."
     )
     chunk_ms: float = tunable(
         25.0,
         low=0.1,
         high=5000.0,
         unit="ms",
-        help="Time per chunk that is expected until it has been measured.",
+        help="Expected time per chunk until it is measured.",
         is_shared=True,
     )
     learning: float = tunable(
@@ -42,7 +42,7 @@ class RerankPlanConfig(Tunables):
         low=0.0,
         high=1.0,
         unit="",
-        help="How far the expected time returns to the first one when there is a skip.",
+        help="Share by which the expected time returns to its first value after a skip.",
         is_shared=True,
     )
     split_above: int = tunable(80, low=1, high=1000, unit="chunks", help="A larger pool is sent in batches.")
@@ -51,7 +51,7 @@ class RerankPlanConfig(Tunables):
         low=1,
         high=1000,
         unit="chunks",
-        help="Chunks of one batch; batches run side by side.",
+        help="Chunks per batch; batches run in parallel.",
         at_most="split_above",
     )
 

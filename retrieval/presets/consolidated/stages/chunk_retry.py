@@ -20,7 +20,11 @@ class RetryConfig(Tunables):
     label: ClassVar[str] = "Retry"
 
     below: int = tunable(
-        3, low=0, high=50, unit="chunks", help="A pool with fewer chunks is asked for again without them; 0 never."
+        3,
+        low=0,
+        high=50,
+        unit="chunks",
+        help="A pool with fewer chunks is searched for again without the section's own filters; 0 never.",
     )
 
 

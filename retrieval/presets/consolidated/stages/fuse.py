@@ -18,7 +18,11 @@ class PrimaryConfig(Tunables):
     label: ClassVar[str] = "Primary pool"
 
     sparse_weight: float = tunable(
-        0.3, low=0.0, high=1.0, unit="", help="What a rank among words counts; one among vectors counts the rest of 1."
+        0.3,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="Weight of a rank in the words leg; ranks of the vector leg have the rest of 1.",
     )
 
 

@@ -36,11 +36,13 @@ class QuestionConfig(Tunables):
     complexity: int = tunable(
         20, low=1, high=100, unit="chunks", help="Chunks that a plain question asks for.", at_most="cap"
     )
-    cap: int = tunable(60, low=8, high=200, unit="chunks", help="Chunks that it never asks for more than.", costs=True)
-    score_floor: float = tunable(
-        0.18, low=0.0, high=1.0, unit="nearness", help="Least nearness of a chunk to the query."
+    cap: int = tunable(
+        60, low=8, high=200, unit="chunks", help="Largest number of chunks that a plain question asks for.", costs=True
     )
-    quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Least quality of a chunk.")
+    score_floor: float = tunable(
+        0.18, low=0.0, high=1.0, unit="nearness", help="Lowest nearness of a chunk to the query."
+    )
+    quality_floor: float = tunable(0.25, low=0.0, high=1.0, unit="", help="Lowest quality of a chunk.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class SetUpSection:
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "asked for",
-        "Settles how many chunks the section asks for, and puts its filters beside the request's.",
+        "Decides how many chunks the section asks for, and adds its filters to the request's.",
         group=StageGroup.QUESTION,
         unit="chunks",
         left=lambda state: section.top_k if (section := state.part(SectionState)) else None,

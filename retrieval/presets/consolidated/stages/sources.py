@@ -35,14 +35,14 @@ class SourceRecoveryConfig(Tunables):
     label: ClassVar[str] = "Source recovery"
 
     ceiling_seconds: float = tunable(
-        12.0, low=0.1, high=60.0, unit="s", help="Time one such look may take.", costs=True
+        12.0, low=0.1, high=60.0, unit="s", help="Time limit for one search for a missing source type.", costs=True
     )
     max_protected: int = tunable(
         8,
         low=0,
         high=100,
         unit="chunks",
-        help="Recovered chunks that come back after the reranker cut them.",
+        help="Largest number of recovered chunks that return after the reranker cut them.",
         costs=True,
     )
 

@@ -24,7 +24,7 @@ class StructureConfig(Tunables):
     label: ClassVar[str] = "Headings"
 
     headings: int = tunable(
-        8, low=0, high=50, unit="headings", help="Parts of documents that headings point to; 0 leaves it out."
+        8, low=0, high=50, unit="headings", help="Parts of documents that headings point to; 0 turns this off."
     )
 
 

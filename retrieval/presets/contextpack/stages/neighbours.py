@@ -20,7 +20,7 @@ class NeighboursConfig(Tunables):
     label: ClassVar[str] = "Neighbours"
 
     parents: int = tunable(
-        1, low=0, high=1, unit="", help="1 takes in the rest of the section, 0 leaves it out.", costs=True
+        1, low=0, high=1, unit="", help="1 includes the rest of the section, 0 leaves it out.", costs=True
     )
     same_page: int = tunable(
         1,
@@ -35,7 +35,7 @@ class NeighboursConfig(Tunables):
         low=0,
         high=20,
         unit="chunks",
-        help="Nearest chunks on the page before and the page after, of both together.",
+        help="Nearest chunks on the page before and the page after, together.",
         costs=True,
     )
 
@@ -60,7 +60,7 @@ class Neighbours:
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "around",
-        "Reads the rest of the best hits' sections, the chunks beside them and those of the next pages.",
+        "Reads the rest of the best hits' sections, and the chunks next to them and on the next pages.",
         group=StageGroup.PACK,
         unit="chunks",
         section="neighbours",

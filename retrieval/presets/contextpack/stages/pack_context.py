@@ -35,7 +35,7 @@ class ContextConfig(Tunables):
         low=0,
         high=100,
         unit="hits",
-        help="Best primary hits that are kept even where they alone exceed the budget.",
+        help="Best primary hits that stay even if they exceed the budget.",
         costs=True,
     )
 
@@ -61,7 +61,7 @@ class PackContext:
     optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "packed",
-        "Packs the best hits, each with its section, then what stands beside them, under the token budget.",
+        "Packs the best hits, each with its section, then their neighbours, under the token budget.",
         group=StageGroup.PACK,
         unit="passages",
         section="context",

@@ -36,7 +36,7 @@ class DiversifyConfig(Tunables):
         low=0.0,
         high=0.99,
         unit="cosine",
-        help="Likeness up to which two passages share a subject and repeat nothing; above it repetition counts 0 to 1.",
+        help="Up to this similarity two passages only share a subject; above it repetition counts, from 0 to 1.",
     )
 
 

@@ -19,7 +19,9 @@ class PackConfig(Tunables):
     label: ClassVar[str] = "Context"
 
     budget_tokens: int = tunable(4000, low=100, high=200_000, unit="tokens", help="Size of the context.", costs=True)
-    max_passages: int = tunable(20, low=1, high=100, unit="passages", help="Passages packed at the most.", costs=True)
+    max_passages: int = tunable(
+        20, low=1, high=100, unit="passages", help="Largest number of packed passages.", costs=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,13 +35,25 @@ class RouteConfig(Tunables):
     label: ClassVar[str] = "Router"
 
     skip_from: float = tunable(
-        0.4, low=0.0, high=1.01, unit="cosine", help="Likeness to a skip route from which nothing is searched."
+        0.4,
+        low=0.0,
+        high=1.01,
+        unit="cosine",
+        help="Similarity to a route without a search, from which nothing is searched.",
     )
     skip_margin: float = tunable(
-        0.3, low=0.0, high=2.0, unit="cosine", help="Lead that a skip route must have over every other route."
+        0.3,
+        low=0.0,
+        high=2.0,
+        unit="cosine",
+        help="Lead that a route without a search must have over every other route.",
     )
     type_from: float = tunable(
-        0.3, low=0.0, high=1.01, unit="cosine", help="Likeness to a memory type's route from which its weights serve."
+        0.3,
+        low=0.0,
+        high=1.01,
+        unit="cosine",
+        help="Similarity to a memory type's route, from which its weights apply.",
     )
 
 

@@ -43,11 +43,17 @@ class SignalWeights(Tunables):
     only the pool's least is taken from them, as a range below `signals.min_span`, 1, counts as that wide.
     """
 
-    similarity: float = tunable(0.4, low=0.0, high=1.0, unit="", help="Weight of relevance: fused similarity.")
-    recency: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of how lately it was last read.")
-    salience: float = tunable(0.2, low=0.0, high=1.0, unit="", help="Weight of how much it says of its document.")
-    confidence: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of its source's trust.")
-    graph: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of what links add.")
+    similarity: float = tunable(
+        0.4, low=0.0, high=1.0, unit="", help="Weight of similarity: vectors and words together."
+    )
+    recency: float = tunable(0.1, low=0.0, high=1.0, unit="", help="Weight of recency: when it was last opened.")
+    salience: float = tunable(
+        0.2, low=0.0, high=1.0, unit="", help="Weight of salience: how much it says about its document."
+    )
+    confidence: float = tunable(
+        0.15, low=0.0, high=1.0, unit="", help="Weight of confidence: its source's trust level."
+    )
+    graph: float = tunable(0.15, low=0.0, high=1.0, unit="", help="Weight of links.")
 
 
 def _weights(similarity: float, recency: float, salience: float, confidence: float, graph: float) -> SignalWeights:
@@ -61,41 +67,45 @@ class SignalsConfig(Tunables):
     label: ClassVar[str] = "Signals"
 
     hourly_decay: float = tunable(
-        0.995, low=0.5, high=1.0, unit="", help="What is left of recency after an hour without being read."
+        0.995, low=0.5, high=1.0, unit="", help="Factor for recency per hour without being opened."
     )
     type_share: float = tunable(
         0.6,
         low=0.0,
         high=1.0,
         unit="",
-        help="Share of the best ten hits' similarity that one memory type must have for its weights to serve.",
+        help="Share of the best ten hits' similarity that a memory type must have for its weights to apply.",
     )
     dense_share: float = tunable(
-        0.65, low=0.0, high=1.0, unit="", help="Share of the cosine in similarity; the rest is the full-text score."
+        0.65, low=0.0, high=1.0, unit="", help="Share of the cosine in similarity. The rest is the full-text score."
     )
     sparse_share: float = tunable(
         0.3,
         low=0.0,
         high=1.0,
         unit="",
-        help="Share of the sparse leg's score in similarity, where that leg searches; the others have the rest.",
+        help="Share of the sparse leg's score in similarity, if that leg searches.",
     )
     min_cosine_span: float = tunable(
-        0.1, low=0.0, high=1.0, unit="", help="Cosines of a pool closer together than this are not stretched to 0 to 1."
+        0.1,
+        low=0.0,
+        high=1.0,
+        unit="",
+        help="If the cosines of a pool are closer together than this, they are not stretched to 0 to 1.",
     )
     written_share: float = tunable(
         0.5,
         low=0.0,
         high=1.0,
         unit="",
-        help="Share of similarity for holding the identifiers, paths and numbers of a question as they are written.",
+        help="Share of similarity for identifiers, paths and numbers that match the question as written.",
     )
     min_span: float = tunable(
         1.0,
         low=0.0,
         high=1.0,
         unit="",
-        help="Recency, salience and confidence that lie closer together than this are not stretched to 0 to 1.",
+        help="If recency, salience or confidence are closer together than this, they are not stretched to 0 to 1.",
     )
     episodic: SignalWeights = field(default_factory=lambda: _weights(0.35, 0.30, 0.15, 0.10, 0.10))
     semantic: SignalWeights = field(default_factory=lambda: _weights(0.40, 0.05, 0.20, 0.20, 0.15))

@@ -22,7 +22,7 @@ class SparseConfig(Tunables):
     label: ClassVar[str] = "Sparse search"
 
     depth: int = tunable(
-        100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 leaves it out.", costs=True
+        100, low=0, high=500, unit="hits", help="Hits read from the sparse leg; 0 turns it off.", costs=True
     )
     exact_below: int = tunable(
         20_000,
