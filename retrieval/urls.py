@@ -61,24 +61,8 @@ def corecube_api() -> NinjaAPI:
         parameters=_PARAMETERS,
     )
     modules = (
-        access,
-        search,
-        evidence,
-        evidence_sets,
-        context_pack,
-        queued,
-        lifeline,
-        documents,
-        connection_changes,
-        quality,
-        presets,
-        jobs,
-        indexes,
-        feedback,
-        judgments,
-        language_models,
-        memory,
-        keys,
+        *(access, search, evidence, evidence_sets, context_pack, queued, lifeline, documents, connection_changes),
+        *(quality, presets, jobs, indexes, feedback, judgments, language_models, memory, keys),
     )
     for module in modules:
         api.add_router("/v1", module.router)

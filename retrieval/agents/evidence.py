@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from corecube.access import Principal
 from retrieval.agents.schemas import ResultOut
 from retrieval.agents.snippets import result_out
 from retrieval.api.evidence import gather_counted
-from retrieval.api.request_body import RequestBody
+from retrieval.api.request_body import StrictBody
 from retrieval.api.shape import Absolute
 from retrieval.models import SearchRecord
 from retrieval.presets.consolidated.evidence.cells import Presence
@@ -22,10 +22,8 @@ _MAX_OF_EACH: Final = 4
 _BUDGET_SECONDS: Final = 60.0
 
 
-class EvidenceToolIn(RequestBody):
+class EvidenceToolIn(StrictBody):
     """What evidence is asked for."""
-
-    model_config = ConfigDict(extra="forbid")
 
     subject: str = Field(min_length=1, max_length=MAX_SUBJECT, description="What the report is about.")
     section_set: str = Field(default=DEFAULT_SECTION_SET, max_length=_NAME, description="Which kind of report.")

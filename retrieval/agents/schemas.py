@@ -1,15 +1,13 @@
 """What the tools read and return. Nothing that is read says who asks: that is the request's key alone."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from retrieval.api.request_body import RequestBody
+from retrieval.api.request_body import StrictBody
 from retrieval.presets.catalog import DEFAULT_PRESET
 
 
-class SearchToolIn(RequestBody):
+class SearchToolIn(StrictBody):
     """A search."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: str = Field(min_length=1, description="A question or keywords.")
     top_k: int = Field(default=10, ge=1, le=50, description="Results wanted.")
@@ -37,10 +35,8 @@ class SearchToolOut(BaseModel):
     trace_id: str
 
 
-class FetchToolIn(RequestBody):
+class FetchToolIn(StrictBody):
     """What to open."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str = Field(min_length=1, max_length=60, description="The id of a search result, or of a document.")
 

@@ -13,14 +13,15 @@ from retrieval.agents.evidence import EvidenceToolIn, EvidenceToolOut, gathered
 from retrieval.agents.reading import fetch
 from retrieval.agents.schemas import FetchToolIn, FetchToolOut, SearchToolIn, SearchToolOut
 from retrieval.agents.snippets import result_out
-from retrieval.api.memory import recalled, remembered
-from retrieval.api.memory_schemas import (
+from retrieval.api.memory import (
     RecallIn,
     RecallOut,
     RecallToolIn,
     RememberIn,
     RememberOut,
     RememberToolIn,
+    recalled,
+    remembered,
 )
 from retrieval.api.shape import Absolute
 from retrieval.models import SearchRecord

@@ -1,10 +1,11 @@
-"""GET /api/v1/access/check: whether someone may see a document or a connection, and by which rule."""
+"""GET /api/v1/access/check: whether a user may see a document or a connection, and the rule that decides."""
 
 from typing import Annotated
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Query, Router
+from ninja import Query, Router, Schema
+from pydantic import ConfigDict, Field
 
 from corecube import audit
 from corecube.access import Principal, scope_for, user_named
@@ -13,56 +14,65 @@ from corecube.errors import InvalidRequestError, NotFoundError, NotPermittedErro
 from corecube.models import Connection
 from corecube.sanitise import storable
 from corecube.scope import AccessScope, ExcludedConnection, Inclusion
-from retrieval.api import access_schemas, schemas
 from retrieval.api.managed import managed_connections
+from retrieval.api.schemas import REFUSALS
 from retrieval.models import Document
+
+
+class RuleOut(Schema):
+    """The rule: the compared levels, and the grant."""
+
+    compartment: str
+    through: str | None = Field(description="The grant's holder, such as `group finance-eu`; null without a grant.")
+    clearance: str | None
+    sensitivity: str
+
+
+class AccessOut(Schema):
+    """Whether the user has access, and why."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    has_access: bool = Field(serialization_alias="hasAccess")
+    reason: str = Field(description="`allowed`, `no_grant`, `sensitivity`, `key_narrowing` or `disabled`.")
+    rule: RuleOut
+
 
 router = Router(tags=["access"])
 
 
-@router.get(
-    "/access/check",
-    response={200: access_schemas.AccessOut, **schemas.REFUSALS},
-    by_alias=True,
-    summary="Explain an access",
-)
+@router.get("/access/check", response={200: AccessOut, **REFUSALS}, by_alias=True, summary="Explain an access")
 def check_access(
     request: HttpRequest,
     document: UUID | None = None,
     connection: Annotated[str, Query(max_length=50)] = "",
     user: Annotated[str, Query(max_length=150)] = "",
-) -> access_schemas.AccessOut:
-    """Return whether a document or a connection may be seen, and the rule that decides it.
+) -> AccessOut:
+    """Return whether a user may see a document or a connection, and the rule that decides.
 
-    Asks for the key's own user, or as an admin for anyone, which is logged. What lies outside the scope of whoever is
-    no admin does not exist for them.
+    Admins can check any user; the check is recorded in the audit log. For other users, documents and connections
+    outside their scope do not exist.
     """
     principal = principal_of(request)
-    asked = _asked_for(principal, storable(user))
+    username, checked = storable(user), principal
+    if username not in {"", principal.user.username}:
+        if not principal.is_admin:
+            raise NotPermittedError("Only an admin may check the access of another user.")
+        checked = Principal(user_named(username))
     found = _connection(principal, document, storable(connection))
-    if asked.user != principal.user:
+    if checked.user != principal.user:
         subject = {"document": str(document)} if document else {"connection": found.slug}
-        audit.record("access.checked", actor=principal.user, subject=asked.user.username, **subject)
-    return _explained(scope_for(asked, reveal_excluded=True), found)
-
-
-def _asked_for(principal: Principal, username: str) -> Principal:
-    """Return whose access is asked about. Raises NotPermittedError for anyone but an admin who names someone else."""
-    if username in {"", principal.user.username}:
-        return principal
-    if not principal.is_admin:
-        raise NotPermittedError("Only an admin may ask about someone else.")
-    return Principal(user_named(username))
+        audit.record("access.checked", actor=principal.user, subject=checked.user.username, **subject)
+    return _explained(scope_for(checked, reveal_excluded=True), found)
 
 
 def _connection(principal: Principal, document: UUID | None, slug: str) -> Connection:
-    """Return the connection that is asked about, or that the document is of.
+    """Return the connection with that slug, or the document's connection.
 
-    Raises NotFoundError for what the asker may not know of: outside the scope, and for an admin beyond what the key
-    may manage.
+    Raises NotFoundError for a connection that the principal can neither see nor manage.
     """
     if (document is None) == (not slug):
-        raise InvalidRequestError("Either a document or a connection is needed.")
+        raise InvalidRequestError("Send either a document or a connection.")
     scope = scope_for(principal)
     known = {*scope.connection_ids, *managed_connections(principal).values_list("pk", flat=True)}
     connections = Connection.objects.filter(pk__in=known)
@@ -72,20 +82,20 @@ def _connection(principal: Principal, document: UUID | None, slug: str) -> Conne
         of_document = Document.objects.filter(pk=document).values("connection_id")
         found = connections.filter(pk__in=of_document).first()
     if found is None:
-        raise NotFoundError(f"No {'connection' if document is None else 'document'} like that is visible to you.")
+        raise NotFoundError(f"You cannot see such a {'connection' if document is None else 'document'}.")
     return found
 
 
-def _explained(scope: AccessScope, connection: Connection) -> access_schemas.AccessOut:
-    """Return the rule that decides; raise NotFoundError for a connection that is gone by now."""
-    decided: list[Inclusion | ExcludedConnection] = [*scope.included, *scope.excluded]
-    rule = next((it for it in decided if it.connection.id == connection.pk), None)
+def _explained(scope: AccessScope, connection: Connection) -> AccessOut:
+    """Return the rule that decides; raise NotFoundError for a connection that was just deleted."""
+    rules: list[Inclusion | ExcludedConnection] = [*scope.included, *scope.excluded]
+    rule = next((it for it in rules if it.connection.id == connection.pk), None)
     if rule is None:
-        raise NotFoundError("It has just been deleted.")
-    return access_schemas.AccessOut(
+        raise NotFoundError("It was just deleted.")
+    return AccessOut(
         has_access=isinstance(rule, Inclusion),
         reason="allowed" if isinstance(rule, Inclusion) else rule.reason.value,
-        rule=access_schemas.RuleOut(
+        rule=RuleOut(
             compartment=rule.connection.compartment,
             through=rule.via or None,
             clearance=None if rule.clearance is None else rule.clearance.name.lower(),

@@ -9,11 +9,15 @@ from corecube.api import principal_of
 from corecube.database import release_connection
 from retrieval.answers.answering import answered, note, prepare
 from retrieval.api import completion
-from retrieval.api.chat_history import history_of, standing_alone
-from retrieval.api.chat_request import search_request, usable_presets
-from retrieval.api.chat_schemas import ChatIn
-from retrieval.api.completion_schemas import STREAMED, CompletionOut, ModelOut, ModelsOut
-from retrieval.api.errors import ModelNotFoundError
+from retrieval.api.chat_request import (
+    ChatIn,
+    ModelNotFoundError,
+    history_of,
+    search_request,
+    standalone,
+    usable_presets,
+)
+from retrieval.api.completion import STREAMED, CompletionOut, ModelOut, ModelsOut
 from retrieval.api.schemas import REFUSALS
 from retrieval.api.search import explanation_for
 from retrieval.api.stream import event_stream
@@ -37,41 +41,34 @@ def read_model(request: HttpRequest, name: str) -> completion.Json:
 
 
 @router.post(
-    "/chat/completions",
-    response={200: CompletionOut, **REFUSALS},
-    openapi_extra=STREAMED,
-    summary="Answer a question",
+    "/chat/completions", response={200: CompletionOut, **REFUSALS}, openapi_extra=STREAMED, summary="Answer a question"
 )
 def create_chat_completion(request: HttpRequest, body: ChatIn) -> HttpResponseBase:
     """Answer the last user message from the documents that the key's user may see, with [N] citations.
 
-    The messages before it are the conversation: a follow-up question is made to stand alone before it is searched for.
+    The earlier messages are the conversation: a follow-up question is rewritten to a standalone query.
 
-    `usage` is what the language model says that it used. Where none says, it counts tokens by the embedding model's
-    tokenizer, question and context as the prompt, the answer as the completion, and `corecube.usage_is_estimated` is
-    true. Without a language model the answer quotes the sources and says so.
+    `usage` is reported by the language model. If it reports none, `corecube.usage_is_estimated` is true and tokens are
+    counted with the embedding model's tokenizer: question and context as the prompt, the answer as the completion.
+    Without a language model the answer quotes the documents and says so.
     """
     principal = principal_of(request)
     history = history_of(body.messages)
-    asked = search_request(body, principal)
-    outcome = search(standing_alone(asked, history, principal), principal=principal)
+    wanted = search_request(body, principal)
+    outcome = search(standalone(wanted, history, principal), principal=principal)
     chat = completion.Chat(
-        answering=prepare(outcome, principal, tuple(it for it in history if it.answer), question=asked.text),
+        answering=prepare(outcome, principal, tuple(it for it in history if it.answer), question=wanted.text),
         absolute=request.build_absolute_uri,
         created=int(time.time()),
         explanation=explanation_for(principal, outcome) if body.corecube.explain else None,
     )
-    # The search is done before the first byte is sent, so whatever is wrong with a request has a status of its own.
+    # The search is done before the first byte is sent, so that an invalid request gets its HTTP status.
     if body.stream:
-        return _streamed(chat, wants_usage=body.wants_usage)
+        # A slow stream must not occupy a connection of the pool.
+        release_connection()
+        events = event_stream(chat, wants_usage=body.wants_usage)
+        headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)
     done = answered(chat.answering)
     note(chat.answering, done)
     return JsonResponse(completion.completion(chat, done))
-
-
-def _streamed(chat: completion.Chat, *, wants_usage: bool) -> StreamingHttpResponse:
-    # A slow stream must not keep a connection of the pool.
-    release_connection()
-    events = event_stream(chat, wants_usage=wants_usage)
-    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
-    return StreamingHttpResponse(events, content_type="text/event-stream; charset=utf-8", headers=headers)

@@ -1,31 +1,142 @@
-"""Chat completions as OpenAI writes them, with citations, search results and CoreCube's own part."""
+"""Chat completions in OpenAI's format, with citations, search results and CoreCube's extension."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from datetime import date
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.answers.answering import DOUBTFUL, Answering
 from retrieval.answers.events import Done
-from retrieval.api import schemas
+from retrieval.api.schemas import AnswerabilityOut, Explanation, SearchOut, Source
 from retrieval.api.shape import Absolute, answerability, document_path, search_out, source
 from retrieval.engine.types import Passage
 from retrieval.llm.types import Citation, TokenUsage
 from retrieval.ranking.packing import by_number
 from retrieval.search.outcome import SearchOutcome
 
+_EVENTS: Final = (
+    "With `stream`: events with chat.completion.chunk objects, then `[DONE]`; a failure is an event with `error`."
+)
+#: OpenAPI description of the second content type, for streamed answers.
+STREAMED: Final[dict[str, Any]] = {
+    "responses": {200: {"content": {"text/event-stream": {"schema": {"type": "string", "description": _EVENTS}}}}}
+}
 Json = dict[str, Any]
+
+
+class ModelOut(BaseModel):
+    """A preset as a model."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelsOut(BaseModel):
+    """The presets that the key may use."""
+
+    object: Literal["list"]
+    data: list[ModelOut]
+
+
+class UrlCitation(BaseModel):
+    """A citation's position in the text, in code points, end exclusive, and its target."""
+
+    start_index: int
+    end_index: int
+    title: str
+    url: str
+
+
+class AnnotationOut(BaseModel):
+    """A citation."""
+
+    type: Literal["url_citation"]
+    url_citation: UrlCitation
+
+
+class MessageOut(BaseModel):
+    """The answer."""
+
+    role: Literal["assistant"]
+    content: str
+    refusal: str | None
+    annotations: list[AnnotationOut]
+
+
+class ChoiceOut(BaseModel):
+    """The choice; there is always one."""
+
+    index: int
+    message: MessageOut
+    logprobs: None
+    finish_reason: str
+
+
+class UsageOut(BaseModel):
+    """Token counts."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class SearchResultOut(BaseModel):
+    """A passage behind the answer, and whether it is cited."""
+
+    number: int = Field(description="The N of [N].")
+    title: str
+    heading_path: list[str]
+    url: str
+    snippet: str
+    score: float
+    source: Source
+    date: date
+    cited: bool
+
+
+class ExtensionOut(BaseModel):
+    """CoreCube's extension of an answer."""
+
+    model_config = ConfigDict(extra="allow")
+
+    trace_id: UUID
+    preset: str
+    provider: str
+    answerability: AnswerabilityOut | None
+    degraded: list[str]
+    usage_is_estimated: bool
+    explain: SearchOut | None = None
+
+
+class CompletionOut(BaseModel):
+    """A complete answer."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChoiceOut]
+    usage: UsageOut
+    citations: list[str] = Field(description="URLs of the passages; [N] has the index N-1.")
+    search_results: list[SearchResultOut]
+    corecube: ExtensionOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """A question whose context has been found, and what its answer is made with."""
+    """A question after its search, with everything that its answer needs."""
 
     answering: Answering
     absolute: Absolute
     #: Seconds since 1970.
     created: int
-    #: What each stage did, for a request that wants it explained.
-    explanation: schemas.Explanation | None = None
+    #: What each stage did, if requested.
+    explanation: Explanation | None = None
 
     @property
     def outcome(self) -> SearchOutcome:
@@ -34,7 +145,7 @@ class Chat:
 
 
 def completion(chat: Chat, done: Done) -> Json:
-    """Return a whole answer."""
+    """Return a complete answer."""
     message = {
         "role": "assistant",
         "content": done.text,
@@ -53,7 +164,7 @@ def chunk(chat: Chat, delta: Json, *, finish_reason: str | None = None) -> Json:
 
 
 def finish_reason(done: Done) -> str:
-    """Return how an answer ended: "stop", or why it is not whole."""
+    """Return how an answer ended: "stop", or why it is incomplete."""
     return done.cut.value if done.cut else "stop"
 
 
@@ -63,7 +174,7 @@ def usage_chunk(chat: Chat, done: Done) -> Json:
 
 
 def annotation(chat: Chat, citation: Citation) -> Json:
-    """Return a citation: where it stands in the text, in code points, end exclusive, and what it points to."""
+    """Return a citation: its position in the text, in code points, end exclusive, and its target."""
     passage = by_number(chat.outcome.passages)[citation.number - 1]
     target = {
         "start_index": citation.start,
@@ -75,7 +186,7 @@ def annotation(chat: Chat, citation: Citation) -> Json:
 
 
 def ending(chat: Chat, done: Done) -> Json:
-    """Return what follows a finished answer: each passage's address, all passages, and CoreCube's own part."""
+    """Return what follows a finished answer: the URLs of the passages, all passages, and CoreCube's extension."""
     cited, passages = set(done.cited), by_number(chat.outcome.passages)
     return {
         "citations": [_url(chat, passage) for passage in passages],
@@ -85,7 +196,7 @@ def ending(chat: Chat, done: Done) -> Json:
 
 
 def usage(used: TokenUsage) -> Json:
-    """Return token counts as OpenAI writes them."""
+    """Return token counts in OpenAI's format."""
     total = used.prompt + used.completion
     return {"prompt_tokens": used.prompt, "completion_tokens": used.completion, "total_tokens": total}
 
@@ -131,7 +242,7 @@ def _result(chat: Chat, passage: Passage, *, cited: bool) -> Json:
 
 def _extension(chat: Chat, done: Done) -> Json:
     judged = answerability(chat.outcome, with_signals=False)
-    own: Json = {
+    out: Json = {
         "trace_id": str(chat.outcome.id),
         "preset": chat.outcome.preset.name,
         "provider": done.provider,
@@ -144,5 +255,5 @@ def _extension(chat: Chat, done: Done) -> Json:
     }
     if chat.explanation is not None:
         found = search_out(chat.outcome, chat.absolute, chat.explanation)
-        own["explain"] = found.model_dump(mode="json", exclude_unset=True)
-    return own
+        out["explain"] = found.model_dump(mode="json", exclude_unset=True)
+    return out

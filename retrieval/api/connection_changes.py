@@ -1,4 +1,4 @@
-"""Making, checking, changing and deleting connections, for admins; the console does it by the same functions."""
+"""Create, check, change and delete connections, for admins; the console uses the same functions."""
 
 from typing import Any
 
@@ -8,18 +8,11 @@ from ninja import Status
 
 from corecube.access import Principal
 from corecube.api import principal_of
-from corecube.connections import (
-    InvalidConnectionError,
-    change_connection,
-    checked,
-    create_connection,
-    require_checked,
-)
+from corecube.connections import InvalidConnectionError, change_connection, checked, create_connection, require_checked
 from corecube.errors import NotPermittedError
 from corecube.models import Compartment, Connection
 from corecube.sanitise import storable
 from corecube.scope import Sensitivity, TrustLevel
-from retrieval.api import schemas
 from retrieval.api.connection_schemas import (
     CheckIn,
     CheckOut,
@@ -30,21 +23,22 @@ from retrieval.api.connection_schemas import (
     StoredCheckIn,
 )
 from retrieval.api.connections import router
-from retrieval.api.managed import managed_connection, may_manage, require_own_source
+from retrieval.api.managed import managed_connection, may_manage, require_admin, require_own_source
+from retrieval.api.schemas import REFUSALS
 from retrieval.ingest.enrich.allowed import default_enrichment
 from retrieval.ingest.services import delete_connection
 
-#: Settings that are stored as they are sent.
+#: Settings that are stored as sent.
 _SAME = (
     *("name", "slug", "source_type", "half_life_days", "freshness_basis", "language", "chunk_profile"),
     *("enrichment", "sync_every_minutes", "enabled"),
 )
 
 
-@router.post("/connections", response={201: ConnectionDetail, **schemas.REFUSALS}, summary="Add a connection")
+@router.post("/connections", response={201: ConnectionDetail, **REFUSALS}, summary="Add a connection")
 def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[ConnectionDetail]:
-    """Add a connection, once its source was tried; nothing is synced yet. For admins."""
-    principal = _admin(request)
+    """Check the source and add the connection; this starts no sync. For admins."""
+    principal = require_admin(principal_of(request))
     connection = Connection(kind=body.kind, slug=slugify(body.name)[:50].strip("-_"))
     _apply(connection, body)
     if "enrichment" not in body.model_fields_set:
@@ -56,36 +50,34 @@ def add_connection(request: HttpRequest, body: ConnectionIn) -> Status[Connectio
     return Status(201, ConnectionDetail.of(create_connection(connection, body.secrets, actor=principal.user)))
 
 
-@router.post("/connections/check", response={200: CheckOut, **schemas.REFUSALS}, summary="Check a source")
+@router.post("/connections/check", response={200: CheckOut, **REFUSALS}, summary="Check a source")
 def check_new(request: HttpRequest, body: CheckIn) -> CheckOut:
-    """Try a source and store nothing. For admins."""
+    """Check a source and store nothing. For admins."""
     connection = Connection(kind=body.kind, slug="unsaved", config=body.config)
-    require_own_source(_admin(request), connection, body.secrets)
+    require_own_source(require_admin(principal_of(request)), connection, body.secrets)
     return CheckOut.of(checked(connection, body.secrets))
 
 
-@router.get("/connections/{slug}", response={200: ConnectionDetail, **schemas.REFUSALS}, summary="Read a connection")
+@router.get("/connections/{slug}", response={200: ConnectionDetail, **REFUSALS}, summary="Read a connection")
 def read_connection(request: HttpRequest, slug: str) -> ConnectionDetail:
-    """Return a connection with its settings; no secret is ever told. For admins."""
+    """Return a connection with its settings, without its secrets. For admins."""
     return ConnectionDetail.of(managed_connection(principal_of(request), slug))
 
 
-@router.patch(
-    "/connections/{slug}", response={200: ConnectionDetail, **schemas.REFUSALS}, summary="Change a connection"
-)
+@router.patch("/connections/{slug}", response={200: ConnectionDetail, **REFUSALS}, summary="Change a connection")
 def patch_connection(request: HttpRequest, slug: str, body: ConnectionChange) -> ConnectionDetail:
-    """Change settings; where that concerns the source, it is tried first. For admins."""
+    """Change settings. Changes of the source are checked first. For admins."""
     principal = principal_of(request)
     connection = _changed(principal, slug, body)
     if {"config", "secrets"} & body.model_fields_set and not body.save_anyway:
         require_checked(connection, body.secrets)
-        # The check took its time: whatever else was changed meanwhile stays.
+        # The check takes time: reload, so that changes made in the meantime stay.
         connection = _changed(principal, slug, body)
     change_connection(connection, body.secrets, actor=principal.user)
     return ConnectionDetail.of(connection)
 
 
-@router.delete("/connections/{slug}", response={200: DeletedOut, **schemas.REFUSALS}, summary="Delete a connection")
+@router.delete("/connections/{slug}", response={200: DeletedOut, **REFUSALS}, summary="Delete a connection")
 def remove_connection(request: HttpRequest, slug: str) -> DeletedOut:
     """Delete a connection with its documents, chunks, syncs and files. For admins."""
     principal = principal_of(request)
@@ -93,9 +85,9 @@ def remove_connection(request: HttpRequest, slug: str) -> DeletedOut:
     return DeletedOut(documents=documents, chunks=chunks)
 
 
-@router.post("/connections/{slug}/check", response={200: CheckOut, **schemas.REFUSALS}, summary="Check a connection")
+@router.post("/connections/{slug}/check", response={200: CheckOut, **REFUSALS}, summary="Check a connection")
 def check_stored(request: HttpRequest, slug: str, body: StoredCheckIn) -> CheckOut:
-    """Try a connection's source as it is, or as changes would make it, and store nothing. For admins."""
+    """Check a connection's source, with unsaved changes if there are any, and store nothing. For admins."""
     principal = principal_of(request)
     connection = managed_connection(principal, slug)
     before, connection.config = connection.config, _merged(connection.config, body.config)
@@ -104,7 +96,7 @@ def check_stored(request: HttpRequest, slug: str, body: StoredCheckIn) -> CheckO
 
 
 def _changed(principal: Principal, slug: str, body: ConnectionChange) -> Connection:
-    """Return a connection as it would be; raise where the principal may not make it so."""
+    """Return the changed connection, not saved; raise NotPermittedError if the principal may not make the changes."""
     connection = managed_connection(principal, slug)
     before = connection.config
     _apply(connection, body)
@@ -114,7 +106,7 @@ def _changed(principal: Principal, slug: str, body: ConnectionChange) -> Connect
 
 
 def _apply(connection: Connection, body: ConnectionChange) -> None:
-    """Set what was sent; raise InvalidConnectionError for a compartment that there is not."""
+    """Set the fields that were sent; raise InvalidConnectionError for an unknown compartment."""
     sent = body.model_fields_set
     for name in _SAME:
         if name in sent:
@@ -129,20 +121,13 @@ def _apply(connection: Connection, body: ConnectionChange) -> None:
     if "compartment" in sent:
         compartment = Compartment.objects.filter(slug=storable(body.compartment)).first()
         if compartment is None:
-            raise InvalidConnectionError({"compartment": "There is no such compartment."})
+            raise InvalidConnectionError({"compartment": "No compartment has this slug."})
         connection.compartment = compartment
 
 
 def _merged(config: Any, changes: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401 -- a JSON field holds anything
     stored = config if isinstance(config, dict) else {}
     return {name: value for name, value in {**stored, **changes}.items() if value is not None}
-
-
-def _admin(request: HttpRequest) -> Principal:
-    principal = principal_of(request)
-    if not principal.is_admin:
-        raise NotPermittedError("Only an admin may do this.")
-    return principal
 
 
 def _require_manageable(principal: Principal, connection: Connection) -> None:

@@ -1,7 +1,8 @@
-"""What the API reads and says of a connection's settings."""
+"""Request and response bodies about connections and their syncs."""
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -10,10 +11,10 @@ from corecube.connectors.types import Capability
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from corecube.scope import Sensitivity, TrustLevel
-from retrieval.api.request_body import RequestBody
+from retrieval.api.request_body import StrictBody
 from retrieval.api.schemas import Source
-
-_SECRETS: Final = "Write-only, by name; they are kept encrypted. An empty one is removed; null changes nothing."
+from retrieval.ingest.reasons import PERMANENT, advice
+from retrieval.models import SyncItem, SyncProblem
 
 
 def _without_nulls(secrets: object) -> object:
@@ -24,21 +25,21 @@ def _without_nulls(secrets: object) -> object:
 
 Secrets = Annotated[
     dict[str, Annotated[str, Field(max_length=4000)]],
-    Field(description=_SECRETS, repr=False),
+    Field(description="Write-only, by name, stored encrypted. An empty one is removed; null: no change.", repr=False),
     BeforeValidator(_without_nulls),
 ]
 SensitivityName = Literal["public", "internal", "confidential", "restricted"]
 TrustName = Literal["volatile", "reference", "authoritative"]
 
 
-class ConnectionChange(RequestBody):
-    """Settings to change; what is not named stays. Of `config` each field by itself, null for its default."""
+class ConnectionChange(StrictBody):
+    """Settings to change; omitted ones stay. Fields of `config` are changed one by one; null restores the default."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     name: str = Field(default="", max_length=120)
     slug: str = Field(default="", max_length=50)
-    config: dict[str, Any] = Field(default_factory=dict, description="What the kind's connector needs.")
+    config: dict[str, Any] = Field(default_factory=dict, description="Settings of the connector.")
     secrets: Secrets = Field(default_factory=dict)
     compartment: str = Field(default="", max_length=50, description="The compartment's slug.")
     sensitivity: SensitivityName = "internal"
@@ -51,42 +52,42 @@ class ConnectionChange(RequestBody):
     enrichment: str = Field(
         default="",
         max_length=20,
-        description="What a model adds; for a new connection that does not say it, questions where one may write them.",
+        description="What a model adds to chunks. New connections get questions by default if a model may write them.",
     )
-    sync_every_minutes: int | None = Field(default=None, description="Null: it is synced by hand only.")
+    sync_every_minutes: int | None = Field(default=None, description="Null: manual syncs only.")
     enabled: bool = True
-    save_anyway: bool = Field(default=False, description="Stores it although its source cannot be read as it is.")
+    save_anyway: bool = Field(default=False, description="Saves the connection even if the check of its source fails.")
 
 
 class ConnectionIn(ConnectionChange):
-    """A new connection. Without a slug it gets one from its name."""
+    """A new connection. An empty slug is generated from the name."""
 
     name: str = Field(min_length=1, max_length=120)
     kind: str = Field(max_length=20, description="folder, upload, git, web, s3, confluence or push.")
     compartment: str = Field(min_length=1, max_length=50, description="The compartment's slug.")
 
 
-class CheckIn(RequestBody):
-    """A source to be tried, without anything being stored."""
+class CheckIn(StrictBody):
+    """A source to check. Nothing is stored."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     kind: str = Field(max_length=20)
     config: dict[str, Any] = Field(default_factory=dict)
     secrets: Secrets = Field(default_factory=dict)
 
 
-class StoredCheckIn(RequestBody):
-    """Changes to try a stored connection with; none tries it as it is."""
+class StoredCheckIn(StrictBody):
+    """Unsaved changes to include in the check of a stored connection."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     config: dict[str, Any] = Field(default_factory=dict)
     secrets: Secrets = Field(default_factory=dict)
 
 
 class CapabilityOut(BaseModel):
-    """One thing that a source must allow."""
+    """A capability that a source needs."""
 
     name: str = Field(description="reach, authenticate, list or read.")
     ok: bool
@@ -94,20 +95,20 @@ class CapabilityOut(BaseModel):
 
 
 class CheckOut(BaseModel):
-    """What a source allows, in the order in which it is needed, up to the first thing that is missing."""
+    """The capabilities of a source, in the order of the check, up to the first that fails."""
 
     ok: bool
     capabilities: list[CapabilityOut]
 
     @classmethod
     def of(cls, capabilities: tuple[Capability, ...]) -> Self:
-        """Return a check as the API shows it."""
-        shown = [CapabilityOut(name=it.name, ok=it.ok, message=it.message) for it in capabilities]
+        """Return the response for a check."""
+        shown = [CapabilityOut.model_validate(it, from_attributes=True) for it in capabilities]
         return cls(ok=all(it.ok for it in capabilities), capabilities=shown)
 
 
 class ConnectionDetail(BaseModel):
-    """A connection with its settings. Of its secrets only the length is told."""
+    """A connection with its settings. Only the lengths of its secrets are included."""
 
     connection: str = Field(description="The slug.")
     name: str
@@ -130,14 +131,18 @@ class ConnectionDetail(BaseModel):
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        """Return a connection as the API shows it."""
+        """Return the response for a connection; without secrets if they can no longer be decrypted."""
         same = (
             *("name", "kind", "config", "source_type", "half_life_days", "freshness_basis", "language"),
             *("chunk_profile", "enrichment", "sync_every_minutes", "enabled", "last_synced_at", "next_sync_at"),
         )
+        try:
+            lengths = {name: len(value) for name, value in secrets_with(connection, {}).items()}
+        except ConfigError:
+            lengths = {}
         return cls(
             connection=connection.slug,
-            secrets=_lengths(connection),
+            secrets=lengths,
             compartment=connection.compartment.slug,
             sensitivity=Sensitivity(connection.sensitivity).name.lower(),
             trust=TrustLevel(connection.trust).name.lower(),
@@ -152,15 +157,66 @@ class ConnectionsOut(BaseModel):
 
 
 class DeletedOut(BaseModel):
-    """What went with a connection."""
+    """What was deleted with a connection."""
 
     documents: int
     chunks: int
 
 
-def _lengths(connection: Connection) -> dict[str, int]:
-    """Return the length of each secret; none where they cannot be opened any more."""
-    try:
-        return {name: len(value) for name, value in secrets_with(connection, {}).items()}
-    except ConfigError:
-        return {}
+class ProblemOut(BaseModel):
+    """An item that could not be indexed."""
+
+    item: str
+    reason: str
+    message: str
+    advice: str = Field(description="How to fix it; empty if there is no general advice.")
+    retryable: bool = Field(description="Whether a retry can succeed without a change of the source.")
+
+    @classmethod
+    def of(cls, problem: SyncItem | SyncProblem) -> Self:
+        """Return the response for a problem."""
+        return cls(
+            item=problem.external_id,
+            reason=problem.reason,
+            message=problem.message,
+            advice=advice(problem.reason),
+            retryable=problem.reason not in PERMANENT,
+        )
+
+
+class SyncOut(BaseModel):
+    """A sync of a connection."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    status: str
+    label: str = Field(description='The status in words: "done with 4 problems".')
+    kind: str = Field(description="full, changes, retry or dry_run.")
+    queued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    seen: int
+    added: int
+    changed: int
+    unchanged: int
+    failed: int
+    deleted: int
+    chunks: int
+    message: str
+
+
+class SyncStateOut(BaseModel):
+    """A connection's latest sync and the items that could not be indexed."""
+
+    connection: str
+    sync: SyncOut | None = Field(description="None before the first sync.")
+    problem_count: int = Field(description="Items that are not indexed, including those of a running sync so far.")
+    problems: list[ProblemOut] = Field(description="The first 100.")
+
+
+class UploadsOut(BaseModel):
+    """Uploaded files, and the sync that indexes them."""
+
+    files: list[str]
+    sync: SyncOut

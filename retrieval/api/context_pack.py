@@ -1,25 +1,114 @@
 """POST /api/v1/context-pack."""
 
+from typing import Annotated
+from uuid import UUID
+
 from django.http import HttpRequest
 from ninja import Router
+from pydantic import BaseModel, Field
 
 from corecube.api import principal_of
 from corecube.scope import AccessScope
-from retrieval.api import context_pack_schemas as out
-from retrieval.api import schemas, shape
-from retrieval.api.dify_schemas import conditions_of
+from retrieval.api import shape
+from retrieval.api.dify_schemas import FiltersIn, conditions_of
+from retrieval.api.request_body import StrictBody
+from retrieval.api.schemas import REFUSALS, AnswerabilityOut, Overrides, Pages, Rows, ScopeIn, Source, Timings, TopK
 from retrieval.api.search import scope_request
 from retrieval.models import SearchRecord
 from retrieval.presets.contextpack.pack import PackTrace, SelectedChunk
-from retrieval.search.context_packs import Retrieved, retrieved
+from retrieval.search.context_packs import retrieved
 from retrieval.search.request import SearchRequest
+
+
+class ContextPackIn(StrictBody):
+    """A query to retrieve a context for."""
+
+    query: str = Field(description="The query; the first 500 characters are read.")
+    filters: FiltersIn | None = Field(default=None, description="Conditions that document metadata must meet.")
+    scope: ScopeIn = Field(default_factory=ScopeIn)
+    top_k: TopK | None = Field(default=None, description="Number of primary hits; default: the preset's number.")
+    overrides: Overrides = Field(default_factory=dict)
+    draft: bool = Field(default=False, description="For admins: runs with the preset's draft.")
+
+
+class SelectedChunkOut(BaseModel):
+    """A chunk of the context."""
+
+    number: int = Field(description="The N of [N] above its text; the budget drops high numbers first.")
+    chunk_id: str
+    document_id: UUID
+    role: str = Field(description="primary, parent, sibling or cross_page.")
+    title: str
+    heading_path: list[str]
+    text: str
+    url: str = Field(description="The chunk on its document's page.")
+    source: Source
+    source_type: str
+    pages: Pages | None
+    rows: Rows | None
+    token_count: int
+    relevance_score: float | None = Field(description="0 to 100; null for chunks around a primary hit.")
+    citation: str
+
+
+class CandidateOut(BaseModel):
+    """A candidate before reranking."""
+
+    chunk_id: str
+    rank: int
+    score: float = Field(description="The blend of vectors, full text and freshness.")
+    ranks: dict[str, int] = Field(description="Ranks, from 1, in the rankings that found it.")
+
+
+class RerankResultOut(BaseModel):
+    """A candidate after reranking."""
+
+    chunk_id: str
+    relevance_score: float = Field(description="0 to 100.")
+    answerability: bool | None = Field(description="Whether it answers the query; null if no model judged it.")
+    key_evidence: str
+    judged: bool = Field(description="Whether a language model judged it; if not, another score on the same scale.")
+
+
+class ExpansionOut(BaseModel):
+    """Chunks of one role."""
+
+    found: int
+    packed: int
+
+
+class PackTraceOut(BaseModel):
+    """How the context was built."""
+
+    candidates: list[CandidateOut]
+    rerank_results: list[RerankResultOut] = Field(description="Best first.")
+    final_token_count: int
+    budget_tokens: int = Field(description="Exceeded only with `pack_over_budget` in `degraded`.")
+    tokenizer: str = Field(description="The model of the token counts: the language model or the embedding model.")
+    expansion_stats: dict[str, ExpansionOut] = Field(description="By role.")
+
+
+class ContextPackOut(BaseModel):
+    """A context for a query, with its citations and its trace."""
+
+    query: str
+    selected_chunks: list[SelectedChunkOut] = Field(description="In reading order.")
+    citations: Annotated[list[str], Field(description="A line for each selected chunk, in the same order.")]
+    trace: PackTraceOut
+    context_pack: str
+    trace_id: UUID
+    preset_version: str = Field(description="Fingerprint of the stages and all settings.")
+    answerability: AnswerabilityOut | None = Field(description="None if the deadline passed first.")
+    degraded: list[str] = Field(description="Codes of fallbacks and early stops.")
+    timings: Timings
+
 
 router = Router(tags=["search"])
 
 
-@router.post("/context-pack", response={200: out.ContextPackOut, **schemas.REFUSALS}, summary="Retrieve a context")
-def retrieve_context(request: HttpRequest, body: out.ContextPackIn) -> out.ContextPackOut:
-    """Find the chunks that answer a query, take in what stands around them, and pack them into a budget of tokens."""
+@router.post("/context-pack", response={200: ContextPackOut, **REFUSALS}, summary="Retrieve a context")
+def retrieve_context(request: HttpRequest, body: ContextPackIn) -> ContextPackOut:
+    """Find the chunks that answer a query, add surrounding chunks, and pack them into a token budget."""
     found = retrieved(
         SearchRequest(
             text=body.query,
@@ -32,14 +121,10 @@ def retrieve_context(request: HttpRequest, body: out.ContextPackIn) -> out.Conte
         principal=principal_of(request),
         top_k=body.top_k,
     )
-    return _answer(found, request.build_absolute_uri)
-
-
-def _answer(found: Retrieved, absolute: shape.Absolute) -> out.ContextPackOut:
     pack, outcome = found.pack, found.outcome
-    return out.ContextPackOut(
+    return ContextPackOut(
         query=pack.query,
-        selected_chunks=[_selected(it, outcome.state.scope, absolute) for it in pack.selected_chunks],
+        selected_chunks=[_selected(it, outcome.state.scope, request.build_absolute_uri) for it in pack.selected_chunks],
         citations=list(pack.citations),
         trace=_trace(pack.trace),
         context_pack=pack.context_pack,
@@ -51,9 +136,9 @@ def _answer(found: Retrieved, absolute: shape.Absolute) -> out.ContextPackOut:
     )
 
 
-def _selected(it: SelectedChunk, scope: AccessScope, absolute: shape.Absolute) -> out.SelectedChunkOut:
+def _selected(it: SelectedChunk, scope: AccessScope, absolute: shape.Absolute) -> SelectedChunkOut:
     chunk = it.facts
-    return out.SelectedChunkOut(
+    return SelectedChunkOut(
         number=it.number,
         chunk_id=str(it.chunk_id),
         document_id=it.chunk_id.document_id,
@@ -62,7 +147,7 @@ def _selected(it: SelectedChunk, scope: AccessScope, absolute: shape.Absolute) -
         heading_path=list(chunk.heading_path),
         text=chunk.text,
         url=absolute(shape.document_path(*it.chunk_id)),
-        # Raises for a connection out of scope, so that such a chunk ends the request and is not shown.
+        # Raises for a connection outside the scope, so that such a chunk fails the request and is not shown.
         source=shape.source(scope.inclusion(chunk.connection_id).connection),
         source_type=chunk.source_type,
         pages=shape.pages(chunk.page_start, chunk.page_end),
@@ -73,14 +158,14 @@ def _selected(it: SelectedChunk, scope: AccessScope, absolute: shape.Absolute) -
     )
 
 
-def _trace(trace: PackTrace) -> out.PackTraceOut:
-    return out.PackTraceOut(
+def _trace(trace: PackTrace) -> PackTraceOut:
+    return PackTraceOut(
         candidates=[
-            out.CandidateOut(chunk_id=str(it.chunk_id), rank=it.rank, score=it.score, ranks=dict(it.ranks))
+            CandidateOut(chunk_id=str(it.chunk_id), rank=it.rank, score=it.score, ranks=dict(it.ranks))
             for it in trace.candidates
         ],
         rerank_results=[
-            out.RerankResultOut(
+            RerankResultOut(
                 chunk_id=str(it.chunk_id),
                 relevance_score=it.relevance_score,
                 answerability=it.answerability,
@@ -92,8 +177,5 @@ def _trace(trace: PackTrace) -> out.PackTraceOut:
         final_token_count=trace.final_token_count,
         budget_tokens=trace.budget_tokens,
         tokenizer=trace.tokenizer,
-        expansion_stats={
-            role: out.ExpansionOut(found=counts["found"], packed=counts["packed"])
-            for role, counts in trace.expansion.items()
-        },
+        expansion_stats={role: ExpansionOut.model_validate(dict(counts)) for role, counts in trace.expansion.items()},
     )

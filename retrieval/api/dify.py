@@ -1,4 +1,4 @@
-"""POST /api/dify/retrieval: an external knowledge base for Dify, with errors as Dify words them."""
+"""POST /api/dify/retrieval: an external knowledge base for Dify, with errors in Dify's format."""
 
 import logging
 import math
@@ -37,7 +37,7 @@ _EVERYTHING: Final = "all"
 _BAD_HEADER: Final = 1001
 _BAD_KEY: Final = 1002
 _NO_KNOWLEDGE: Final = 2001
-#: Hits that are read where conditions leave only some of them.
+#: Hits to read if conditions may remove some of them.
 _MAX_HITS: Final = 100
 #: Highest value of the blend plus half of the late interaction.
 _MAX_MAXSIM: Final = 1.5
@@ -46,15 +46,22 @@ _ERRORS: Final = dict.fromkeys((400, 403, 404, 422, 429, 503), DifyError)
 
 
 def dify_api() -> NinjaAPI:
-    """Return the API that Dify speaks to external knowledge bases, for programs with a key."""
+    """Return Dify's API for external knowledge bases, for programs with a key."""
     api = make_api(
         title="CoreCube for Dify",
-        description="An external knowledge base. In Dify the endpoint is this server's address with `/api/dify`.",
+        description="An external knowledge base. In Dify, the endpoint is the URL of this server plus `/api/dify`.",
         name="dify",
         auth=[KeyAuth()],
         parameters={},
     )
-    for kind, handler in _handlers().items():
+    handlers: dict[type[Exception], Callable[..., HttpResponse]] = {
+        CoreCubeError: _corecube_error,
+        ValidationError: _invalid,
+        AuthenticationError: _no_header,
+        HttpError: _not_json,
+        Exception: _unexpected,
+    }
+    for kind, handler in handlers.items():
         api.add_exception_handler(kind, handler)
     api.add_router("", router)
     return api
@@ -75,40 +82,37 @@ def retrieve(request: HttpRequest, body: RetrievalIn) -> RetrievalOut:
         ),
         principal=principal,
     )
-    documents = _documents(outcome)
+    ids = {hit.chunk_id.document_id for hit in outcome.hits}
+    documents = Document.objects.in_scope(outcome.state.scope).in_bulk(list(ids))
     records = (_record(hit, outcome, documents, request) for hit in outcome.hits)
-    kept = [
+    matching = [
         record
         for record in records
         if record.score >= wanted.score_threshold and (conditions is None or conditions.met_by(record.metadata))
     ]
-    return RetrievalOut(records=kept[: wanted.top_k])
-
-
-def _documents(outcome: SearchOutcome) -> Mapping[UUID, Document]:
-    ids = {hit.chunk_id.document_id for hit in outcome.hits}
-    return Document.objects.in_scope(outcome.state.scope).in_bulk(list(ids))
+    return RetrievalOut(records=matching[: wanted.top_k])
 
 
 def _record(hit: Hit, outcome: SearchOutcome, documents: Mapping[UUID, Document], request: HttpRequest) -> RecordOut:
     chunk, document = hit.chunk, documents.get(hit.chunk_id.document_id)
-    told = {name: str(value) for name, value in document.metadata.items()} if document else {}
+    stored = {name: str(value) for name, value in document.metadata.items()} if document else {}
+    url = request.build_absolute_uri(document_path(*hit.chunk_id))
     facts = {
         "title": chunk.title,
-        "path": chunk.uri or request.build_absolute_uri(document_path(*hit.chunk_id)),
-        "url": request.build_absolute_uri(document_path(*hit.chunk_id)),
+        "path": chunk.uri or url,
+        "url": url,
         "document_id": str(hit.chunk_id.document_id),
         "chunk_id": str(hit.chunk_id),
-        # Raises for a connection out of scope, so that such a chunk ends the request and is not shown.
+        # Raises for a connection outside the scope, so that such a chunk fails the request and is not shown.
         "connection": outcome.state.scope.inclusion(chunk.connection_id).connection.slug,
         "source_type": chunk.source_type,
         "modified_at": chunk.modified_at.isoformat() if chunk.modified_at else "",
     }
-    return RecordOut(content=chunk.text, score=_share(hit), title=chunk.title, metadata={**told, **facts})
+    return RecordOut(content=chunk.text, score=_share(hit), title=chunk.title, metadata={**stored, **facts})
 
 
 def _share(hit: Hit) -> float:
-    """Return a hit's score between 0 and 1; in a ranking it falls as the score does."""
+    """Return a hit's score, scaled to 0 to 1 in the same order."""
     score = hit.score
     if hit.score_type is ScoreType.LOGIT:
         score = 1 / (1 + math.exp(-max(-60.0, min(60.0, score))))
@@ -117,16 +121,6 @@ def _share(hit: Hit) -> float:
     elif hit.score_type in {ScoreType.RUBRIC, ScoreType.MAPPED}:
         score /= _MAX_RUBRIC
     return max(0.0, min(1.0, score))
-
-
-def _handlers() -> dict[type[Exception], Callable[..., HttpResponse]]:
-    return {
-        CoreCubeError: _corecube_error,
-        ValidationError: _invalid,
-        AuthenticationError: _no_header,
-        HttpError: _not_json,
-        Exception: _unexpected,
-    }
 
 
 def _answer(status: int, code: int, message: str) -> HttpResponse:
@@ -157,10 +151,8 @@ def _corecube_error(request: HttpRequest, error: CoreCubeError) -> HttpResponse:
 
 def _invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature
     first = error.errors[0]
-    place = ".".join(map(str, first["loc"][2:]))
-    return _answer(
-        HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.UNPROCESSABLE_ENTITY, f"{place or 'body'}: {first['msg']}."
-    )
+    message = f"{'.'.join(map(str, first['loc'][2:])) or 'body'}: {first['msg']}."
+    return _answer(HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.UNPROCESSABLE_ENTITY, message)
 
 
 def _not_json(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001 -- ninja's signature

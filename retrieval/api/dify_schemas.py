@@ -1,4 +1,4 @@
-"""What Dify's external knowledge API sends and reads."""
+"""Request and response bodies of Dify's external knowledge API, and metadata filters."""
 
 from typing import Annotated, Literal
 
@@ -8,33 +8,16 @@ from corecube.sanitise import storable
 from retrieval.api.request_body import RequestBody
 from retrieval.engine.metadata_conditions import Condition, Conditions, Value
 
-Operator = Literal[
-    "contains",
-    "not contains",
-    "start with",
-    "end with",
-    "is",
-    "is not",
-    "in",
-    "not in",
-    "empty",
-    "not empty",
-    "=",
-    "≠",
-    ">",
-    "<",
-    "≥",
-    "≤",
-    "before",
-    "after",
-]
+_TextOperator = Literal["contains", "not contains", "start with", "end with", "is", "is not", "in", "not in"]
+_OtherOperator = Literal["empty", "not empty", "=", "≠", ">", "<", "≥", "≤", "before", "after"]
+Operator = Literal[_TextOperator, _OtherOperator]
 _Name = Annotated[str, StringConstraints(max_length=100)]
 _Value = Annotated[str, StringConstraints(max_length=1000)]
 _Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class RetrievalSetting(RequestBody):
-    """How much is wanted."""
+    """The number of hits and the score threshold."""
 
     top_k: int = Field(default=5, ge=1, le=100)
     score_threshold: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
@@ -44,7 +27,7 @@ class ConditionIn(RequestBody):
     """One condition on a document's metadata."""
 
     name: _Name | Annotated[list[_Name], Field(min_length=1, max_length=20)] = Field(
-        description="A field of the metadata; of several, one has to fulfil the condition."
+        description="A metadata field, or several of which one must meet the condition."
     )
     comparison_operator: Operator
     value: _Value | _Number | Annotated[list[_Value], Field(max_length=100)] | None = None
@@ -58,13 +41,13 @@ class MetadataCondition(RequestBody):
 
 
 class FilterIn(ConditionIn):
-    """A condition with nothing else beside it."""
+    """A condition without unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class FiltersIn(MetadataCondition):
-    """The same with nothing else beside them."""
+    """Conditions without unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -72,51 +55,51 @@ class FiltersIn(MetadataCondition):
 
 
 def conditions_of(given: MetadataCondition | None) -> Conditions | None:
-    """Return conditions as the engine reads them, None without any."""
+    """Return the engine's conditions, None for none."""
     if given is None or not given.conditions:
         return None
-    each = tuple(Condition(_names(it), it.comparison_operator, _value(it)) for it in given.conditions)
-    return Conditions(each, all_of=given.logical_operator == "and")
+    return Conditions(tuple(map(_condition, given.conditions)), all_of=given.logical_operator == "and")
 
 
-def _names(condition: ConditionIn) -> tuple[str, ...]:
-    names = [condition.name] if isinstance(condition.name, str) else condition.name
-    return tuple(map(storable, names))
-
-
-def _value(condition: ConditionIn) -> Value:
-    value = condition.value
-    if isinstance(value, list):
-        return tuple(map(storable, value))
-    return storable(value) if isinstance(value, str) else value
+def _condition(given: ConditionIn) -> Condition:
+    names = [given.name] if isinstance(given.name, str) else given.name
+    value: Value
+    match given.value:
+        case list(texts):
+            value = tuple(map(storable, texts))
+        case str(text):
+            value = storable(text)
+        case number:
+            value = number
+    return Condition(tuple(map(storable, names)), given.comparison_operator, value)
 
 
 class RetrievalIn(RequestBody):
-    """A question to a knowledge base."""
+    """A query to a knowledge base."""
 
-    knowledge_id: str = Field(max_length=50, description="A connection's slug, or \"all\" for the key's whole scope.")
+    knowledge_id: str = Field(max_length=50, description='A connection\'s slug, or "all" for all that the key may see.')
     query: str
     retrieval_setting: RetrievalSetting = Field(default_factory=RetrievalSetting)
     metadata_condition: MetadataCondition | None = None
 
 
 class RecordOut(BaseModel):
-    """A chunk that was found."""
+    """A hit."""
 
     content: str
     score: float = Field(ge=0, le=1)
     title: str
-    metadata: dict[str, str] = Field(description="The document's facts, and where the chunk comes from.")
+    metadata: dict[str, str] = Field(description="The document's metadata and the chunk's source.")
 
 
 class RetrievalOut(BaseModel):
-    """What was found, best first."""
+    """The hits, best first."""
 
     records: list[RecordOut]
 
 
 class DifyError(BaseModel):
-    """Why nothing is answered: 1001 no bearer token, 1002 a wrong one, 2001 no such knowledge base, else the status."""
+    """An error: 1001 no bearer token, 1002 an invalid one, 2001 unknown knowledge base, else the HTTP status."""
 
     error_code: int
     error_msg: str

@@ -1,11 +1,15 @@
 """GET /api/v1/documents/{id}; PUT and DELETE /api/v1/documents for programs that push."""
 
+import base64
+import binascii
 from collections.abc import Mapping
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated, Any, Final, Self
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from corecube import audit
 from corecube.access import Principal, scope_for
@@ -14,27 +18,149 @@ from corecube.connectors.push import Pushed
 from corecube.errors import NotFoundError
 from corecube.models import Connection
 from corecube.sanitise import storable
-from retrieval.api import push_schemas, schemas, shape
+from retrieval.api import shape
 from retrieval.api.idempotency import Answer, IdempotencyKey, once
 from retrieval.api.managed import pushable_connection
+from retrieval.api.request_body import StrictBody
+from retrieval.api.schemas import REFUSALS, Pages, Rows, Source
 from retrieval.ingest.push import PushState, delete_pushed, name_for, push_document
 from retrieval.models import Chunk, Document
 from retrieval.models.document import document_id as id_of
 from retrieval.records.accesses import note_accesses
 
+_MAX_METADATA_FIELDS: Final = 50
+_MetadataName = Annotated[str, StringConstraints(min_length=1, max_length=60)]
+_MetadataValue = Annotated[str, StringConstraints(max_length=1000)]
+
+
+class PushIn(StrictBody):
+    """A document. The same `external_id` again replaces it."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    connection: str = Field(max_length=50, description="Slug of a connection of the kind push.")
+    external_id: str = Field(min_length=1, max_length=500, description="Your id of the document; unique and stable.")
+    title: str = Field(default="", max_length=500, description="Takes precedence over the title in the document.")
+    text: str | None = Field(default=None, description="The document as text; either this or `content_base64`.")
+    content_base64: str | None = Field(default=None, description="The document's bytes in base64.")
+    media_type: str = Field(
+        default="", max_length=120, description="Selects the parser; default: by the suffix of the id or the bytes."
+    )
+    uri: str = Field(default="", max_length=2000, description="http or https URL that opens the document.")
+    modified_at: datetime | None = Field(default=None, description="Last change; UTC if no time zone is given.")
+    wait: bool = Field(default=True, description="False: the next sync indexes it, even if small. Faster for many.")
+    metadata: dict[_MetadataName, _MetadataValue] = Field(default={}, max_length=_MAX_METADATA_FIELDS)
+
+    @field_validator("uri")
+    @classmethod
+    def _is_web_address(cls, uri: str) -> str:
+        if uri and not uri.lower().startswith(("http://", "https://")):
+            raise ValueError("must start with http:// or https://")
+        return uri
+
+    @field_validator("external_id")
+    @classmethod
+    def _is_printable(cls, external_id: str) -> str:
+        if not external_id.isprintable() or not external_id.strip():
+            raise ValueError("must contain only printable characters")
+        return external_id
+
+    @model_validator(mode="after")
+    def _has_one_content(self) -> Self:
+        if (self.text is None) == (self.content_base64 is None):
+            raise ValueError("needs either text or content_base64")
+        return self
+
+    @field_validator("content_base64")
+    @classmethod
+    def _is_base64(cls, content: str | None) -> str | None:
+        if content is not None:
+            _decoded(content)
+        return content
+
+    @property
+    def content(self) -> bytes:
+        """The document's bytes."""
+        if self.content_base64 is not None:
+            return _decoded(self.content_base64)
+        return (self.text or "").encode("utf-8", "replace")
+
+
+class PushOut(BaseModel):
+    """The result of a push."""
+
+    document_id: UUID
+    state: str = Field(description="indexed: searchable; queued: searchable after the next sync; unchanged.")
+
+
+class PushDeletedOut(BaseModel):
+    """The result of a deletion."""
+
+    document_id: UUID
+    deleted: bool = Field(description="False if the document did not exist.")
+
+
+def _decoded(content: str) -> bytes:
+    try:
+        return base64.b64decode(content, validate=True)
+    except binascii.Error as error:
+        raise ValueError("is not base64") from error
+
+
+class SectionOut(BaseModel):
+    """The section of a chunk: first and last ordinal, both included."""
+
+    start: int
+    end: int
+
+
+class ChunkOut(BaseModel):
+    """A part of a document."""
+
+    ordinal: int
+    heading_path: list[str]
+    text: str
+    token_count: int
+    language: str = Field(description="Language in lower case, such as english; empty if unknown.")
+    hints: list[str] = Field(description="Kinds of content in it: table, code, definition ...")
+    section: SectionOut
+    salience: float | None = Field(description="How well it represents its document, 0 to 1; null if not computed yet.")
+    context_line: str = Field(description="A language model's line on its context; not text of the document.")
+    questions: list[str] = Field(description="Questions that it answers, written by a language model.")
+    pages: Pages | None
+    rows: Rows | None
+    url: str
+
+
+class DocumentOut(BaseModel):
+    """A document with some of its chunks."""
+
+    id: UUID
+    title: str
+    uri: str = Field(description="Its URI in the source; empty for none.")
+    url: str = Field(description="The document's page.")
+    source: Source
+    source_type: str
+    raw_type: str = Field(description="Media type or suffix in the source; empty for neither.")
+    metadata: dict[str, str]
+    byte_size: int
+    modified_at: datetime | None
+    synced_at: datetime
+    chunk_count: int
+    chunks: list[ChunkOut]
+
+
 router = Router(tags=["documents"])
 
 
-@router.get(
-    "/documents/{uuid:document_id}", response={200: schemas.DocumentOut, **schemas.REFUSALS}, summary="Read a document"
-)
+@router.get("/documents/{uuid:document_id}", response={200: DocumentOut, **REFUSALS}, summary="Read a document")
 def read_document(
     request: HttpRequest,
     document_id: UUID,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
-) -> schemas.DocumentOut:
-    """Return a document and its chunks from `offset` on. One outside the scope does not exist."""
+) -> DocumentOut:
+    """Return a document and its chunks from `offset` on. Documents outside the scope do not exist."""
     principal = principal_of(request)
     scope = scope_for(principal)
     document = Document.objects.in_scope(scope).filter(pk=document_id).first()
@@ -44,7 +170,7 @@ def read_document(
     note_accesses([document.pk])
     absolute = request.build_absolute_uri
     chunks = document.chunks.filter(connection_id__in=scope.connection_ids)
-    return schemas.DocumentOut(
+    return DocumentOut(
         id=document.pk,
         title=document.title,
         uri=document.uri,
@@ -64,18 +190,15 @@ def read_document(
     )
 
 
-@router.put(
-    "/documents",
-    response={200: push_schemas.PushOut, 202: push_schemas.PushOut, **schemas.REFUSALS},
-    summary="Push a document",
-)
+@router.put("/documents", response={200: PushOut, 202: PushOut, **REFUSALS}, summary="Push a document")
 def push(
-    request: HttpRequest, response: HttpResponse, body: push_schemas.PushIn, idempotency_key: IdempotencyKey = ""
+    request: HttpRequest, response: HttpResponse, body: PushIn, idempotency_key: IdempotencyKey = ""
 ) -> Status[Mapping[str, Any]]:
-    """Take a document in, in place of an earlier one with its id. 202 where a sync does it soon.
+    """Index a document; it replaces an earlier one with its id. 202: the next sync indexes it.
 
-    For admins, and for keys that may push to the connection. A request holds at most 2.5 MB. Sent again with the same
-    `Idempotency-Key`, it is answered as before, with `Idempotent-Replayed: true`; another body with it is refused.
+    For admins, and for keys that may push to the connection. The maximum request size is 2.5 MB. A repeated request
+    with the same `Idempotency-Key` gets the first response again, with `Idempotent-Replayed: true`; another body with
+    that key is refused.
     """
     principal = principal_of(request)
     connection = pushable_connection(principal, body.connection)
@@ -91,8 +214,9 @@ def push(
     return Status(answer.status, answer.body)
 
 
-def _pushed(connection: Connection, body: push_schemas.PushIn, principal: Principal) -> Answer:
+def _pushed(connection: Connection, body: PushIn, principal: Principal) -> Answer:
     external_id = storable(body.external_id)
+    metadata = body.metadata | ({"title": body.title} if body.title else {})
     pushed = Pushed(
         external_id=external_id,
         name=name_for(external_id, body.media_type, is_text=body.text is not None),
@@ -100,7 +224,7 @@ def _pushed(connection: Connection, body: push_schemas.PushIn, principal: Princi
         media_type=storable(body.media_type),
         uri=storable(body.uri),
         modified_at=body.modified_at,
-        facts={storable(name): storable(fact) for name, fact in _facts(body).items()},
+        facts={storable(name): storable(value) for name, value in metadata.items()},
     )
     outcome = push_document(connection, pushed, actor=principal.user, at_once=body.wait)
     if outcome.state is not PushState.UNCHANGED:
@@ -111,17 +235,13 @@ def _pushed(connection: Connection, body: push_schemas.PushIn, principal: Princi
     return Answer(status, {"document_id": str(outcome.document_id), "state": outcome.state.value})
 
 
-@router.delete(
-    "/documents",
-    response={200: push_schemas.PushDeletedOut, **schemas.REFUSALS},
-    summary="Delete a pushed document",
-)
+@router.delete("/documents", response={200: PushDeletedOut, **REFUSALS}, summary="Delete a pushed document")
 def delete_push(
     request: HttpRequest,
     connection: Annotated[str, Query(max_length=50)],
     external_id: Annotated[str, Query(min_length=1, max_length=500)],
-) -> push_schemas.PushDeletedOut:
-    """Delete a pushed document and everything that was made of it, at once. For whom may push it."""
+) -> PushDeletedOut:
+    """Delete a pushed document and everything derived from it at once. For principals who may push it."""
     principal = principal_of(request)
     found = pushable_connection(principal, connection)
     wanted = storable(external_id)
@@ -130,22 +250,18 @@ def delete_push(
     if deleted:
         key = str(principal.key or "")
         audit.record("document.deleted", actor=principal.user, subject=str(document_id), connection=found.slug, key=key)
-    return push_schemas.PushDeletedOut(document_id=document_id, deleted=deleted)
+    return PushDeletedOut(document_id=document_id, deleted=deleted)
 
 
-def _facts(body: push_schemas.PushIn) -> dict[str, str]:
-    return body.metadata | ({"title": body.title} if body.title else {})
-
-
-def _chunk(chunk: Chunk, source_type: str, absolute: shape.Absolute) -> schemas.ChunkOut:
-    return schemas.ChunkOut(
+def _chunk(chunk: Chunk, source_type: str, absolute: shape.Absolute) -> ChunkOut:
+    return ChunkOut(
         ordinal=chunk.ordinal,
         heading_path=chunk.heading_path,
         text=chunk.text,
         token_count=chunk.token_count,
         language=chunk.language,
         hints=chunk.hints,
-        section=schemas.SectionOut(start=chunk.section_start, end=chunk.section_end),
+        section=SectionOut(start=chunk.section_start, end=chunk.section_end),
         salience=chunk.salience,
         context_line=chunk.context_line,
         questions=chunk.questions,

@@ -6,8 +6,9 @@ from ninja import Router
 from corecube import rate_limit
 from corecube.access import Principal
 from corecube.api import principal_of
-from retrieval.api import evidence_schemas, schemas
+from retrieval.api.evidence_schemas import EvidenceIn, EvidenceOut
 from retrieval.api.evidence_shape import evidence_out
+from retrieval.api.schemas import REFUSALS
 from retrieval.api.search import scope_request
 from retrieval.models import SearchRecord
 from retrieval.search.evidence_runs import Evidence, EvidenceRequest, asked_sections, gather, require_preset
@@ -16,18 +17,13 @@ from retrieval.search.section_sets import section_set_named
 router = Router(tags=["evidence"])
 
 
-@router.post(
-    "/evidence",
-    response={200: evidence_schemas.EvidenceOut, **schemas.REFUSALS},
-    exclude_unset=True,
-    summary="Gather evidence",
-)
-def gather_evidence(request: HttpRequest, body: evidence_schemas.EvidenceIn) -> evidence_schemas.EvidenceOut:
+@router.post("/evidence", response={200: EvidenceOut, **REFUSALS}, exclude_unset=True, summary="Gather evidence")
+def gather_evidence(request: HttpRequest, body: EvidenceIn) -> EvidenceOut:
     """Find evidence for one section or all sections of a report, among what the key's user may see.
 
-    Each section is a search of its own and counts as one against the key's requests per minute.
+    Each section is a separate search and counts as one of the key's requests per minute.
     """
-    asked = EvidenceRequest(
+    wanted = EvidenceRequest(
         section_set=body.section_set,
         section=body.section,
         subject=body.subject,
@@ -39,15 +35,15 @@ def gather_evidence(request: HttpRequest, body: evidence_schemas.EvidenceIn) -> 
         draft=body.draft,
         surface=SearchRecord.Surface.API,
     )
-    evidence = gather_counted(asked, principal_of(request))
+    evidence = gather_counted(wanted, principal_of(request))
     return evidence_out(evidence, request.build_absolute_uri, with_explanation=body.explain)
 
 
 def gather_counted(request: EvidenceRequest, principal: Principal) -> Evidence:
-    """Gather evidence for a program, whose key pays for every section as for a search; raises what `gather` does."""
+    """Gather evidence; every section counts as a request of the principal's key. Raises as `gather` does."""
     require_preset(principal)
     if principal.key is not None:
         sections = asked_sections(section_set_named(request.section_set), request.section)
-        # The request itself was counted when the key signed in.
+        # Authentication has counted the request itself.
         rate_limit.charge(principal.key, len(sections) - 1)
     return gather(request, principal=principal)

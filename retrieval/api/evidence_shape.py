@@ -1,10 +1,9 @@
-"""Turning evidence into what the API answers."""
+"""Conversion of evidence and section sets to API responses."""
 
 from retrieval.api import evidence_schemas as schemas
 from retrieval.api import shape
-from retrieval.api.preset_schemas import TunableOut
+from retrieval.api.presets import TunableOut
 from retrieval.engine.types import Hit
-from retrieval.presets.consolidated.evidence.cells import Cell
 from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.presets.consolidated.evidence.section_set import SectionSet
@@ -15,7 +14,7 @@ from retrieval.search.section_sets import fingerprint, is_edited, is_shipped
 
 
 def evidence_out(evidence: Evidence, absolute: shape.Absolute, *, with_explanation: bool) -> schemas.EvidenceOut:
-    """Return a run over sections; the ledgers, spans and events are in it where they are asked for."""
+    """Return the response for an evidence run, with ledgers, spans and events if requested."""
     return schemas.EvidenceOut(
         id=evidence.id,
         section_set=evidence.section_set.name,
@@ -40,8 +39,13 @@ def _section(
         query=found.section.query(subject),
         code=found.code,
         problem=found.problem,
-        hits=_hits(outcome, absolute, with_ledger=with_explanation) if outcome else [],
-        cells={name: _cell(cell) for name, cell in found.cells.items()},
+        hits=[_hit(*it, outcome, absolute, with_ledger=with_explanation) for it in enumerate(outcome.hits, start=1)]
+        if outcome
+        else [],
+        cells={
+            name: schemas.CellOut(presence=cell.presence.value, count=cell.count, recovered=cell.recovered)
+            for name, cell in found.cells.items()
+        },
         degraded=list(outcome.state.degraded) if outcome else [],
         timings=shape.timings(outcome) if outcome else None,
     )
@@ -49,12 +53,6 @@ def _section(
         spans = shape.explanation(outcome).spans
         out.explain = schemas.EvidenceExplanation(spans=spans, events=[dict(it) for it in outcome.state.events])
     return out
-
-
-def _hits(outcome: SearchOutcome, absolute: shape.Absolute, *, with_ledger: bool) -> list[schemas.EvidenceHitOut]:
-    return [
-        _hit(rank, hit, outcome, absolute, with_ledger=with_ledger) for rank, hit in enumerate(outcome.hits, start=1)
-    ]
 
 
 def _hit(
@@ -69,43 +67,21 @@ def _hit(
     )
 
 
-def _cell(cell: Cell) -> schemas.CellOut:
-    return schemas.CellOut(presence=cell.presence.value, count=cell.count, recovered=cell.recovered)
-
-
 def section_set_out(section_set: SectionSet, *, in_full: bool) -> schemas.SectionSetOut:
-    """Return a section set; in full, with everything that is written in it."""
+    """Return the response for a section set, with its content if `in_full`."""
     out = schemas.SectionSetOut(
         name=section_set.name,
         title=section_set.title,
         shipped=is_shipped(section_set.name),
         edited=is_edited(section_set),
         source_types=list(section_set.precedence),
-        sections=[_policy(it) for it in section_set.sections],
+        sections=[schemas.PolicyOut.model_validate(it, from_attributes=True) for it in section_set.sections],
     )
     if in_full:
         out.fingerprint, out.values = fingerprint(section_set), section_set.to_mapping()
     return out
 
 
-def _policy(section: Section) -> schemas.PolicyOut:
-    return schemas.PolicyOut(
-        name=section.name, title=section.title, required=list(section.required), optional=list(section.optional)
-    )
-
-
 def section_bounds() -> list[TunableOut]:
-    """Return what a section's numbers may be; the value of one that a set says nothing of is the default."""
-    return [
-        TunableOut(
-            name=facts.name,
-            default=facts.default,
-            low=facts.low,
-            high=facts.high,
-            unit=facts.unit,
-            help=facts.help,
-            costs=facts.costs,
-            value=facts.default,
-        )
-        for facts in Section.declared()
-    ]
+    """Return the settings of a section with their bounds; each value is the default."""
+    return [TunableOut.of(facts, facts.default) for facts in Section.declared()]

@@ -1,6 +1,4 @@
-"""POST /api/v1/feedback: what the asker thought of an answer, or of one passage that it cites."""
-
-from uuid import UUID
+"""POST /api/v1/feedback: rate an answer or one of its cited passages."""
 
 from django.http import HttpRequest
 from ninja import Router, Status
@@ -22,12 +20,15 @@ router = Router(tags=["judgments"])
 
 @router.post("/feedback", response={204: None, **REFUSALS}, summary="Rate an answer")
 def rate(request: HttpRequest, body: FeedbackIn) -> Status[None]:
-    """Keep a thumb for an answer, or with `citation` for one passage of it, where it counts as a judgment.
+    """Rate an answer, or with `citation` one of its passages, which counts as a judgment.
 
-    Only of searches that the principal made; any other trace does not exist.
+    Only for the principal's searches, and for a key only for those of the key; other traces do not exist.
     """
     principal = principal_of(request)
-    record = _own(principal, body.trace_id)
+    found = SearchRecord.objects.filter(user=principal.user, for_another=False, pk=body.trace_id)
+    record = (found.filter(key=principal.key) if principal.key else found).first()
+    if record is None:
+        raise UnknownTraceError
     if body.citation is None:
         SearchRecord.objects.filter(pk=record.pk).update(feedback=body.rating)
     else:
@@ -35,28 +36,19 @@ def rate(request: HttpRequest, body: FeedbackIn) -> Status[None]:
     return Status(204, None)
 
 
-def _own(principal: Principal, trace_id: UUID) -> SearchRecord:
-    """Return a search that the principal made; a key knows only of its own."""
-    found = SearchRecord.objects.filter(user=principal.user, for_another=False, pk=trace_id)
-    record = (found.filter(key=principal.key) if principal.key else found).first()
-    if record is None:
-        raise UnknownTraceError
-    return record
-
-
 def _judge_citation(principal: Principal, record: SearchRecord, number: int, rating: int) -> None:
     chunks = {passage["number"]: passage["chunk"] for passage in record.trace.get("passages", ())}
     if number not in chunks:
         raise InvalidRequestError(f"The answer has no passage {number}.")
     if not record.query:
-        raise InvalidRequestError("The text of the question was not kept, so that no passage can be judged for it.")
+        raise InvalidRequestError("The query text is not stored, so its passages cannot be judged.")
     scope = scope_for(principal)
     passage = _passage(record, chunk_id_of(chunks[number]), scope)
     judge(record.query, passage, grade=THUMB_GRADES[rating], by=principal.user, scope=scope)
 
 
 def _passage(record: SearchRecord, chunk_id: ChunkId, scope: AccessScope) -> PassageId:
-    """Return the passage as it was read: the text of then. Records without its hash have that of the chunk now."""
+    """Return the passage with its text at the time of the search; records without its hash use the current chunk."""
     document_id, ordinal = chunk_id
     if read := dict(ranking_of(record.trace)).get(chunk_id):
         return PassageId(document_id, read)

@@ -1,23 +1,63 @@
-"""/api/v1/indexes: the embedding indexes, and the change from one model to another, for admins."""
+"""/api/v1/indexes: embedding indexes and the switch from one embedding model to another, for admins."""
+
+from datetime import datetime
+from typing import Literal
 
 from django.http import HttpRequest
 from ninja import Router, Status
+from pydantic import BaseModel, Field
 
 from corecube.api import principal_of
-from corecube.errors import ConfigError, InvalidRequestError, NotFoundError, NotPermittedError
+from corecube.errors import ConfigError, InvalidRequestError, NotFoundError
 from corecube.models import User
-from retrieval.api.index_schemas import IndexIn, IndexOut
-from retrieval.api.managed import may_manage_presets
-from retrieval.api.schemas import REFUSALS, ErrorOut
+from retrieval.api.managed import installation_admin
+from retrieval.api.request_body import RequestBody
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS
 from retrieval.errors import ModelMissingError
 from retrieval.index.embedding_index import kept_indexes, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.models import EmbeddingIndex
 
-router = Router(tags=["indexes"])
 
-_REFUSALS = {**REFUSALS, 409: ErrorOut}
+class IndexOut(BaseModel):
+    """An embedding index and its build progress."""
+
+    id: int
+    status: str = Field(description="active: in use; building: not complete; previous: available for a rollback.")
+    model: str
+    source: str = Field(description='"local:" and the model\'s folder, or the kind of a service.')
+    dimensions: int
+    mode: str = Field(description="chunk_first or late.")
+    scan: str = Field(description="Vectors of the index scan: halfvec (full precision), int8, binary or prefix.")
+    scan_dimensions: int = Field(description="Dimensions of a prefix; 0 for the other scans.")
+    oversample: float = Field(description="Candidates per requested hit, rescored with full vectors.")
+    chunks: int
+    done: int = Field(description="Chunks with a vector in this index.")
+    chunks_per_second: float = Field(description="Build speed so far; 0 if unknown.")
+    seconds_left: float | None = Field(description="Estimate at this speed; null if unknown.")
+    problem: str = Field(description="What stopped the build; empty for nothing.")
+    created_at: datetime
+    switched_at: datetime | None
+
+
+class IndexIn(RequestBody):
+    """An embedding index to build."""
+
+    model: str = Field(default="", max_length=200, description="Folder of a local model; empty: the configured one.")
+    dimensions: int = Field(default=0, ge=0, le=4000, description="Dimensions to store; 0: all.")
+    next: bool = Field(default=False, description="Use the service that CORECUBE_NEXT_EMBEDDER describes.")
+    mode: Literal["", "chunk_first", "late"] = Field(default="", description="Empty: the configured one.")
+    scan: Literal["halfvec", "int8", "binary", "prefix"] = Field(
+        default="halfvec", description="Vectors of the index scan, before rescoring; few models support prefix."
+    )
+    scan_dimensions: int = Field(default=0, ge=0, le=4000, description="Dimensions of a prefix.")
+    oversample: float = Field(
+        default=0, ge=0, le=20, description="Candidates per requested hit, 1 to 20; 0: the scan's default."
+    )
+
+
+router = Router(tags=["indexes"])
 
 
 @router.get("/indexes", response={200: list[IndexOut], **REFUSALS}, summary="Embedding indexes")
@@ -27,9 +67,9 @@ def list_indexes(request: HttpRequest) -> list[IndexOut]:
     return [_shown(row) for row in kept_indexes()]
 
 
-@router.post("/indexes", response={202: IndexOut, **_REFUSALS}, summary="Begin an embedding index")
+@router.post("/indexes", response={202: IndexOut, **CHANGE_REFUSALS}, summary="Build an embedding index")
 def start_index(request: HttpRequest, body: IndexIn) -> Status[IndexOut]:
-    """Begin an index beside the active one; a worker builds it. For admins."""
+    """Add an index to the active one; a worker builds it. For admins."""
     actor = _admin(request)
     try:
         choice = indexes.chosen(model=body.model, dim=body.dimensions, next_service=body.next)
@@ -44,41 +84,37 @@ def start_index(request: HttpRequest, body: IndexIn) -> Status[IndexOut]:
     return Status(202, _shown(row))
 
 
-@router.post("/indexes/rollback", response={200: IndexOut, **_REFUSALS}, summary="Roll back")
+@router.post("/indexes/rollback", response={200: IndexOut, **CHANGE_REFUSALS}, summary="Roll back")
 def roll_back(request: HttpRequest) -> IndexOut:
-    """Let searches use the previous index again. For admins."""
+    """Use the previous index for searches again. For admins."""
     return _shown(indexes.roll_back(actor=_admin(request)))
 
 
-@router.post("/indexes/{number}/build", response={202: IndexOut, **_REFUSALS}, summary="Go on building")
+@router.post("/indexes/{number}/build", response={202: IndexOut, **CHANGE_REFUSALS}, summary="Resume a build")
 def build_index(request: HttpRequest, number: int) -> Status[IndexOut]:
-    """Let a worker go on with a building that stopped. For admins."""
+    """Let a worker resume a build that stopped. For admins."""
     actor, row = _admin(request), _existing(number)
     indexes.build_again(row, actor=actor)
     return Status(202, _shown(row))
 
 
-@router.post("/indexes/{number}/switch", response={200: IndexOut, **_REFUSALS}, summary="Switch to an index")
+@router.post("/indexes/{number}/switch", response={200: IndexOut, **CHANGE_REFUSALS}, summary="Switch to an index")
 def switch_index(request: HttpRequest, number: int) -> IndexOut:
-    """Let searches use a complete index from the next one on. For admins."""
+    """Use a complete index for all searches from now on. For admins."""
     actor = _admin(request)
     return _shown(indexes.switch_to(_existing(number), actor=actor))
 
 
-@router.post("/indexes/{number}/drop", response={204: None, **_REFUSALS}, summary="Drop an index")
+@router.post("/indexes/{number}/drop", response={204: None, **CHANGE_REFUSALS}, summary="Drop an index")
 def drop_index(request: HttpRequest, number: int) -> Status[None]:
-    """Delete an index that is not active; a worker clears its vectors away. For admins."""
+    """Delete an index that is not active; a worker removes its vectors. For admins."""
     actor = _admin(request)
     indexes.drop(_existing(number), actor=actor, queue=True)
     return Status(204, None)
 
 
 def _admin(request: HttpRequest) -> User:
-    """Return the admin who asks; raise NotPermittedError for anyone else and for a key that is narrowed."""
-    principal = principal_of(request)
-    if not may_manage_presets(principal):
-        raise NotPermittedError("Only an admin may do this, with a key that is not narrowed.")
-    return principal.user
+    return installation_admin(principal_of(request))
 
 
 def _existing(number: int) -> EmbeddingIndex:
@@ -89,22 +125,15 @@ def _existing(number: int) -> EmbeddingIndex:
 
 
 def _shown(row: EmbeddingIndex) -> IndexOut:
-    made = progress(row)
+    built = progress(row)
+    same = ("status", "model", "source", "mode", "scan", "oversample", "problem", "created_at", "switched_at")
     return IndexOut(
         id=row.pk,
-        status=row.status,
-        model=row.model,
-        source=row.source,
         dimensions=row.dim,
-        mode=row.mode,
-        scan=row.scan,
         scan_dimensions=row.scan_dim,
-        oversample=row.oversample,
-        chunks=made.chunks,
-        done=made.done,
-        chunks_per_second=round(made.rate, 1),
-        seconds_left=made.seconds_left,
-        problem=row.problem,
-        created_at=row.created_at,
-        switched_at=row.switched_at,
+        chunks=built.chunks,
+        done=built.done,
+        chunks_per_second=round(built.rate, 1),
+        seconds_left=built.seconds_left,
+        **{name: getattr(row, name) for name in same},
     )

@@ -1,4 +1,4 @@
-"""POST /api/v1/judgments: how well a passage answers a question."""
+"""POST /api/v1/judgments: grade how well a passage answers a query."""
 
 from django.http import HttpRequest
 from ninja import Router
@@ -17,11 +17,11 @@ router = Router(tags=["judgments"])
 
 @router.post("/judgments", response={200: JudgmentOut, **REFUSALS}, summary="Judge a passage")
 def judge_passage(request: HttpRequest, body: JudgmentIn) -> JudgmentOut:
-    """Keep the principal's grade of a passage for a question, in the place of an earlier one."""
+    """Store the principal's grade of a passage for a query; it replaces an earlier one."""
     principal = principal_of(request)
     scope = scope_for(principal)
     if not (query := normalised_query(body.query)):
-        raise InvalidRequestError("A judgment needs a question.")
+        raise InvalidRequestError("A judgment needs a query.")
     try:
         document_id, ordinal = chunk_id_of(body.chunk_id)
     except ValueError as error:

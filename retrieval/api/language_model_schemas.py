@@ -1,13 +1,13 @@
-"""What the API reads and writes about language models, routing rules and usage."""
+"""Request and response bodies about language models, routing rules and usage."""
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from retrieval.admin.language_models import key_length
-from retrieval.api.request_body import RequestBody
+from retrieval.api.request_body import StrictBody
 from retrieval.llm.reachability import ModelState, status_of
 from retrieval.llm.trial import Trial
 from retrieval.models import LanguageModel, RoutingRule
@@ -15,26 +15,25 @@ from retrieval.operations.usage import Line, Sums
 
 Slug = Annotated[str, Field(max_length=50, pattern=r"^[-a-zA-Z0-9_]*$")]
 Seconds = Annotated[float, Field(ge=0.1, le=600)]
-Price = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=4, description="Of a million tokens.")]
-_KEY: Final = "Write-only. An empty one is removed; null changes nothing."
-ApiKeyIn = Annotated[str | None, Field(max_length=4000, repr=False, description=_KEY)]
+Price = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=4, description="Per million tokens.")]
+ApiKeyIn = Annotated[
+    str | None, Field(max_length=4000, repr=False, description="Write-only. An empty one is removed; null: no change.")
+]
 
 
-class LanguageModelChange(RequestBody):
-    """Settings to change; what is not named stays."""
+class LanguageModelChange(StrictBody):
+    """Settings to change; omitted ones stay."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     name: str = Field(default="", max_length=120)
     slug: Slug = ""
     api: Literal["openai", "azure"] = "openai"
-    base_url: str = Field(
-        default="", max_length=500, description="Up to and with /v1; for Azure the resource's address."
-    )
+    base_url: str = Field(default="", max_length=500, description="Including /v1; for Azure: the resource URL.")
     api_version: str = Field(default="", max_length=40, description="Azure only.")
-    model: str = Field(default="", max_length=200, description="What the service calls it; for Azure the deployment.")
+    model: str = Field(default="", max_length=200, description="Name at the service; for Azure: the deployment.")
     api_key: ApiKeyIn = None
-    timeout_seconds: float = Field(default=60.0, ge=1, le=600, description="For a whole answer.")
+    timeout_seconds: float = Field(default=60.0, ge=1, le=600, description="For the complete answer.")
     silence_seconds: Seconds = 30.0
     max_retries: int = Field(default=2, ge=0, le=5)
     context_tokens: int = Field(default=8192, ge=1024, le=10**7)
@@ -42,21 +41,18 @@ class LanguageModelChange(RequestBody):
     tokenizer: str = Field(
         default="",
         max_length=100,
-        description="Folder of the models on the server whose tokenizer.json counts its tokens; empty: the embedding "
-        "model's stands in.",
+        description="Model folder on the server with a tokenizer.json to count tokens; empty: the embedding model's.",
     )
     temperature: float = Field(default=0.1, ge=0, le=2)
     prompt_price: Price = Decimal(0)
     completion_price: Price = Decimal(0)
-    fallback: Slug | None = Field(
-        default=None, description="Slug of the model that is asked when this one fails, or null."
-    )
+    fallback: Slug | None = Field(default=None, description="Slug of the model to use when this one fails, or null.")
     enabled: bool = True
-    default: bool = Field(default=False, description="Answers where no rule names another.")
+    default: bool = Field(default=False, description="Answers if no routing rule selects another model.")
 
 
 class LanguageModelIn(LanguageModelChange):
-    """A new language model. Without a slug it gets one from its name."""
+    """A new language model. An empty slug is generated from the name."""
 
     name: str = Field(min_length=1, max_length=120)
     base_url: str = Field(min_length=1, max_length=500)
@@ -64,7 +60,7 @@ class LanguageModelIn(LanguageModelChange):
 
 
 class LanguageModelOut(BaseModel):
-    """A language model. Of its key only the length is told."""
+    """A language model. Only the length of its key is included."""
 
     language_model: str = Field(description="The slug.")
     name: str
@@ -85,18 +81,18 @@ class LanguageModelOut(BaseModel):
     fallback: str | None
     enabled: bool
     default: bool
-    locked: bool = Field(description="The environment names it, and decides its address, its model and its key.")
+    locked: bool = Field(description="The environment configures it: its URL, model and key cannot be changed here.")
     state: ModelState = Field(
-        description="ready: it answered last; untried: nothing was asked yet; failing: the last request failed; off; "
-        "key_lost: its key cannot be opened."
+        description="ready: the last request succeeded; untried; failing: the last request failed; off; "
+        "key_lost: its key cannot be decrypted."
     )
-    since: datetime | None = Field(description="When it last answered, or since when it fails.")
-    checked_at: datetime | None = Field(description="When it was last asked or checked.")
-    problem: str = Field(description="Why it fails; empty while it does not.")
+    since: datetime | None = Field(description="Time of the last answer, or of the first failure since then.")
+    checked_at: datetime | None = Field(description="Time of the last request or check.")
+    problem: str = Field(description="Why it fails; empty if it does not.")
 
     @classmethod
     def of(cls, model: LanguageModel, default: LanguageModel | None) -> Self:
-        """Return a model as the API shows it; `default` is the one that answers where no rule names another."""
+        """Return the response for a model; `default` is the model that answers if no rule selects another."""
         same = (
             *("name", "api", "base_url", "api_version", "model", "timeout_seconds", "silence_seconds", "max_retries"),
             *("context_tokens", "max_answer_tokens", "tokenizer", "temperature", "prompt_price", "completion_price"),
@@ -118,40 +114,31 @@ class LanguageModelOut(BaseModel):
 
 
 class TrialOut(BaseModel):
-    """What a language model answered when it was tried."""
+    """The result of a test of a language model."""
 
     ok: bool
     problem: str
     said: str
     first_token_seconds: float | None
     seconds: float
-    models: list[str] = Field(description="What else its service offers; empty where it does not say.")
+    models: list[str] = Field(description="Other models of the service; empty if it does not list them.")
 
     @classmethod
     def of(cls, trial: Trial) -> Self:
-        """Return a trial as the API shows it."""
-        return cls(
-            ok=trial.ok,
-            problem=trial.problem,
-            said=trial.said,
-            first_token_seconds=trial.first_token_seconds,
-            seconds=trial.seconds,
-            models=list(trial.models),
-        )
+        """Return the response for a test."""
+        return cls.model_validate(trial, from_attributes=True)
 
 
-class RuleIn(RequestBody):
+class RuleIn(StrictBody):
     """A rule for one user or for one compartment."""
-
-    model_config = ConfigDict(extra="forbid")
 
     user: str | None = Field(default=None, max_length=150)
     compartment: str | None = Field(default=None, max_length=50)
-    language_model: str | None = Field(description="A slug; null for no language model at all.", max_length=50)
+    language_model: str | None = Field(description="A slug; null for no language model.", max_length=50)
 
 
 class RuleOut(BaseModel):
-    """A rule: a user's chooses, a compartment's binds its passages to that model alone."""
+    """A routing rule: a user's selects a model; a compartment's allows only that model to read its passages."""
 
     user: str | None
     compartment: str | None
@@ -159,7 +146,7 @@ class RuleOut(BaseModel):
 
     @classmethod
     def of(cls, rule: RoutingRule) -> Self:
-        """Return a rule as the API shows it."""
+        """Return the response for a rule."""
         return cls(
             user=rule.user.get_username() if rule.user else None,
             compartment=rule.compartment.slug if rule.compartment else None,
@@ -168,30 +155,24 @@ class RuleOut(BaseModel):
 
 
 class UsageLine(BaseModel):
-    """What some answers took."""
+    """Usage of some answers."""
 
-    name: str = Field(description="The user, the key's prefix, the model or the month; empty for the whole.")
+    name: str = Field(description="The user, the key's prefix, the model or the month; empty for the total.")
     answers: int
     prompt_tokens: int
     completion_tokens: int
-    cost: Decimal = Field(description="In the installation's currency, by the prices at the time.")
-    estimated: int = Field(description="Answers whose tokens were counted here because the service did not say.")
+    cost: Decimal = Field(description="In the installation's currency, at the prices of the time.")
+    estimated: int = Field(description="Answers with token counts estimated here: the service reported none.")
 
     @classmethod
     def of(cls, name: str, sums: Sums) -> Self:
-        """Return sums as the API shows them."""
-        return cls(
-            name=name,
-            answers=sums.answers,
-            prompt_tokens=sums.prompt_tokens,
-            completion_tokens=sums.completion_tokens,
-            cost=sums.cost,
-            estimated=sums.estimated,
-        )
+        """Return the response for sums."""
+        fields = ("answers", "prompt_tokens", "completion_tokens", "cost", "estimated")
+        return cls(name=name, **{field: getattr(sums, field) for field in fields})
 
 
 class UsageOut(BaseModel):
-    """Usage of some days, summed."""
+    """Usage of a period."""
 
     first: date
     last: date
@@ -201,7 +182,7 @@ class UsageOut(BaseModel):
 
 
 def line_name(line: Line, by: str) -> str:
-    """Return what a line is named by; what was deleted since is said to be."""
+    """Return the name of a line; "deleted" for a user, key or model that no longer exists."""
     fields = {"user": "user__username", "key": "key__prefix", "model": "model_name", "month": "month"}
     value = line.names[fields[by]]
     if by == "month":

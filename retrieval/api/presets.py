@@ -1,49 +1,127 @@
-"""The presets: what there is for everybody, their configurations for admins."""
+"""The presets: a list for every user, their configurations for admins."""
+
+from datetime import datetime
+from typing import Self
 
 from django.http import HttpRequest
 from ninja import Router, Status
+from pydantic import BaseModel, Field
 
 from corecube.api import principal_of
-from corecube.models import User
 from retrieval.admin import preset_versions
-from retrieval.api import preset_schemas, schemas
 from retrieval.api.managed import managed_preset, may_manage_presets
+from retrieval.api.request_body import StrictBody
+from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS, Numbers
+from retrieval.engine.tunables import TunableFacts
 from retrieval.models import PresetVersion
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
 from retrieval.search.configuration import configuration_of, fitted
 
+
+class TunableOut(BaseModel):
+    """A setting of a preset as declared, with its live value."""
+
+    name: str
+    default: float
+    low: float
+    high: float
+    unit: str
+    help: str
+    costs: bool = Field(description="Costs time or memory: a request can only lower it.")
+    value: float
+
+    @classmethod
+    def of(cls, facts: TunableFacts, value: float) -> Self:
+        """Return the response for a setting."""
+        names = ("name", "default", "low", "high", "unit", "help", "costs")
+        return cls(value=value, **{name: getattr(facts, name) for name in names})
+
+
+class PresetOut(BaseModel):
+    """A preset; for admins also its live version and its settings."""
+
+    name: str
+    description: str
+    version: int | None = Field(default=None, description="The live version; 0 for the shipped defaults. For admins.")
+    tunables: list[TunableOut] | None = Field(default=None, description="For admins.")
+
+
+class PresetsOut(BaseModel):
+    """The presets that the principal may use."""
+
+    presets: list[PresetOut]
+
+
+class VersionOut(BaseModel):
+    """A configuration of a preset."""
+
+    number: int
+    status: str = Field(description="draft, live or retired.")
+    values: dict[str, float] = Field(description="Differences from the shipped defaults.")
+    unfit: dict[str, str] = Field(description="Stored values that are invalid in this release; the defaults apply.")
+    note: str
+    fingerprint: str = Field(description="Changes with every edit.")
+    created_at: datetime | None
+    created_by: str | None
+    promoted_at: datetime | None
+    promoted_by: str | None
+
+
+class VersionsOut(BaseModel):
+    """A preset's versions, newest first. Without a live version the shipped defaults apply."""
+
+    preset: str
+    versions: list[VersionOut]
+
+
+class DraftIn(StrictBody):
+    """A draft's complete content: omitted settings have their defaults."""
+
+    values: Numbers
+    note: str = Field(default="", max_length=200, description="Summary and reason of the changes.")
+    replaces: str = Field(default="", description="Fingerprint of the replaced draft; empty for a new one.")
+
+
+class PromotionIn(StrictBody):
+    """The version to promote."""
+
+    number: int = Field(ge=0, le=2**31 - 1, description="The draft or a retired version; 0 for the shipped defaults.")
+    live: int | None = Field(default=None, description="The live version you expect; refused if it is another one.")
+    fingerprint: str | None = Field(default=None, description="The fingerprint you expect; refused if it has changed.")
+
+
+class PromotedOut(BaseModel):
+    """The live version."""
+
+    preset: str
+    version: int
+
+
 router = Router(tags=["presets"])
 
-_REFUSALS = {**schemas.REFUSALS, 409: schemas.ErrorOut}
 
-
-@router.get(
-    "/presets",
-    response={200: preset_schemas.PresetsOut, **schemas.REFUSALS},
-    exclude_unset=True,
-    summary="List presets",
-)
-def list_presets(request: HttpRequest) -> preset_schemas.PresetsOut:
-    """Return the presets that the principal may use; to an admin with their tunables and live values."""
+@router.get("/presets", response={200: PresetsOut, **REFUSALS}, exclude_unset=True, summary="List presets")
+def list_presets(request: HttpRequest) -> PresetsOut:
+    """Return the presets that the principal may use; for admins with their settings and live values."""
     principal = principal_of(request)
-    show = _described if may_manage_presets(principal) else _named
-    return preset_schemas.PresetsOut(presets=[show(it) for it in PRESETS.values() if principal.may_use(it.name)])
+    in_full = may_manage_presets(principal)
+    return PresetsOut(
+        presets=[_preset_out(it, in_full=in_full) for it in PRESETS.values() if principal.may_use(it.name)]
+    )
 
 
-@router.get(
-    "/presets/{name}/versions", response={200: preset_schemas.VersionsOut, **_REFUSALS}, summary="List versions"
-)
-def list_versions(request: HttpRequest, name: str) -> preset_schemas.VersionsOut:
+@router.get("/presets/{name}/versions", response={200: VersionsOut, **CHANGE_REFUSALS}, summary="List versions")
+def list_versions(request: HttpRequest, name: str) -> VersionsOut:
     """Return a preset's versions, newest first. For admins."""
     preset = managed_preset(principal_of(request), name)
     versions = PresetVersion.objects.filter(preset=preset.name).select_related("created_by", "promoted_by")
-    return preset_schemas.VersionsOut(preset=preset.name, versions=[_version(preset, it) for it in versions])
+    return VersionsOut(preset=preset.name, versions=[_version(preset, it) for it in versions])
 
 
-@router.put("/presets/{name}/draft", response={200: preset_schemas.VersionOut, **_REFUSALS}, summary="Save the draft")
-def save_draft(request: HttpRequest, name: str, body: preset_schemas.DraftIn) -> preset_schemas.VersionOut:
-    """Save the draft of a preset, which serves nobody until it is promoted. For admins."""
+@router.put("/presets/{name}/draft", response={200: VersionOut, **CHANGE_REFUSALS}, summary="Save the draft")
+def save_draft(request: HttpRequest, name: str, body: DraftIn) -> VersionOut:
+    """Save the draft of a preset; searches do not use it until it is promoted. For admins."""
     principal = principal_of(request)
     preset = managed_preset(principal, name)
     draft = preset_versions.save_draft(
@@ -52,7 +130,7 @@ def save_draft(request: HttpRequest, name: str, body: preset_schemas.DraftIn) ->
     return _version(preset, draft)
 
 
-@router.delete("/presets/{name}/draft", response={204: None, **_REFUSALS}, summary="Discard the draft")
+@router.delete("/presets/{name}/draft", response={204: None, **CHANGE_REFUSALS}, summary="Discard the draft")
 def discard_draft(request: HttpRequest, name: str) -> Status[None]:
     """Delete the draft of a preset. For admins."""
     principal = principal_of(request)
@@ -60,47 +138,30 @@ def discard_draft(request: HttpRequest, name: str) -> Status[None]:
     return Status(204, None)
 
 
-@router.post(
-    "/presets/{name}/promote", response={200: preset_schemas.PromotedOut, **_REFUSALS}, summary="Promote a version"
-)
-def promote(request: HttpRequest, name: str, body: preset_schemas.PromotionIn) -> preset_schemas.PromotedOut:
-    """Make the draft live, or a retired version again; every search runs with it from then on. For admins."""
+@router.post("/presets/{name}/promote", response={200: PromotedOut, **CHANGE_REFUSALS}, summary="Promote a version")
+def promote(request: HttpRequest, name: str, body: PromotionIn) -> PromotedOut:
+    """Make the draft or a retired version live; every search uses it from then on. For admins."""
     principal = principal_of(request)
     preset = managed_preset(principal, name)
     preset_versions.promote(
         preset=preset, number=body.number, actor=principal.user, live=body.live, fingerprint=body.fingerprint
     )
-    return preset_schemas.PromotedOut(preset=preset.name, version=body.number)
+    return PromotedOut(preset=preset.name, version=body.number)
 
 
-def _named(preset: Preset) -> preset_schemas.PresetOut:
-    return preset_schemas.PresetOut(name=preset.name, description=preset.description)
+def _preset_out(preset: Preset, *, in_full: bool) -> PresetOut:
+    out = PresetOut(name=preset.name, description=preset.description)
+    if in_full:
+        live = configuration_of(preset)
+        values = live.config.values()
+        out.version = live.number
+        out.tunables = [TunableOut.of(facts, values[facts.name]) for facts in live.config.declared_below()]
+    return out
 
 
-def _described(preset: Preset) -> preset_schemas.PresetOut:
-    live = configuration_of(preset)
-    values = live.config.values()
-    described = _named(preset)
-    described.version = live.number
-    described.tunables = [
-        preset_schemas.TunableOut(
-            name=facts.name,
-            default=facts.default,
-            low=facts.low,
-            high=facts.high,
-            unit=facts.unit,
-            help=facts.help,
-            costs=facts.costs,
-            value=values[facts.name],
-        )
-        for facts in live.config.declared_below()
-    ]
-    return described
-
-
-def _version(preset: Preset, version: PresetVersion) -> preset_schemas.VersionOut:
+def _version(preset: Preset, version: PresetVersion) -> VersionOut:
     _, unfit = fitted(preset, version.number, version.values)
-    return preset_schemas.VersionOut(
+    return VersionOut(
         number=version.number,
         status=version.status,
         values={name: value for name, value in version.values.items() if name not in unfit},
@@ -108,11 +169,7 @@ def _version(preset: Preset, version: PresetVersion) -> preset_schemas.VersionOu
         note=version.note,
         fingerprint=version.fingerprint,
         created_at=version.created_at,
-        created_by=_name(version.created_by),
+        created_by=version.created_by.username if version.created_by else None,
         promoted_at=version.promoted_at,
-        promoted_by=_name(version.promoted_by),
+        promoted_by=version.promoted_by.username if version.promoted_by else None,
     )
-
-
-def _name(user: User | None) -> str | None:
-    return user.username if user else None

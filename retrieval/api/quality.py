@@ -2,21 +2,65 @@
 
 from django.http import HttpRequest
 from ninja import Query, Router
+from pydantic import BaseModel, ConfigDict, Field
 
 from corecube.access import scope_for
 from corecube.api import principal_of
-from retrieval.api import shape
 from retrieval.api.managed import managed_connection
-from retrieval.api.quality_schemas import QualityIn, QualityOut
 from retrieval.api.schemas import REFUSALS
-from retrieval.operations.quality_preview import live_minimum, preview
+from retrieval.api.shape import Absolute, document_path
+from retrieval.engine.types import ChunkId
+from retrieval.operations.quality_preview import LowChunk, live_minimum, preview
+
+
+class QualityIn(BaseModel):
+    """The threshold and the number of listed chunks."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    minimum: float | None = Field(default=None, ge=0, le=1, description="Threshold; default: the live one.")
+    limit: int = Field(default=50, ge=0, le=200, description="Number of listed chunks.")
+
+
+class LowChunkOut(BaseModel):
+    """A chunk below the threshold."""
+
+    chunk_id: str
+    title: str
+    url: str = Field(description="The chunk on its document's page.")
+    quality: float
+    parts: dict[str, float] = Field(description="Deductions from the quality, the largest first.")
+    beginning: str = Field(description="The first 80 characters.")
+
+
+class QualityOut(BaseModel):
+    """The chunks of a connection that the quality filter would drop."""
+
+    connection: str
+    minimum: float
+    dropped: int
+    chunks: int
+    lowest: list[LowChunkOut] | None = Field(description="The lowest first; null for admins without access to them.")
+
+
+def low_chunk(chunk: LowChunk, absolute: Absolute) -> LowChunkOut:
+    """Return a chunk that the quality filter would drop."""
+    return LowChunkOut(
+        chunk_id=str(ChunkId(chunk.document_id, chunk.ordinal)),
+        title=chunk.title,
+        url=absolute(document_path(chunk.document_id, chunk.ordinal)),
+        quality=chunk.quality,
+        parts=dict(chunk.parts),
+        beginning=chunk.beginning,
+    )
+
 
 router = Router(tags=["connections"])
 
 
 @router.get("/connections/{slug}/quality", response={200: QualityOut, **REFUSALS}, summary="Low chunks")
 def low_quality(request: HttpRequest, slug: str, asked: Query[QualityIn]) -> QualityOut:
-    """Return what the quality filter would drop of a connection. For admins; the chunks only for who may read it."""
+    """Return the chunks that the quality filter would drop. For admins; chunk texts only with access to them."""
     principal = principal_of(request)
     connection = managed_connection(principal, slug)
     is_readable = scope_for(principal).allows(connection.pk)
@@ -27,5 +71,5 @@ def low_quality(request: HttpRequest, slug: str, asked: Query[QualityIn]) -> Qua
         minimum=found.minimum,
         dropped=found.dropped,
         chunks=found.chunks,
-        lowest=[shape.low_chunk(chunk, request.build_absolute_uri) for chunk in found.lowest] if is_readable else None,
+        lowest=[low_chunk(chunk, request.build_absolute_uri) for chunk in found.lowest] if is_readable else None,
     )

@@ -1,4 +1,4 @@
-"""Searches in the tier "async": asking for one, and fetching what came of it."""
+"""Searches in the tier "async": queueing one and fetching its result."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,9 +7,10 @@ from django.http import HttpRequest
 from ninja import Router
 from pydantic import BaseModel, Field
 
-from corecube.access import Principal, ScopeRequest
+from corecube.access import Principal
 from corecube.api import principal_of
-from retrieval.api import schemas, shape
+from retrieval.api import shape
+from retrieval.api.schemas import REFUSALS, SearchOut
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.records.recent_outcome import recent_outcome
 from retrieval.search.queued_searches import queue_search, queued_of
@@ -20,22 +21,22 @@ router = Router(tags=["search"])
 
 
 class QueuedOut(BaseModel):
-    """Where a queued search stands, and what came of it."""
+    """The state and the result of a queued search."""
 
     id: UUID
     status: str = Field(description="queued, running, done or failed.")
-    url: str = Field(description="Where to look again.")
+    url: str = Field(description="URL that returns the current state.")
     created_at: datetime
     finished_at: datetime | None
-    variants: list[str] = Field(description="Other ways to put the question that were searched for too.")
-    code: str = Field(description="Why it failed, as a stable word; empty unless it did.")
+    variants: list[str] = Field(description="Query variants that were searched too.")
+    code: str = Field(description="Error code; empty unless the search failed.")
     message: str
-    result: schemas.SearchOut | None = Field(default=None, description="Once it is done, as it may be read now.")
+    result: SearchOut | None = Field(default=None, description="Once it is done, within your current access.")
 
 
-@router.get("/searches/{uuid:search_id}", response={200: QueuedOut, **schemas.REFUSALS}, summary="Fetch a search")
+@router.get("/searches/{uuid:search_id}", response={200: QueuedOut, **REFUSALS}, summary="Fetch a search")
 def read_search(request: HttpRequest, search_id: UUID) -> QueuedOut:
-    """Return where a queued search of one's own stands; once it is done, its hits, in the scope that one has now."""
+    """Return the state of one of your queued searches, and its hits once it is done, within your current access."""
     principal = principal_of(request)
     job = queued_of(search_id, principal)
     out = _out(request, job)
@@ -46,21 +47,9 @@ def read_search(request: HttpRequest, search_id: UUID) -> QueuedOut:
     return out
 
 
-def queued(request: HttpRequest, principal: Principal, body: schemas.SearchIn) -> QueuedOut:
-    """Queue the search that a request asks for, and return where to fetch it; raise as `queue_search` does."""
-    job = queue_search(
-        SearchRequest(
-            text=body.query,
-            preset=body.preset,
-            mode=body.mode,
-            top_k=body.top_k,
-            narrowing=ScopeRequest(include=tuple(body.scope.include), exclude=tuple(body.scope.exclude)),
-            overrides=body.overrides,
-            draft=body.draft,
-            surface=SearchRecord.Surface.API,
-        ),
-        principal=principal,
-    )
+def queued(request: HttpRequest, principal: Principal, wanted: SearchRequest) -> QueuedOut:
+    """Queue a search and return where to fetch its result; raise as `queue_search` does."""
+    job = queue_search(wanted, principal=principal)
     search_soon()
     return _out(request, job)
 

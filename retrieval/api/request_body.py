@@ -1,10 +1,10 @@
-"""The base of what the APIs and tools read as JSON."""
+"""Base classes of the JSON that the APIs and tools read."""
 
 from collections.abc import Mapping
 from types import NoneType
 from typing import get_args
 
-from pydantic import BaseModel, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 
 class RequestBody(BaseModel):
@@ -19,9 +19,15 @@ class RequestBody(BaseModel):
     def _without_nulls(cls, given: object) -> object:
         if not isinstance(given, Mapping):
             return given
-        return {name: value for name, value in given.items() if value is not None or not cls._ignores_null(name)}
+        ignored = {
+            name
+            for name, field in cls.model_fields.items()
+            if not field.is_required() and NoneType not in get_args(field.annotation)
+        }
+        return {name: value for name, value in given.items() if value is not None or name not in ignored}
 
-    @classmethod
-    def _ignores_null(cls, name: str) -> bool:
-        field = cls.model_fields.get(name)
-        return field is not None and not field.is_required() and NoneType not in get_args(field.annotation)
+
+class StrictBody(RequestBody):
+    """A JSON object of a request that refuses unknown fields."""
+
+    model_config = ConfigDict(extra="forbid")

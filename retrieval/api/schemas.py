@@ -1,34 +1,57 @@
-"""What CoreCube's own API reads and writes."""
+"""Request and response bodies of CoreCube's API that several operations share."""
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Final, Self
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from retrieval.api.preset_schemas import Mode, Overrides, Tier, TopK
-from retrieval.api.request_body import RequestBody
-from retrieval.ingest.reasons import PERMANENT, advice
-from retrieval.models import SyncItem, SyncProblem
+from retrieval.api.request_body import StrictBody
+from retrieval.engine.pipeline import HYBRID
 from retrieval.presets.catalog import DEFAULT_PRESET
 
+#: Numbers by dotted name; the tunables' own declarations check them.
+Numbers = Annotated[
+    dict[str, Any], Field(max_length=200, json_schema_extra={"additionalProperties": {"type": "number"}})
+]
+Overrides = Annotated[
+    Numbers,
+    Field(description='Preset settings for this request: {"blend.dense": 0.5}. Costly settings can only be lowered.'),
+]
 
-class ScopeIn(RequestBody):
-    """Narrows what the principal may see to some connections; nothing here can widen it."""
+TopK = Annotated[int, Field(ge=1, le=100, description="Number of hits to return.")]
+Mode = Annotated[
+    str,
+    Field(
+        default=HYBRID,
+        max_length=40,
+        description='"hybrid" runs every search leg of the preset; "dense" only vectors, "fulltext" only full text.',
+    ),
+]
 
-    model_config = ConfigDict(extra="forbid")
+
+Tier = Annotated[
+    Literal["now", "async"],
+    Field(
+        default="now",
+        description='"now" responds at once, without a language model. "async", for the preset helix, queues the '
+        "search: a worker also searches for query variants from a language model, and the result is fetched later.",
+    ),
+]
+
+
+class ScopeIn(StrictBody):
+    """Limits a search to some connections; it never gives more access."""
 
     include: list[str] = Field(default=[], description="Slugs of connections to search; empty means all visible ones.")
     exclude: list[str] = Field(default=[], description="Slugs of connections to leave out.")
 
 
-class SearchIn(RequestBody):
+class SearchIn(StrictBody):
     """A search."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    query: str = Field(description="What is asked; presets read the first 500 characters.")
+    query: str = Field(description="The query; presets read the first 500 characters.")
     preset: str = DEFAULT_PRESET
     mode: Mode
     top_k: TopK = 10
@@ -50,14 +73,14 @@ class Source(BaseModel):
 
 
 class Pages(BaseModel):
-    """The pages that a chunk stands on, from 1, both ends included."""
+    """The pages of a chunk, from 1, both ends included."""
 
     start: int
     end: int
 
 
 class Rows(BaseModel):
-    """The rows of a table, records or lines of a file that a chunk stands on, from 1, both ends included."""
+    """The table rows, records or lines of a chunk, from 1, both ends included."""
 
     start: int
     end: int
@@ -65,41 +88,41 @@ class Rows(BaseModel):
 
 
 class MatchOut(BaseModel):
-    """A lexeme of the query that a chunk holds."""
+    """A lexeme of the query that a chunk contains."""
 
     lexeme: str
     idf: float
-    share: float = Field(description="What it added to the full-text score.")
-    weight: str = Field(description="The heaviest field that holds it: A title, B heading path, C text.")
+    share: float = Field(description="Its contribution to the full-text score.")
+    weight: str = Field(description="The field with the highest weight that contains it: A title, B headings, C text.")
 
 
 class LiftOut(BaseModel):
-    """What a name in the question, or a link from another hit, added to a hit; a link's both ends are in scope."""
+    """Why the graph raised a hit: a name in the query or a link from another hit. Both ends of a link are in scope."""
 
     kind: str = Field(description="named, link, shared_name, hyperlink, triple, next or section.")
-    amount: float = Field(description="What it added to the graph signal, which is 1 at most.")
-    name: str = Field(description="The name that leads here, as it is written; empty for what stands beside.")
-    source_chunk: str | None = Field(description="The chunk that it leads from; null for a name in the question.")
-    sentence: str = Field(description="The sentence of that chunk that holds the name; empty where there is none.")
+    amount: float = Field(description="Its contribution to the graph signal, whose maximum is 1.")
+    name: str = Field(description="The linking name as written; empty for neighboring chunks.")
+    source_chunk: str | None = Field(description="The chunk with the link; null for a name in the query.")
+    sentence: str = Field(description="The sentence of that chunk that contains the name; empty for none.")
 
 
 class RelevanceOut(BaseModel):
-    """What a language model judged of a hit."""
+    """A language model's judgment of a hit."""
 
     relevance_score: float = Field(description="By the rubric, 0 to 100.")
-    answerability: bool = Field(description="Whether the hit by itself answers the question.")
-    key_evidence: str = Field(description="The few words of it that decided.")
+    answerability: bool = Field(description="Whether the hit alone answers the query.")
+    key_evidence: str = Field(description="The decisive words of the hit.")
 
 
 class HitLedger(BaseModel):
-    """Everything that speaks for a hit. A signal that was not computed is absent, never 0."""
+    """All signals and contributions of a hit's score. A signal that was not computed is absent, never 0."""
 
     signals: dict[str, float]
-    ranks: dict[str, int] = Field(description="Places, from 1, in the rankings that found it.")
-    contributions: dict[str, float] = Field(description="The parts that the score is the sum of.")
+    ranks: dict[str, int] = Field(description="Ranks, from 1, in the rankings that found it.")
+    contributions: dict[str, float] = Field(description="The score is the sum of these.")
     matches: list[MatchOut]
-    lifts: list[LiftOut] = Field(description="What names and links added to the graph signal; helix alone has these.")
-    relevance: RelevanceOut | None = Field(default=None, description="Only where a language model judged.")
+    lifts: list[LiftOut] = Field(description="Contributions of names and links to the graph signal; helix only.")
+    relevance: RelevanceOut | None = Field(default=None, description="Only if a language model judged the hit.")
 
 
 class HitOut(BaseModel):
@@ -124,7 +147,7 @@ class HitOut(BaseModel):
 
 
 class PassageOut(BaseModel):
-    """A hit as it was packed for a reader, under its citation number."""
+    """A hit in the packed context, with its citation number."""
 
     number: int
     chunk_id: str
@@ -133,7 +156,7 @@ class PassageOut(BaseModel):
 
 
 class NoteOut(BaseModel):
-    """Something that a stage wants seen."""
+    """A message of a stage."""
 
     code: str
     text: str
@@ -160,7 +183,7 @@ class SpanOut(BaseModel):
 
 
 class ExcludedOut(BaseModel):
-    """A connection outside the scope, and the rule that shut it out."""
+    """A connection outside the scope, and the rule that excludes it."""
 
     connection: str
     name: str
@@ -168,154 +191,52 @@ class ExcludedOut(BaseModel):
 
 
 class Explanation(BaseModel):
-    """What each stage did; for an admin, also what was outside the scope."""
+    """What each stage did; for admins, also the connections outside the scope."""
 
     spans: list[SpanOut]
-    excluded: list[ExcludedOut] | None = Field(default=None, description="Only for an admin.")
+    excluded: list[ExcludedOut] | None = Field(default=None, description="For admins.")
 
 
 class AnswerabilityOut(BaseModel):
-    """Whether the passages answer the question, judged on raw signals."""
+    """Whether the passages answer the query, computed from raw signals."""
 
     verdict: str = Field(description="answerable, partial or not_answerable.")
-    confidence: float = Field(description="Probability that the passages hold the answer, 0 to 1.")
-    calibrated: bool = Field(description="Whether the confidence was fitted on judged questions of this installation.")
-    reason: str = Field(description="Why it is not answerable, or only in part; empty when it is.")
-    explanation: str = Field(description="One sentence with the facts behind the reason.")
-    signals: dict[str, float] | None = Field(default=None, description="Only when explained: the raw signals.")
+    confidence: float = Field(description="Probability that the passages contain the answer, 0 to 1.")
+    calibrated: bool = Field(description="Whether the confidence is calibrated on judged questions.")
+    reason: str = Field(description="Why the verdict is partial or not_answerable; else empty.")
+    explanation: str = Field(description="The reason in a sentence, with its figures.")
+    signals: dict[str, float] | None = Field(default=None, description="With `explain`: the raw signals.")
     contributions: dict[str, float] | None = Field(
-        default=None, description="Only when explained: what each signal added to the log-odds."
+        default=None, description="With `explain`: the contribution of each signal to the log-odds."
     )
 
 
 class Timings(BaseModel):
-    """Milliseconds, in all and by stage."""
+    """Milliseconds: total and by stage."""
 
     total_ms: float
     stages: dict[str, float]
 
 
 class SearchOut(BaseModel):
-    """What a search found."""
+    """The result of a search."""
 
     trace_id: UUID
     preset: str
-    preset_version: str = Field(description="Fingerprint of the stages and every number.")
+    preset_version: str = Field(description="Fingerprint of the stages and all settings.")
     version: int = Field(description="The preset's version; 0 for the shipped defaults.")
-    mode: str = Field(description="hybrid, or the only leg that searched.")
+    mode: str = Field(description="hybrid, or the only search leg.")
     hits: list[HitOut]
     passages: list[PassageOut]
-    answerability: AnswerabilityOut | None = Field(description="None when the time was up before it was judged.")
-    degraded: list[str] = Field(description="Codes of what fell back or was cut short.")
-    skipped: str = Field(default="", description="Why nothing was searched; empty where something was.")
+    answerability: AnswerabilityOut | None = Field(description="None if the deadline passed first.")
+    degraded: list[str] = Field(description="Codes of fallbacks and early stops.")
+    skipped: str = Field(default="", description="Why the search was skipped; empty if it ran.")
     timings: Timings
     explain: Explanation | None = None
 
 
-class SectionOut(BaseModel):
-    """The chunks that a chunk can be read with: first and last ordinal, both included."""
-
-    start: int
-    end: int
-
-
-class ChunkOut(BaseModel):
-    """A part of a document."""
-
-    ordinal: int
-    heading_path: list[str]
-    text: str
-    token_count: int
-    language: str = Field(description="Language of the text in small letters, as english; empty where nothing tells.")
-    hints: list[str] = Field(description="Kinds of content in it: table, code, definition ...")
-    section: SectionOut
-    salience: float | None = Field(description="How much of its document's matter it holds, 0 to 1; null at first.")
-    context_line: str = Field(description="What a language model wrote of where it stands; no words of the document.")
-    questions: list[str] = Field(description="Questions that it answers, as a model put them.")
-    pages: Pages | None
-    rows: Rows | None
-    url: str
-
-
-class DocumentOut(BaseModel):
-    """A document with a run of its chunks."""
-
-    id: UUID
-    title: str
-    uri: str = Field(description="Where it stands in its source; empty when it has no address.")
-    url: str = Field(description="The document's page.")
-    source: Source
-    source_type: str
-    raw_type: str = Field(description="What the source says it is: media type or suffix; empty for neither.")
-    metadata: dict[str, str]
-    byte_size: int
-    modified_at: datetime | None
-    synced_at: datetime
-    chunk_count: int
-    chunks: list[ChunkOut]
-
-
-class ProblemOut(BaseModel):
-    """An item that could not be taken in."""
-
-    item: str
-    reason: str
-    message: str
-    advice: str = Field(description="What can be done about it; empty where only the message helps.")
-    retryable: bool = Field(description="Whether trying it again can help while its source stays as it is.")
-
-    @classmethod
-    def of(cls, problem: SyncItem | SyncProblem) -> Self:
-        """Return a problem as the API shows it."""
-        return cls(
-            item=problem.external_id,
-            reason=problem.reason,
-            message=problem.message,
-            advice=advice(problem.reason),
-            retryable=problem.reason not in PERMANENT,
-        )
-
-
-class SyncOut(BaseModel):
-    """One run over a connection's source."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    id: UUID
-    status: str
-    label: str = Field(description='The status in words: "done with 4 problems".')
-    kind: str = Field(description="full, changes, retry or dry_run.")
-    queued_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    seen: int
-    added: int
-    changed: int
-    unchanged: int
-    failed: int
-    deleted: int
-    chunks: int
-    message: str
-
-
-class SyncStateOut(BaseModel):
-    """A connection's latest sync and the items that it could not take in."""
-
-    connection: str
-    sync: SyncOut | None = Field(description="None before the first sync.")
-    problem_count: int = Field(description="Items that are not taken in, those of a running sync so far among them.")
-    problems: list[ProblemOut] = Field(description="The first hundred.")
-
-
-class UploadsOut(BaseModel):
-    """Files that were taken, and the sync that takes them in."""
-
-    files: list[str]
-    sync: SyncOut
-
-
 class ErrorDetail(BaseModel):
-    """Why a request was refused or failed."""
+    """Why a request failed."""
 
     message: str
     type: str
@@ -324,10 +245,12 @@ class ErrorDetail(BaseModel):
 
 
 class ErrorOut(BaseModel):
-    """Every error's shape."""
+    """An error response."""
 
     error: ErrorDetail
 
 
-#: What an operation may answer instead of its result.
+#: Error responses of all operations.
 REFUSALS: Final[Mapping[int, type[ErrorOut]]] = dict.fromkeys((400, 401, 403, 404, 422, 429, 503), ErrorOut)
+#: Error responses of operations that can conflict with another change.
+CHANGE_REFUSALS: Final[Mapping[int, type[ErrorOut]]] = {**REFUSALS, 409: ErrorOut}

@@ -1,30 +1,27 @@
-"""Turning what a search found into what the API answers. Chunks reach an answer only through here."""
+"""Conversion of search results to API responses. Chunks reach a response only through this module."""
 
 from collections.abc import Callable
 from uuid import UUID
 
 from corecube.scope import ConnectionFacts, ExcludedConnection
 from retrieval.api import schemas
-from retrieval.api.quality_schemas import LowChunkOut
 from retrieval.engine.state import Span
-from retrieval.engine.types import ChunkFacts, ChunkId, Hit, Lift, Passage
-from retrieval.operations.quality_preview import LowChunk
+from retrieval.engine.types import ChunkFacts, Hit
 from retrieval.presets.contextpack.types import Judgments
 from retrieval.search.outcome import SearchOutcome
 from retrieval.text.rows import row_unit
 
-#: Makes an address of this server out of a path.
+#: Converts a path to a URL of this server.
 Absolute = Callable[[str], str]
 
 
 def document_path(document_id: UUID, ordinal: int | None = None) -> str:
     """Return the path of a document's page, at one of its chunks if `ordinal` is given."""
-    anchor = "" if ordinal is None else f"#chunk-{ordinal}"
-    return f"/documents/{document_id}/{anchor}"
+    return f"/documents/{document_id}/" + ("" if ordinal is None else f"#chunk-{ordinal}")
 
 
 def source(connection: ConnectionFacts) -> schemas.Source:
-    """Return where a chunk or document comes from."""
+    """Return the connection of a chunk or document."""
     return schemas.Source(
         connection=connection.slug,
         name=connection.name,
@@ -35,19 +32,19 @@ def source(connection: ConnectionFacts) -> schemas.Source:
 
 
 def pages(start: int | None, end: int | None) -> schemas.Pages | None:
-    """Return a span of pages; None where the format has none."""
+    """Return a range of pages; None for formats without pages."""
     return None if start is None else schemas.Pages(start=start, end=start if end is None else end)
 
 
 def rows(start: int | None, end: int | None, source_type: str) -> schemas.Rows | None:
-    """Return a span of rows, records or lines; None where the format has none."""
+    """Return a range of rows, records or lines; None for formats without them."""
     if start is None:
         return None
     return schemas.Rows(start=start, end=start if end is None else end, unit=row_unit(source_type))
 
 
 def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Explanation | None) -> schemas.SearchOut:
-    """Return a search's answer; the ledgers are in it when there is an explanation."""
+    """Return a search's response; with an explanation it contains the score ledger of each hit."""
     hits = [
         hit_out(rank, hit, outcome, absolute, with_ledger=explain is not None)
         for rank, hit in enumerate(outcome.hits, start=1)
@@ -59,7 +56,15 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
         version=outcome.version_number,
         mode=outcome.configuration.mode,
         hits=hits,
-        passages=[_passage(passage) for passage in outcome.passages],
+        passages=[
+            schemas.PassageOut(
+                number=passage.number,
+                chunk_id=str(passage.hit.chunk_id),
+                header=passage.header,
+                token_count=passage.token_count,
+            )
+            for passage in outcome.passages
+        ],
         answerability=answerability(outcome, with_signals=explain is not None),
         degraded=list(outcome.state.degraded),
         skipped=outcome.skipped,
@@ -71,7 +76,7 @@ def search_out(outcome: SearchOutcome, absolute: Absolute, explain: schemas.Expl
 
 
 def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, with_ledger: bool) -> schemas.HitOut:
-    """Return a hit; raise KeyError for one that is not in scope."""
+    """Return a hit; raise KeyError for one outside the scope."""
     chunk: ChunkFacts = hit.chunk
     out = schemas.HitOut(
         rank=rank,
@@ -81,7 +86,7 @@ def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, 
         heading_path=list(chunk.heading_path),
         text=chunk.text,
         url=absolute(document_path(*hit.chunk_id)),
-        # Raises for a connection out of scope, so that such a chunk ends the request and is not shown.
+        # Raises for a connection outside the scope, so that such a chunk fails the request and is not shown.
         source=source(outcome.state.scope.inclusion(chunk.connection_id).connection),
         source_type=chunk.source_type,
         pages=pages(chunk.page_start, chunk.page_end),
@@ -102,40 +107,27 @@ def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, 
 
 
 def ledger(hit: Hit) -> schemas.HitLedger:
-    """Return everything that speaks for a hit."""
+    """Return all signals and contributions of a hit's score."""
     return schemas.HitLedger(
         signals=dict(hit.signals),
         ranks=dict(hit.ranks),
         contributions=dict(hit.contributions),
-        matches=[
-            schemas.MatchOut(lexeme=match.lexeme, idf=match.idf, share=match.share, weight=match.weight)
-            for match in hit.matches
+        matches=[schemas.MatchOut.model_validate(match, from_attributes=True) for match in hit.matches],
+        lifts=[
+            schemas.LiftOut(
+                kind=lift.kind,
+                amount=lift.amount,
+                name=lift.name,
+                source_chunk=None if lift.source is None else str(lift.source),
+                sentence=lift.sentence,
+            )
+            for lift in hit.lifts
         ],
-        lifts=[_lift(lift) for lift in hit.lifts],
-    )
-
-
-def _lift(lift: Lift) -> schemas.LiftOut:
-    return schemas.LiftOut(
-        kind=lift.kind,
-        amount=lift.amount,
-        name=lift.name,
-        source_chunk=None if lift.source is None else str(lift.source),
-        sentence=lift.sentence,
-    )
-
-
-def _passage(passage: Passage) -> schemas.PassageOut:
-    return schemas.PassageOut(
-        number=passage.number,
-        chunk_id=str(passage.hit.chunk_id),
-        header=passage.header,
-        token_count=passage.token_count,
     )
 
 
 def answerability(outcome: SearchOutcome, *, with_signals: bool) -> schemas.AnswerabilityOut | None:
-    """Return the verdict on a search; None when the time was up before it was judged."""
+    """Return the verdict on a search; None if the deadline passed before the answerability stage."""
     judged = outcome.state.answerability
     if judged is None:
         return None
@@ -151,20 +143,8 @@ def answerability(outcome: SearchOutcome, *, with_signals: bool) -> schemas.Answ
     return out
 
 
-def low_chunk(chunk: LowChunk, absolute: Absolute) -> LowChunkOut:
-    """Return a chunk that the quality filter would drop."""
-    return LowChunkOut(
-        chunk_id=str(ChunkId(chunk.document_id, chunk.ordinal)),
-        title=chunk.title,
-        url=absolute(document_path(chunk.document_id, chunk.ordinal)),
-        quality=chunk.quality,
-        parts=dict(chunk.parts),
-        beginning=chunk.beginning,
-    )
-
-
 def timings(outcome: SearchOutcome) -> schemas.Timings:
-    """Return the time of a search, in all and by stage."""
+    """Return the duration of a search: the total and each stage."""
     return schemas.Timings(
         total_ms=_milliseconds(outcome.seconds),
         stages={span.stage: _milliseconds(span.seconds) for span in outcome.trace},
@@ -177,23 +157,26 @@ def explanation(outcome: SearchOutcome) -> schemas.Explanation:
 
 
 def excluded_out(excluded: ExcludedConnection) -> schemas.ExcludedOut:
-    """Return a connection outside the scope; for an admin's eyes."""
+    """Return a connection outside the scope, for admins only."""
     return schemas.ExcludedOut(
         connection=excluded.connection.slug, name=excluded.connection.name, reason=excluded.reason.value
     )
 
 
 def _span(span: Span) -> schemas.SpanOut:
-    # A chunk that access stopped, or that may be out of scope, is not even named.
-    drops = [drop for drop in span.drops if not drop.is_nameless]
     return schemas.SpanOut(
         stage=span.stage,
         parent=span.parent,
         ms=_milliseconds(span.seconds),
         hits_in=span.hits_in,
         hits_out=span.hits_out,
-        drops=[schemas.DropOut(chunk_id=str(drop.chunk_id), reason=drop.reason.value) for drop in drops],
-        notes=[schemas.NoteOut(code=note.code, text=note.text, degraded=note.degraded) for note in span.notes],
+        # Chunks that access removed, or that may be outside the scope, are not named.
+        drops=[
+            schemas.DropOut(chunk_id=str(drop.chunk_id), reason=drop.reason.value)
+            for drop in span.drops
+            if not drop.is_nameless
+        ],
+        notes=[schemas.NoteOut.model_validate(note, from_attributes=True) for note in span.notes],
     )
 
 

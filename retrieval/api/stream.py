@@ -23,12 +23,12 @@ _DONE: Final = b"data: [DONE]\n\n"
 async def event_stream(
     chat: Chat, *, wants_usage: bool, keep_alive_seconds: float = KEEP_ALIVE_SECONDS
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the answer's events: role, content with annotations, the finish chunk, usage if wanted, `[DONE]`.
+    """Yield the answer's events: role, content with annotations, the finish chunk, usage if requested, `[DONE]`.
 
-    Comments keep the connection alive while the provider is silent. A failure ends the stream with an error event.
-    Closing it stops the provider's work.
+    Comments keep the connection alive while the provider sends nothing. A failure ends the stream with an error event.
+    Closing the stream stops the provider.
     """
-    # Asked for usage, every chunk but the last carries an empty one.
+    # With usage requested, all chunks but the last contain an empty one.
     more: Json = {"usage": None} if wants_usage else {}
     yield _event({**chunk(chat, {"role": "assistant", "content": ""}), **more})
     try:

@@ -111,7 +111,7 @@ def test_a_compartment_out_of_sight_is_as_none(world, post, slug):
     answer = post(PATH, {"name": "x", "compartments": [slug]}, world.key("bob"))
     assert (answer.status_code, answer.json()["error"]["message"]) == (
         404,
-        "There is no compartment of that name that you may know of.",
+        "No compartment with that name is visible to you.",
     )
 
 
