@@ -1,18 +1,35 @@
-"""What management commands have in common: they say what is wrong with the database in a sentence."""
+"""Base classes of management commands: they report errors in a sentence, without a traceback."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, InterfaceError, OperationalError
 from psycopg.errors import UndefinedColumn, UndefinedTable
+from tqdm import tqdm
 
 from corecube.checks import require_server
 from corecube.errors import CoreCubeError
 from corecube.health import MIGRATE, require_database
+from corecube.models import Connection
 
 
-class DatabaseCommand(BaseCommand):
-    """A command that needs the database, with every table as this version has it."""
+class CoreCubeCommand(BaseCommand):
+    """A command that reports a CoreCubeError as its message."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 -- Django's signature
+        """Run the command; raise CommandError for a CoreCubeError."""
+        try:
+            return super().execute(*args, **options)
+        except CoreCubeError as error:
+            raise CommandError(str(error)) from error
+
+    def bar(self, unit: str, *, leave: bool = False) -> Any:  # noqa: ANN401 -- tqdm has no types
+        """Return a progress bar on standard error, hidden if that is not a terminal."""
+        return tqdm(unit=f" {unit}", disable=None, file=self.stderr, leave=leave)
+
+
+class DatabaseCommand(CoreCubeCommand):
+    """A command that needs the database, with all migrations of this version."""
 
     requires_migrations_checks = True
 
@@ -27,7 +44,7 @@ class DatabaseCommand(BaseCommand):
             raise CommandError(trouble or str(error)) from error
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 -- Django's signature
-        """Run the command; raise CommandError also when the database goes away meanwhile."""
+        """Run the command; raise CommandError also if the database becomes unavailable."""
         try:
             return super().execute(*args, **options)
         except (DatabaseError, InterfaceError) as error:
@@ -37,10 +54,19 @@ class DatabaseCommand(BaseCommand):
 
 
 def database_trouble(error: Exception) -> str:
-    """Return what is wrong with the database and what to do; empty for an error that is somebody else's."""
+    """Return what is wrong with the database and what to do; empty for other errors."""
     if isinstance(error.__cause__, UndefinedTable | UndefinedColumn):
         return MIGRATE
     if isinstance(error, OperationalError | InterfaceError):
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return f"The database cannot be used: {reason}"
     return ""
+
+
+def connections_named(slug: str | None) -> list[Connection]:
+    """Return the connection with a slug, or all connections by slug; raise CommandError for an unknown one."""
+    connections = Connection.objects.order_by("slug")
+    found = list(connections.filter(slug=slug) if slug else connections)
+    if slug and not found:
+        raise CommandError(f"There is no connection {slug!r}.")
+    return found

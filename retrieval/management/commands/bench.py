@@ -1,4 +1,4 @@
-"""`manage.py bench`: measure a preset at a chosen size."""
+"""`manage.py bench`: measure a preset with a given number of chunks."""
 
 import json
 from argparse import ArgumentParser
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Final, TypeAlias
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from psycopg import Error as ServerError
 from tqdm import tqdm
 
-from corecube.errors import CoreCubeError
+from corecube.commands import CoreCubeCommand
 from retrieval.evaluation.bench.budget import BudgetRow
 from retrieval.evaluation.bench.chat import ChatPhase, ChatReport, bench_chat
 from retrieval.evaluation.bench.corpus import Progress
@@ -31,10 +31,10 @@ _MIB: Final = 2**20
 _Report: TypeAlias = BenchReport | PushReport | ChatReport | OverloadReport
 
 
-class Command(BaseCommand):
+class Command(CoreCubeCommand):
     """Build synthetic chunks in a scratch database and search them through the production path."""
 
-    help = "Measure a preset's latency, index sizes and build times on synthetic chunks, in a database of their own."
+    help = "Measure a preset's latency, index sizes and build times on synthetic chunks, in a separate database."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--chunks", type=int, default=100_000, help="1,000 to 5,000,000 (default: 100,000)")
@@ -44,79 +44,50 @@ class Command(BaseCommand):
         )
         parser.add_argument("--queries", type=int, default=200, help="timed searches per scope (default: 200)")
         parser.add_argument(
-            "--passes",
-            type=int,
-            default=1,
-            help="how often each is asked; from 2 on its quickest counts too (default: 1)",
+            "--passes", type=int, default=1, help="runs per query; from 2 on the fastest is reported too (default: 1)"
         )
-        parser.add_argument("--seed", type=int, default=0, help="another seed, other chunks and queries (default: 0)")
+        parser.add_argument("--seed", type=int, default=0, help="seed of the chunks and queries (default: 0)")
         parser.add_argument(
-            "--scan", choices=[*EmbeddingIndex.Scan.values], default="halfvec", help="what the HNSW index is walked by"
+            "--scan", choices=[*EmbeddingIndex.Scan.values], default="halfvec", help="vectors of the HNSW index"
         )
         parser.add_argument(
-            "--scan-dimensions",
-            type=int,
-            default=0,
-            metavar="N",
-            help=f"components of a prefix, of {DIM} (default: a third)",
+            "--scan-dimensions", type=int, default=0, metavar="N", help=f"prefix length, of {DIM} (default: a third)"
         )
-        parser.add_argument("--oversample", type=float, default=0.0, metavar="X", help="candidates for each hit wanted")
-        parser.add_argument("--keep", action="store_true", help="keep the database; a run with the same chunks uses it")
-        parser.add_argument(
-            "--push", type=int, metavar="N", help="instead: push N small documents over the API and take them in"
-        )
+        parser.add_argument("--oversample", type=float, default=0.0, metavar="X", help="candidates per requested hit")
+        parser.add_argument("--keep", action="store_true", help="keep the database and reuse it for the same chunks")
+        parser.add_argument("--push", type=int, metavar="N", help="instead: push N small documents over the API")
         parser.add_argument(
             "--chat", type=int, metavar="N", help="instead: stream N answers from a web server on the sample company"
         )
-        parser.add_argument("--streams", type=int, default=50, help="answers that are read at once (default: 50)")
+        parser.add_argument("--streams", type=int, default=50, help="concurrent answers (default: 50)")
         parser.add_argument(
-            "--overload",
-            type=int,
-            metavar="N",
-            help="instead: send N times as many searches at once as a web server has connections",
+            "--overload", type=int, metavar="N", help="instead: send N searches per web server connection at once"
         )
-        parser.add_argument("--rounds", type=int, default=5, help="how often they are sent (default: 5)")
-        parser.add_argument("--no-first", action="store_true", help="leave the first search of a new process out")
+        parser.add_argument("--rounds", type=int, default=5, help="rounds of these searches (default: 5)")
+        parser.add_argument("--no-first", action="store_true", help="skip the first search of a new process")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
         report: _Report
         try:
             report = self._measure(options)
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
         except (DatabaseError, ServerError) as error:
-            raise CommandError(f"The database gave up: {error}") from error
-        self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(_told(report)))
+            raise CommandError(f"The database failed: {error}") from error
+        self.stdout.write(json.dumps(asdict(report)) if options["json"] else "\n".join(_lines(report)))
 
     def _measure(self, options: dict[str, Any]) -> _Report:
-        if options["overload"]:
-            with self._bar() as progress:
+        with self._progress() as progress:
+            if options["overload"]:
                 return bench_overload(options["overload"], rounds=options["rounds"], progress=progress)
-        if options["chat"]:
-            with self._bar() as progress:
+            if options["chat"]:
                 return bench_chat(options["chat"], streams=options["streams"], progress=progress)
-        return self._push(options) if options["push"] else self._bench(options)
-
-    def _bench(self, options: dict[str, Any]) -> BenchReport:
-        plan = Plan(
-            preset=preset_named(options["preset"]).name,
-            chunks=options["chunks"],
-            scopes=tuple(options["scope"]),
-            queries=options["queries"],
-            seed=options["seed"],
-            passes=options["passes"],
-            scan=_scan(options),
-        )
-        with self._bar() as progress:
+            if options["push"]:
+                return bench_push(options["push"], seed=options["seed"], progress=progress)
+            plan = _plan(options)
             return bench(plan, keep=options["keep"], first=not options["no_first"], progress=progress)
 
-    def _push(self, options: dict[str, Any]) -> PushReport:
-        with self._bar() as progress:
-            return bench_push(options["push"], seed=options["seed"], progress=progress)
-
     @contextmanager
-    def _bar(self) -> Iterator[Progress]:
+    def _progress(self) -> Iterator[Progress]:
         with tqdm(disable=None, file=self.stderr, leave=False) as bar:
 
             def progress(step: str, done: int, total: int) -> None:
@@ -127,7 +98,22 @@ class Command(BaseCommand):
             yield progress
 
 
-def _told(report: _Report) -> Iterator[str]:
+def _plan(options: dict[str, Any]) -> Plan:
+    """Return the plan of a benchmark; raise ConfigError."""
+    prefix = options["scan"] == EmbeddingIndex.Scan.PREFIX
+    dim = options["scan_dimensions"] or (DIM // 3 if prefix else 0)
+    return Plan(
+        preset=preset_named(options["preset"]).name,
+        chunks=options["chunks"],
+        scopes=tuple(options["scope"]),
+        queries=options["queries"],
+        seed=options["seed"],
+        passes=options["passes"],
+        scan=ScanChoice(options["scan"], dim, options["oversample"]).of(KnownQueries({})),
+    )
+
+
+def _lines(report: _Report) -> Iterator[str]:
     match report:
         case OverloadReport():
             return _overload_lines(report)
@@ -136,13 +122,14 @@ def _told(report: _Report) -> Iterator[str]:
         case ChatReport():
             return _chat_lines(report)
         case _:
-            return _lines(report)
+            return _bench_lines(report)
 
 
-def _lines(report: BenchReport) -> Iterator[str]:
-    kept = ", kept from an earlier run" if report.reused else ""
-    yield f"{report.preset}, {report.chunks:,} chunks, vectors of {report.dim}, seed {report.seed}{kept}"
-    yield _walk(report.scan)
+def _bench_lines(report: BenchReport) -> Iterator[str]:
+    reused = ", from an earlier run" if report.reused else ""
+    yield f"{report.preset}, {report.chunks:,} chunks, {report.dim} dimensions, seed {report.seed}{reused}"
+    dim = f" of {report.scan['dim']} dimensions" if report.scan["dim"] else ""
+    yield f"HNSW index scan: {report.scan['scan']}{dim}, at least {report.scan['oversample']:g} candidates per hit."
     yield from _table("built in seconds", report.build_seconds_by_step, report.build_seconds, 1)
     yield from _table("index MiB", report.index_bytes_by_name, report.index_bytes, _MIB)
     for scope in report.scopes:
@@ -150,33 +137,21 @@ def _lines(report: BenchReport) -> Iterator[str]:
     yield ""
     yield from _first_lines(report)
     server = "on another machine" if report.server_bytes is None else f"{report.server_bytes / _MIB:,.0f} MiB"
-    yield f"Memory at the end: this process {report.own_bytes / _MIB:,.0f} MiB, the database server {server}."
+    yield f"Memory at the end: this process {report.own_bytes / _MIB:,.0f} MiB, database server {server}."
     if report.server_bytes is not None:
-        together = report.own_bytes + report.server_bytes
-        yield f"Together {together / _MIB:,.0f} MiB, every process of the server in it, what they share counted once."
-    yield f"Peak memory of this process, making up the documents included: {report.peak_rss_bytes / _MIB:,.0f} MiB."
+        total = report.own_bytes + report.server_bytes
+        yield f"Total {total / _MIB:,.0f} MiB, with all processes of the server; shared memory is counted once."
+    yield f"Peak memory of this process, including document generation: {report.peak_rss_bytes / _MIB:,.0f} MiB."
     if report.embedded_by:
-        yield f"Each query was read by {report.embedded_by}; the vector is a known one, as the words are made up."
+        yield f"{report.embedded_by} embedded each query; the search used a known vector, as the texts are synthetic."
     else:
-        yield "No model is on this machine: the queries' vectors are known ones, and nothing was embedded."
-
-
-def _scan(options: dict[str, Any]) -> ScanChoice:
-    """Return the scan that was asked for; raise ConfigError."""
-    prefix = options["scan"] == EmbeddingIndex.Scan.PREFIX
-    dim = options["scan_dimensions"] or (DIM // 3 if prefix else 0)
-    return ScanChoice(options["scan"], dim, options["oversample"]).of(KnownQueries({}))
-
-
-def _walk(scan: Mapping[str, Any]) -> str:
-    first = f" of {scan['dim']} components" if scan["dim"] else ""
-    return f"The HNSW index is walked by {scan['scan']}{first}, {scan['oversample']:g} candidates a hit at the least."
+        yield "No model is on this machine: queries used known vectors, and nothing was embedded."
 
 
 def _first_lines(report: BenchReport) -> Iterator[str]:
     p95 = report.latency_ms["total"]["p95"]
     for it in report.first_searches:
-        how = f"after {it.warm_up_seconds:.1f} s of warming up" if it.is_warmed else "without warming up"
+        how = f"after a warm-up of {it.warm_up_seconds:.1f} s" if it.is_warmed else "without a warm-up"
         times = f", {it.milliseconds / p95:.1f} times the p95" if p95 else ""
         where = "a new process and a restarted server" if it.is_restarted else "a new process"
         yield f"First search of {where} {how}: {it.milliseconds:.0f} ms{times}."
@@ -195,12 +170,12 @@ def _scope_lines(scope: ScopeFigures) -> Iterator[str]:
     passes = f" in {scope.passes} passes" if scope.passes > 1 else ""
     yield f"  scope {scope.scope_percent} %, {scope.queries} queries{passes}{recall}"
     walk = scope.walk_ms
-    yield f"  the HNSW walk alone: recall {scope.walk_recall:.3f}, p50 {walk['p50']:.1f} ms, p95 {walk['p95']:.1f} ms"
+    yield f"  HNSW index scan only: recall {scope.walk_recall:.3f}, p50 {walk['p50']:.1f} ms, p95 {walk['p95']:.1f} ms"
     yield f"  {'ms':<16} {'p50':>8} {'p95':>8} {'p99':>8}"
     for stage, row in scope.latency_ms.items():
         yield f"  {stage:<16} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
-    if quickest := scope.quickest_ms:
-        yield f"  {'total, quickest':<16} {quickest['p50']:>8.2f} {quickest['p95']:>8.2f} {quickest['p99']:>8.2f}"
+    if fastest := scope.quickest_ms:
+        yield f"  {'total, fastest':<16} {fastest['p50']:>8.2f} {fastest['p95']:>8.2f} {fastest['p99']:>8.2f}"
     yield "  " + ", ".join(f"{code} {count}" for code, count in scope.notes.items())
     if scope.budget:
         yield from _budget_lines(scope.budget)
@@ -220,8 +195,8 @@ def _push_lines(report: PushReport) -> Iterator[str]:
     for phase in report.phases:
         yield ""
         rate = phase.documents / phase.seconds
-        yield f"  {phase.name}: {phase.documents:,} in {phase.seconds:.1f} s, {rate:.1f} a second"
-        yield f"  {'documents':>12} {'a second':>10} {'MiB':>8}"
+        yield f"  {phase.name}: {phase.documents:,} in {phase.seconds:.1f} s, {rate:.1f} per second"
+        yield f"  {'documents':>12} {'per second':>10} {'MiB':>8}"
         for point in phase.points:
             yield f"  {point.documents:>12,} {point.documents_per_second:>10.1f} {point.rss_bytes / _MIB:>8.0f}"
         yield f"  memory after the first fifth: {phase.grown_bytes / _MIB:+.1f} MiB"
@@ -235,28 +210,28 @@ def _chat_lines(report: ChatReport) -> Iterator[str]:
     for point in report.points:
         yield f"  {point.answers:>12,} {point.rss_bytes / _MIB:>8.0f} {point.threads:>8}"
     yield f"  memory after the first fifth: {report.grown_bytes / _MIB:+.1f} MiB"
-    yield f"  connections kept: {report.connections}, at work afterwards: {report.connections_at_work}"
+    yield f"  open connections: {report.connections}, in use afterwards: {report.connections_at_work}"
 
 
 def _phase_lines(phase: ChatPhase) -> Iterator[str]:
     rate = phase.answers / phase.seconds
-    yield f"{phase.name}: {phase.answers:,} answers, {phase.streams} at once, {rate:.1f} a second"
+    yield f"{phase.name}: {phase.answers:,} answers, {phase.streams} concurrent, {rate:.1f} per second"
     yield f"  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}"
     rows = {"first word": phase.first_ms, "of which first": phase.joining_ms, "total": phase.total_ms}
     for name, row in rows.items():
         yield f"  {name:<12} {row['p50']:>8.0f} {row['p95']:>8.0f} {row['p99']:>8.0f}"
-    yield f"  an answer takes {phase.cpu_ms:.1f} ms of one core in the server's process"
-    yield f"  failed: {_counts(phase.errors)}; made with less: {_counts(phase.degraded)}"
+    yield f"  CPU time per answer in the server process: {phase.cpu_ms:.1f} ms"
+    yield f"  failed: {_counts(phase.errors)}; degraded: {_counts(phase.degraded)}"
 
 
 def _overload_lines(report: OverloadReport) -> Iterator[str]:
     rate = int(report.outcomes.get("200", 0)) / report.seconds
-    yield f"{report.at_once:,} searches at once, {report.connections} connections, {report.rounds} times"
+    yield f"{report.at_once:,} concurrent searches, {report.connections} connections, {report.rounds} rounds"
     yield f"  {'outcome':<20} {'count':>8} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8}"
     for name, count in sorted(report.outcomes.items()):
         row = report.milliseconds[name]
         yield f"  {name:<20} {count:>8,} {row['p50']:>8.0f} {row['p95']:>8.0f} {row['p99']:>8.0f}"
-    yield f"  answered: {rate:.1f} a second; connections kept: {report.opened}, at work afterwards: {report.at_work}"
+    yield f"  answered: {rate:.1f} per second; open connections: {report.opened}, in use afterwards: {report.at_work}"
     for name, value in report.metrics.items():
         if value:
             yield f"  {name} {value:g}"

@@ -2,17 +2,13 @@
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
-from tqdm import tqdm
 
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
-from corecube.errors import CoreCubeError
 from retrieval.evaluation import answerability_report as report
 from retrieval.evaluation.answerability import Survey
 from retrieval.evaluation.calibration_fit import calibrated, observe
@@ -26,39 +22,36 @@ class Command(DatabaseCommand):
     """Fit, show, reset or measure the confidence of answerability."""
 
     help = (
-        "Fit the confidence of answerability on judged questions: a file of JSON lines"
+        "Calibrate the answerability confidence on judged questions: a file of JSON lines"
         ' {"question": ..., "answerable": true|false, "user": ...}, or a judged collection in the BEIR layout.'
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("questions", type=Path, nargs="?", help="judged questions")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
-        parser.add_argument("--as", dest="user", default="", help="who asks the questions that name no user")
+        parser.add_argument("--as", dest="user", default="", help="user for questions that name none")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         only = parser.add_mutually_exclusive_group()
         only.add_argument("--dry-run", action="store_true", help="fit and print, but store nothing")
         only.add_argument("--show", action="store_true", help="print the calibration in use")
-        only.add_argument("--reset", action="store_true", help="go back to the shipped model")
+        only.add_argument("--reset", action="store_true", help="return to the shipped model")
         only.add_argument("--measure", type=Path, metavar="DIR", help="measure on a judged collection instead")
         measuring = parser.add_argument_group("with --measure")
         measuring.add_argument("--other", type=Path, nargs="*", default=[], metavar="DIR", help="foreign questions")
-        measuring.add_argument("--unseen", type=Path, metavar="DIR", help="another collection, not fitted on")
-        measuring.add_argument("--questions-each", type=int, default=700, metavar="N", help="at most, of each kind")
-        measuring.add_argument("--keep", action="store_true", help="leave the collections in the store")
+        measuring.add_argument("--unseen", type=Path, metavar="DIR", help="a collection to test on, not used to fit")
+        measuring.add_argument("--questions-each", type=int, default=700, metavar="N", help="maximum of each kind")
+        measuring.add_argument("--keep", action="store_true", help="keep the collections in the database")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        try:
-            preset_named(options["preset"])
-            if options["show"]:
-                self._show(options)
-            elif options["reset"]:
-                self._reset(options)
-            elif options["measure"]:
-                self._measure(options)
-            else:
-                self._calibrate(options)
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+        preset_named(options["preset"])
+        if options["show"]:
+            self._show(options)
+        elif options["reset"]:
+            self._reset(options)
+        elif options["measure"]:
+            self._measure(options)
+        else:
+            self._calibrate(options)
 
     def _calibrate(self, options: dict[str, Any]) -> None:
         if options["questions"] is None:
@@ -66,7 +59,7 @@ class Command(DatabaseCommand):
         preset: str = options["preset"]
         questions = read_questions(options["questions"])
         user = user_named(options["user"]) if options["user"] else None
-        with self._bar("questions") as bar:
+        with self.bar("questions") as bar:
             observed = observe(
                 questions, preset=preset, principal=Principal(user) if user else None, progress=bar.update
             )
@@ -85,7 +78,7 @@ class Command(DatabaseCommand):
     def _show(self, options: dict[str, Any]) -> None:
         row = calibrations.active_calibration(options["preset"])
         if row is None:
-            self._print(None, "No calibration: the shipped model judges, and says that it is not calibrated.", options)
+            self._print(None, "No calibration: the shipped model is in use, without calibration.", options)
             return
         facts = {"source": row.source, "encoder": row.encoder, "at": row.created_at.isoformat(), **row.figures}
         in_use = row.encoder == calibrations.encoder_identity(active.encoder())
@@ -93,10 +86,11 @@ class Command(DatabaseCommand):
 
     def _reset(self, options: dict[str, Any]) -> None:
         was = calibrations.reset(options["preset"], actor=None)
-        self._print({"reset": was}, "The shipped model judges again." if was else "There was no calibration.", options)
+        text = "The shipped model is in use again." if was else "There was no calibration."
+        self._print({"reset": was}, text, options)
 
     def _measure(self, options: dict[str, Any]) -> None:
-        with self._bar("steps") as bar:
+        with self.bar("steps") as bar:
             how = Survey(preset=options["preset"], max_questions=options["questions_each"], progress=bar.update)
             result = report.measure(
                 options["measure"], options["other"], options["unseen"], how=how, keep=options["keep"]
@@ -105,8 +99,3 @@ class Command(DatabaseCommand):
 
     def _print(self, facts: object, text: str, options: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(facts) if options["json"] else text)
-
-    @contextmanager
-    def _bar(self, unit: str) -> Iterator[Any]:
-        with tqdm(unit=f" {unit}", disable=None, file=self.stderr, leave=False) as bar:
-            yield bar

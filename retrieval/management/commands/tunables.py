@@ -1,33 +1,28 @@
-"""`manage.py tunables`: every number of a preset, as a Markdown table."""
+"""`manage.py tunables`: all settings of a preset, as a Markdown table."""
 
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
-from corecube.errors import CoreCubeError
+from corecube.commands import CoreCubeCommand
 from retrieval.engine.tunables import TunableFacts
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.presets.preset import PresetConfig
 
 
-class Command(BaseCommand):
-    """Print what the preset's configuration declares."""
+class Command(CoreCubeCommand):
+    """Print the settings that a preset declares."""
 
-    help = "List a preset's tunables with default, range, unit and meaning."
+    help = "List a preset's settings with default, range, unit and meaning."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--preset", default=DEFAULT_PRESET)
 
     def handle(self, *_: Any, **options: Any) -> None:
-        try:
-            self.stdout.write(tunables_table(preset_named(options["preset"]).defaults))
-        except CoreCubeError as error:
-            raise CommandError(str(error)) from error
+        self.stdout.write(tunables_table(preset_named(options["preset"]).defaults))
 
 
 def tunables_table(config: PresetConfig) -> str:
-    """Return the Markdown table of a config's tunables."""
+    """Return the Markdown table of a configuration's settings."""
     rows = ["| tunable | default | range | costs | meaning |", "| --- | --- | --- | --- | --- |"]
     return "\n".join(rows + [_row(facts) for facts in config.declared_below()])
 

@@ -43,7 +43,7 @@ def test_a_fit_is_stored_shown_and_reset_and_its_questions_leave_no_trace(world,
     assert (row.preset, row.source, row.created_by.username) == ("corecube", "ours.jsonl", "bob")
     assert AuditEvent.objects.filter(action="calibration.stored", subject="corecube").exists()
     assert "ours.jsonl" in calibrate("--show")
-    assert "The shipped model judges again." in calibrate("--reset")
+    assert "The shipped model is in use again." in calibrate("--reset")
     assert "No calibration" in calibrate("--show")
     assert "There was no calibration." in calibrate("--reset")
 

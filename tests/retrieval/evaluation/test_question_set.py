@@ -48,7 +48,7 @@ def test_the_command_measures_a_set(questions, world):
     out = StringIO()
     call_command("evaluate", "--set", "release-questions", stdout=out)
     assert "corecube, 2 cases, 1 with judgments" in out.getvalue()
-    assert "ndcg             1.0000" in out.getvalue()
+    assert "ndcg                 1.0000" in out.getvalue()
     out = StringIO()
     call_command("evaluate", "--set", "release-questions", "--as", "bob", "--json", stdout=out)
     printed = json.loads(out.getvalue())

@@ -93,5 +93,5 @@ def test_the_command_measures_both(db, folder, capsys):
 
 
 def test_a_question_set_is_not_stressed(db):
-    with pytest.raises(CommandError, match="is for a directory"):
+    with pytest.raises(CommandError, match="needs a directory"):
         call_command("evaluate", "--set", "any", "--stress", "typos")

@@ -29,7 +29,7 @@ def ingest(capsys, *arguments, **options):
 def test_a_folder_becomes_a_connection_named_after_it(folder, capsys):
     printed = ingest(capsys, folder)
     assert "3 seen, 3 added" in printed
-    assert "Nobody has a grant on General yet" in printed
+    assert "General has no grants yet" in printed
     connection = Connection.objects.get()
     assert (connection.slug, connection.name, connection.kind) == ("team-wiki", "Team Wiki", "folder")
     assert connection.sensitivity == Sensitivity.INTERNAL
@@ -102,7 +102,7 @@ def test_a_name_that_the_tables_would_cut_is_refused(folder, option):
 @pytest.mark.parametrize(("first", "second"), [("C++", "C#"), ("n" * 60, "n" * 61)])
 def test_two_names_never_share_a_compartment_or_a_connection(folder, capsys, first, second):
     ingest(capsys, folder, connection="One", compartment=first)
-    with pytest.raises(CommandError, match="would share the slug"):
+    with pytest.raises(CommandError, match="would have the same slug"):
         call_command("ingest", str(folder), connection="Two", compartment=second)
     ingest(capsys, folder, connection=first, compartment=first)
     with pytest.raises(CommandError, match="exists with another name"):

@@ -52,9 +52,9 @@ def test_the_larger_profile_makes_fewer_and_larger_chunks(folder):
 def test_the_command_prints_a_table_and_stores_nothing(db, folder, capsys):
     call_command("preview", str(folder))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| type | files | chunks | median tokens | most tokens | seconds |"
+    assert lines[0] == "| type | files | chunks | median tokens | max tokens | seconds |"
     assert [line.split(" | ")[1] for line in lines if line.startswith("| markdown")] == ["2"]
-    assert any(line.startswith("refused: empty.md: empty: The file is empty. Add text") for line in lines)
+    assert any(line.startswith("rejected: empty.md: empty: The file is empty. Add text") for line in lines)
     assert not Document.objects.exists()
     with pytest.raises(CommandError):
         call_command("preview", str(folder / "no-such"))

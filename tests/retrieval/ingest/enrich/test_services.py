@@ -253,7 +253,7 @@ def test_nothing_is_asked_where_nothing_is_configured(works, model, settings):
 
 def test_the_command_shows_the_cost_and_runs_only_when_told(works, model, capsys, monkeypatch):
     call_command("enrich", "--connection", "works", "--estimate")
-    assert "chunks wait; a pass takes" in capsys.readouterr().out
+    assert "chunks are waiting; this run:" in capsys.readouterr().out
     monkeypatch.setattr("builtins.input", lambda _: "n")
     call_command("enrich", "--connection", "works")
     assert not model.requests
