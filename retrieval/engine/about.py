@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.types import Hit
@@ -44,6 +44,15 @@ class About:
     notes: Mapping[str, str] = field(default_factory=dict, hash=False)
     #: Codes of its notes that get a badge even where nothing degraded.
     badges: frozenset[str] = frozenset()
+
+
+class BaseStage:
+    """The defaults of a stage: it fills no field of the state, and no search can do without it."""
+
+    __slots__ = ()
+
+    gives: ClassVar[frozenset[str]] = frozenset()
+    optional: ClassVar[bool] = False
 
 
 def score_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one signature for all stages

@@ -36,13 +36,8 @@ class Conditions:
 
 def fulfils(facts: Mapping[str, str], conditions: Sequence[Condition], *, all_of: bool) -> bool:
     """Return whether facts pass all of the conditions, or any; none at all are always passed."""
-    passed = [_passes(facts, condition) for condition in conditions]
+    passed = [any(OPERATORS[it.operator](facts.get(name, ""), it.value) for name in it.names) for it in conditions]
     return not passed or (all(passed) if all_of else any(passed))
-
-
-def _passes(facts: Mapping[str, str], condition: Condition) -> bool:
-    compare = OPERATORS[condition.operator]
-    return any(compare(facts.get(name, ""), condition.value) for name in condition.names)
 
 
 def _text(value: Value) -> str:

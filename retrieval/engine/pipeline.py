@@ -225,17 +225,16 @@ class Legs:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with every leg's ranking; the first leg runs in the caller's thread."""
-        others = [self.executor.submit(_run_each, stages, state) for stages in self._others]
+
+        def run(stages: Iterable[Stage]) -> list[SearchState]:
+            return [run_stage(stage, state) for stage in stages]
+
+        others = [self.executor.submit(run, stages) for stages in self._others]
         first = run_stage(self.legs[0], state)
         outcomes = [first, *(after for other in others for after in other.result())]
         for after in outcomes[len(self.legs) :]:
             state = replace(state, parts={**state.parts, **after.parts})
         return _gather(state, outcomes)
-
-
-def _run_each(stages: Iterable[Stage], state: SearchState) -> list[SearchState]:
-    """Return what each stage makes of the same state, one after the other."""
-    return [run_stage(stage, state) for stage in stages]
 
 
 def _gather(before: SearchState, outcomes: Sequence[SearchState]) -> SearchState:

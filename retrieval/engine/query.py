@@ -111,7 +111,8 @@ def _joined(clauses: Sequence[Clause]) -> list[Clause]:
     """Return the clauses without an OR that has nothing to join before or after it."""
     joined: list[Clause] = []
     for clause, following in zip(clauses, _following(clauses), strict=True):
-        if not clause.is_or or _may_join(joined[-1:], following):
+        has_both_sides = _has_words(joined[-1:]) and not joined[-1].is_or and _has_words(following)
+        if not clause.is_or or has_both_sides:
             joined.append(clause)
     return joined
 
@@ -124,10 +125,6 @@ def _following(clauses: Sequence[Clause]) -> list[Sequence[Clause]]:
         found.append(after)
         after = after if clause.is_or else (clause,)
     return found[::-1]
-
-
-def _may_join(before: Sequence[Clause], following: Sequence[Clause]) -> bool:
-    return bool(before) and not before[0].is_or and _has_words(before) and _has_words(following)
 
 
 def _has_words(clauses: Sequence[Clause]) -> bool:
@@ -144,9 +141,6 @@ def _written(clause: Clause) -> str:
         return _OR
     text = clause.text.replace('"', " ")
     minus = "-" if clause.is_excluded else ""
+    is_misread = text.startswith("-") or text.lower() == "or"
     # It takes every minus before a word for an operator, and a small "or" for an OR; not so inside quotes.
-    return f'{minus}"{text}"' if minus or clause.is_phrase or _is_misread(text) else text
-
-
-def _is_misread(text: str) -> bool:
-    return text.startswith("-") or text.lower() == "or"
+    return f'{minus}"{text}"' if minus or clause.is_phrase or is_misread else text

@@ -1,7 +1,7 @@
 """What stages pass on: the question and its filter, what was dropped and noted, and the state that holds it all."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self, TypeVar
@@ -115,6 +115,16 @@ class Drop:
         return self.reason in {DropReason.ACCESS, DropReason.STALE}
 
 
+def drops_beyond(
+    hits: Ranking, limit: int, reason: DropReason, detail: str = "rank {rank}, window {limit}", *, key: str = "window"
+) -> tuple[Drop, ...]:
+    """Return a drop for each hit behind the first `limit`; `key` names the limit among the drop's numbers."""
+    return tuple(
+        Drop(hit.chunk_id, reason, detail.format(rank=rank, limit=limit), {"rank": rank, key: limit})
+        for rank, hit in enumerate(hits[limit:], start=limit + 1)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """Something a stage wants seen. A degraded note marks a fallback or a cut corner."""
@@ -184,6 +194,10 @@ class SearchState:
     #: What happened inside of stages, as structured events.
     events: tuple[Mapping[str, object], ...] = ()
     trace: tuple[Span, ...] = ()
+
+    def noted(self, *notes: Note) -> Self:
+        """Return the state with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def part(self, kind: type[_Part]) -> _Part | None:
         """Return what a preset's stages know of this kind; None where they know nothing yet."""

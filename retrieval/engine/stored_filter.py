@@ -90,12 +90,15 @@ def read_filter(text: str) -> AskedFilter:
 def _conditions_json(conditions: Conditions | None) -> dict[str, Any] | None:
     if conditions is None:
         return None
-    each = [[list(it.names), it.operator, _value_json(it.value)] for it in conditions.each]
+    each = [
+        [
+            list(it.names),
+            it.operator,
+            list(it.value) if isinstance(it.value, Sequence) and not isinstance(it.value, str) else it.value,
+        ]
+        for it in conditions.each
+    ]
     return {"all_of": conditions.all_of, "each": each}
-
-
-def _value_json(value: Value) -> str | float | list[str] | None:
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
 def _conditions(stored: Mapping[str, Any] | None) -> Conditions | None:

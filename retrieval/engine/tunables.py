@@ -120,7 +120,11 @@ class Tunables:
     def declared(cls) -> tuple[TunableFacts, ...]:
         """Return what each tunable declares, in order."""
         if cls not in _DECLARED:
-            _DECLARED[cls] = tuple(_declarations(cls))
+            _DECLARED[cls] = tuple(
+                TunableFacts(name=it.name, default=it.default, is_whole=it.type is int, **it.metadata)  # type: ignore[arg-type]  # a tunable has a default
+                for it in fields(cls)
+                if "low" in it.metadata
+            )
         return _DECLARED[cls]
 
     @classmethod
@@ -214,13 +218,6 @@ _DECLARED: Final[dict[type[Tunables], tuple[TunableFacts, ...]]] = {}
 _SECTIONS: Final[dict[type[Tunables], tuple[TunableSection, ...]]] = {}
 
 
-def _declarations(kind: type[Tunables]) -> Iterator[TunableFacts]:
-    for item in fields(kind):
-        if "low" in item.metadata:
-            is_whole = item.type is int
-            yield TunableFacts(name=item.name, default=item.default, is_whole=is_whole, **item.metadata)  # type: ignore[arg-type]  # a tunable has a default
-
-
 def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
     """Yield a config's own section, then those of the configs in it under dotted names."""
     yield TunableSection("", kind.label, _help(kind), kind.declared())
@@ -231,9 +228,17 @@ def _sections(kind: type[Tunables]) -> Iterator[TunableSection]:
 
 def _inner_sections(config: Tunables, name: str) -> Iterator[TunableSection]:
     """Yield the sections of a nested config, whose values are the defaults of the nest."""
-    own = (replace(facts, default=getattr(config, facts.name)) for facts in config.declared())
+    tunables = tuple(
+        replace(
+            facts,
+            name=f"{name}.{facts.name}",
+            default=getattr(config, facts.name),
+            at_most=facts.at_most and f"{name}.{facts.at_most}",
+        )
+        for facts in config.declared()
+    )
     label = config.label or name.replace("_", " ").capitalize()
-    yield TunableSection(name, label, _help(type(config)), tuple(_below(f"{name}.", facts) for facts in own))
+    yield TunableSection(name, label, _help(type(config)), tunables)
     for inner_name, inner in config.nested():
         yield from _inner_sections(inner, f"{name}.{inner_name}")
 
@@ -248,11 +253,6 @@ def _without(unused: frozenset[str], sections: Iterator[TunableSection]) -> Iter
         left = tuple(facts for facts in section.tunables if facts.name not in unused)
         if left or not section.tunables:
             yield replace(section, tunables=left)
-
-
-def _below(prefix: str, facts: TunableFacts) -> TunableFacts:
-    """Return a declaration under its dotted names."""
-    return replace(facts, name=f"{prefix}{facts.name}", at_most=facts.at_most and f"{prefix}{facts.at_most}")
 
 
 def _replaced(config: _Config, values: Mapping[str, Any], prefix: str = "") -> _Config:

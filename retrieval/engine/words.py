@@ -49,7 +49,9 @@ class TermFinder:
     def found(self, text: str) -> frozenset[str]:
         """Return the lexemes that the text holds."""
         lowered = text.lower()
-        stems = self._stems(lowered)
+        # A stem begins as its word does.
+        initials = tuple({_bare(term.lexeme)[:1] for term in self.terms})
+        stems = frozenset(self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(initials))
         return frozenset(term.lexeme for term in self.terms if _holds(term.lexeme, stems, lowered))
 
     def codes(self) -> frozenset[str]:
@@ -59,11 +61,6 @@ class TermFinder:
     def weight(self, lexemes: frozenset[str]) -> float:
         """Return the summed idf of lexemes."""
         return sum(term.idf for term in self.terms if term.lexeme in lexemes)
-
-    def _stems(self, lowered: str) -> frozenset[str]:
-        """Return the stems of the words that could be terms: a stem begins as its word does."""
-        initials = tuple({_bare(term.lexeme)[:1] for term in self.terms})
-        return frozenset(self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(initials))
 
 
 def _holds(lexeme: str, stems: frozenset[str], lowered: str) -> bool:

@@ -39,7 +39,12 @@ class Place:
             is_elsewhere = bool(parts.scheme or parts.netloc)
             if not (parts.path or is_elsewhere) or (parts.scheme and parts.scheme not in _WEB):
                 return ()
-            path = "" if is_elsewhere else _joined(self.path, unquote(parts.path))
+            path = "" if is_elsewhere else unquote(parts.path)
+            if path and not path.startswith("/"):
+                folder = posixpath.dirname(self.path.replace("\\", "/"))
+                path = posixpath.normpath(posixpath.join(folder, path))
+                # It leads out of its connection.
+                path = "" if path.split("/")[0] == ".." else path
             return _addresses(self.connection_id, path, urljoin(self.uri, parts.geturl()))
         except ValueError:
             return ()
@@ -61,14 +66,6 @@ def _web(parts: SplitResult) -> str:
     port = f":{parts.port}" if parts.port not in {None, 80, 443} else ""
     query = f"?{parts.query}" if parts.query else ""
     return f"//{host}{port}/{_plain(unquote(parts.path))}{query}"
-
-
-def _joined(path: str, target: str) -> str:
-    """Return a target's path from its connection's root; empty where it leads out of it."""
-    if target.startswith("/"):
-        return target
-    joined = posixpath.normpath(posixpath.join(posixpath.dirname(path.replace("\\", "/")), target))
-    return "" if joined.split("/")[0] == ".." else joined
 
 
 def _plain(path: str) -> str:

@@ -73,20 +73,13 @@ def graph_of(words: DocumentWords) -> DocumentGraph:
     chunks = tuple(
         ChunkGraph(mentions_of(chunk.text), stated_by_links(chunk.links, words.place)) for chunk in words.chunks
     )
-    return DocumentGraph(_names(words), chunks)
-
-
-def _names(words: DocumentWords) -> tuple[Name, ...]:
     headings = list(dict.fromkeys(heading for chunk in words.chunks for heading in chunk.heading_path))
-    return names_of(
+    values = [str(words.metadata[key]) for key in _ALIAS_KEYS if key in words.metadata]
+    names = names_of(
         words.title,
         lead=words.chunks[0].text[:_LEAD_CHARACTERS] if words.chunks else "",
-        aliases=_aliases(words.metadata),
+        aliases=[alias.strip(" \t\"'[]") for value in values for alias in value.split(",") if alias.strip()],
         headings=() if words.source_type == _CODE else headings,
         identifiers=headings,
     )
-
-
-def _aliases(metadata: Mapping[str, Any]) -> list[str]:
-    values = [metadata[key] for key in _ALIAS_KEYS if key in metadata]
-    return [alias.strip(" \t\"'[]") for value in values for alias in str(value).split(",") if alias.strip()]
+    return DocumentGraph(names, chunks)

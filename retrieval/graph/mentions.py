@@ -17,6 +17,9 @@ _IDENTIFIER_WORDS: Final = 6
 #: No sign that shows a word to be a part of an identifier stands further behind it.
 _LOOK_AHEAD_CHARACTERS: Final = 32
 
+#: What joins the words of an identifier.
+_JOINTS: Final = frozenset({".", "/", "-", "::", "->", ":", "#"})
+
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
@@ -107,7 +110,7 @@ def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
     place = 0
     while place < len(words):
         last = place
-        while last + 1 < len(words) and _is_joined(text[words[last].end : words[last + 1].start]):
+        while last + 1 < len(words) and text[words[last].end : words[last + 1].start] in _JOINTS:
             last += 1
         if last - place < _IDENTIFIER_WORDS and is_identifier(text[words[place].start : words[last].end]):
             yield place, last
@@ -117,10 +120,6 @@ def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
 def _begins_a_sentence(text: str, words: Sequence[Word], place: int) -> bool:
     before = text[words[place - 1].end : words[place].start] if place else "\n"
     return not _SENTENCE_SIGNS.isdisjoint(before)
-
-
-def _is_joined(between: str) -> bool:
-    return between in {".", "/", "-", "::", "->", ":", "#"}
 
 
 def _around(text: str, word: Word) -> str:

@@ -68,9 +68,15 @@ def named_in(
     by_key: dict[str, list[KnownName]] = {}
     for name in known:
         by_key.setdefault(name.key, []).append(name)
+
+    def rank(name: KnownName) -> tuple[float, float, UUID]:
+        return -scores.get(name.document_id, 0.0), -name.quality, name.document_id
+
     found = [
-        NamedDocument(_best(by_key[place.key], scores).document_id, question[place.start : place.end], *_at(place))
-        for place in _places(question, by_key.keys())
+        NamedDocument(
+            min(by_key[place.key], key=rank).document_id, question[place.start : place.end], place.start, place.end
+        )
+        for place in occurrences(question, by_key.keys(), any_case=not _has_capitals(words_of(question)))
         if not _is_only_a_beginning(place, question, stems)
     ]
     return _once(found)
@@ -123,15 +129,10 @@ def within_one_letter(one: str, other: str) -> bool:
     different = [place for place in range(len(one)) if one[place] != other[place]]
     if len(different) == 1:
         return True
-    return len(different) == 2 and _is_swapped(one, other, *different)  # noqa: PLR2004 -- a pair
-
-
-def _is_swapped(one: str, other: str, first: int, second: int) -> bool:
+    if len(different) != 2:  # noqa: PLR2004 -- a pair
+        return False
+    first, second = different
     return second == first + 1 and one[first] == other[second] and one[second] == other[first]
-
-
-def _places(question: str, keys: Collection[str]) -> list[Occurrence]:
-    return occurrences(question, keys, any_case=not _has_capitals(words_of(question)))
 
 
 def _has_capitals(words: Sequence[Word]) -> bool:
@@ -148,10 +149,6 @@ def _is_only_a_beginning(place: Occurrence, question: str, stems: Collection[str
     return not any(form[:_LETTERS_OF_A_STEM] == stem[:_LETTERS_OF_A_STEM] for stem in stems)
 
 
-def _best(names: Sequence[KnownName], scores: Mapping[UUID, float]) -> KnownName:
-    return min(names, key=lambda it: (-scores.get(it.document_id, 0.0), -it.quality, it.document_id))
-
-
 def _near(words: Sequence[Word], forms: Sequence[str], *, has_capitals: bool) -> Iterator[int]:
     """Yield the first place where a name's words stand, each with at most one wrong letter."""
     if not forms or sum(map(len, forms)) < _LETTERS_TO_REPAIR + 1:
@@ -162,10 +159,6 @@ def _near(words: Sequence[Word], forms: Sequence[str], *, has_capitals: bool) ->
         if all(within_one_letter(words[first + place].form, form) for place, form in enumerate(forms)):
             yield first
             return
-
-
-def _at(place: Occurrence) -> tuple[int, int]:
-    return place.start, place.end
 
 
 def _once(found: Sequence[NamedDocument]) -> list[NamedDocument]:

@@ -24,6 +24,8 @@ _LETTERS_BETWEEN: Final = 3
 _KEPT_TEXTS: Final = 64
 #: A sentence is read so far before and behind what stands in it.
 _AROUND_CHARACTERS: Final = 500
+#: Characters between two words of one phrase.
+_MAX_GAP: Final = 3
 #: Words of the longest name.
 MAX_WORDS: Final = 10
 
@@ -91,7 +93,8 @@ def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
             continue
         last = place
         for ahead in range(place + 1, min(len(words), place + MAX_WORDS)):
-            if not _touches(text, words[ahead - 1], words[ahead]):
+            between = words[ahead - 1].end, words[ahead].start
+            if between[1] - between[0] > _MAX_GAP or not _INSIDE.fullmatch(text, *between):
                 break
             if words[ahead].is_capitalised:
                 last = ahead
@@ -110,10 +113,6 @@ def _is_initial(text: str, point: int) -> bool:
     """Return whether the point ends an initial or a short title: "J. Smith", "St. Maurice"."""
     before = text[max(0, point - 3) : point].split()[-1:] if text[point] == "." else []
     return bool(before) and len(before[0]) <= 2 and before[0][:1].isupper()  # noqa: PLR2004
-
-
-def _touches(text: str, one: Word, other: Word) -> bool:
-    return other.start - one.end <= 3 and _INSIDE.fullmatch(text, one.end, other.start) is not None  # noqa: PLR2004
 
 
 def _form(word: str) -> str:

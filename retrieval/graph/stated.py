@@ -78,8 +78,12 @@ def stated_links(meetings: Sequence[Meeting], texts: Mapping[ChunkId, str]) -> l
         weight = meeting.quality / sqrt(len(bearers))
         if len(bearers) > MAX_SHARING or source in bearers or (pair in edges and edges[pair].weight >= weight):
             continue
-        sentence = stated.sentence or _around(stated.name, texts.get(meeting.source, ""))
-        edges[pair] = Edge(meeting.source, meeting.target, stated.kind.value, stated.name, weight, sentence)
+        text = texts.get(meeting.source, "")
+        start = text.find(stated.name)
+        around = sentence_around(text, start, start + len(stated.name)) if start >= 0 else ""
+        edges[pair] = Edge(
+            meeting.source, meeting.target, stated.kind.value, stated.name, weight, stated.sentence or around
+        )
     return list(edges.values())
 
 
@@ -89,9 +93,3 @@ def _first(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     for it in stated:
         kept.setdefault(it.key, it)
     return tuple(islice(kept.values(), _MAX_STATED))
-
-
-def _around(name: str, text: str) -> str:
-    """Return the sentence of a text that holds what a reader sees of a link; empty where none does."""
-    start = text.find(name)
-    return sentence_around(text, start, start + len(name)) if start >= 0 else ""

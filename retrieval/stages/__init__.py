@@ -1,1 +1,1 @@
-"""The stages that several presets share, one small file each. A preset is a tuple of stages."""
+"""The stages that several presets share, one file each."""

@@ -1,23 +1,21 @@
-"""The second look at access."""
+"""The second access check."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 
 
 @dataclass(frozen=True, slots=True)
-class CheckAccess:
-    """Check each hit's connection against the scope once more, whatever the first stage let through.
+class CheckAccess(BaseStage):
+    """Check the connection of each hit against the scope again.
 
-    The scope is part of every search statement, so a drop here is a defect and is shown as one.
+    Every search statement applies the scope, so a drop here is a defect and is shown as one.
     """
 
     name: ClassVar[str] = "access"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "access",
         "Checks each hit's connection against the scope a second time.",
@@ -28,17 +26,11 @@ class CheckAccess:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with only hits that the scope allows."""
-        allowed = tuple(hit for hit in state.hits if state.scope.allows(hit.chunk.connection_id))
+        hits = tuple(hit for hit in state.hits if state.scope.allows(hit.chunk.connection_id))
         drops = tuple(
             Drop(hit.chunk_id, DropReason.ACCESS)
             for hit in state.hits
             if not state.scope.allows(hit.chunk.connection_id)
         )
         notes = (Note("access_breach", f"{len(drops)} hits out of scope were stopped here."),) if drops else ()
-        return replace(
-            state,
-            hits=allowed,
-            access_checked=True,
-            drops=(*state.drops, *drops),
-            notes=(*state.notes, *notes),
-        )
+        return replace(state, hits=hits, access_checked=True, drops=(*state.drops, *drops)).noted(*notes)

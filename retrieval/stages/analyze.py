@@ -1,12 +1,11 @@
-"""Reading the query as full-text search sees it."""
+"""Query analysis for full-text search."""
 
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
 from corecube.errors import DatabaseUnavailableError
-from corecube.scope import AccessScope
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import QueryTerms
@@ -28,7 +27,7 @@ class QueryConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Analyze:
+class Analyze(BaseStage):
     """Split the query into lexemes, in every language of the scope, and look up how rare each is there."""
 
     #: Text search configuration of connections that name none.
@@ -37,7 +36,6 @@ class Analyze:
     name: ClassVar[str] = "analyze"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"terms"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "terms",
         "Splits the query into lexemes and counts how many chunks in scope hold each.",
@@ -50,31 +48,24 @@ class Analyze:
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the query's terms, which may have been read ahead."""
+        """Return the state with the terms of the query."""
         try:
             terms = state.prefetched(self.name, partial(self.read, state))
         except DatabaseUnavailableError:
-            # The other thread may have found no connection free; this one has one.
+            # The prefetching thread had no free connection; this one has one.
             terms = self.read(state)
-        notes = (*state.notes, *_cut_note(state))
-        return replace(state, terms=terms, prefetch=state.prefetch_without(self.name), notes=notes)
+        state = replace(state, terms=terms, prefetch=state.prefetch_without(self.name))
+        sent, read = len(state.query.text), len(state.query.retrieval_text)
+        if read == sent:
+            return state
+        return state.noted(Note("query_cut", f"Retrieval reads the first {read} of {sent} characters."))
 
     def read(self, state: SearchState) -> QueryTerms:
         """Return the query's terms; raise SearchTimeoutError, DatabaseUnavailableError."""
+        languages = {it.connection.language or self.text_search_config for it in state.scope.included}
         return store.analyze(
             state.query,
             scope=state.scope,
-            languages=self._languages(state.scope),
+            languages=sorted(languages) or [self.text_search_config],
             timeout_seconds=state.deadline.read_seconds,
         )
-
-    def _languages(self, scope: AccessScope) -> list[str]:
-        """Return the text search configurations of the connections in scope; the installation's for an empty scope."""
-        languages = {inclusion.connection.language or self.text_search_config for inclusion in scope.included}
-        return sorted(languages) or [self.text_search_config]
-
-
-def _cut_note(state: SearchState) -> tuple[Note, ...]:
-    """Return a note when retrieval reads only the beginning of the query."""
-    sent, read = len(state.query.text), len(state.query.retrieval_text)
-    return (Note("query_cut", f"Retrieval reads the first {read} of {sent} characters."),) if read < sent else ()

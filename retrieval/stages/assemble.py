@@ -1,12 +1,12 @@
-"""Making the numbered context."""
+"""Packing the numbered context."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.scope import AccessScope
-from retrieval.engine.about import About, StageGroup
-from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.state import Drop, DropReason, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
 from retrieval.ranking.packing import pack, passage_header
@@ -24,7 +24,7 @@ class AssembleConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Assemble:
+class Assemble(BaseStage):
     """Pack the best hits as numbered passages under the token budget."""
 
     config: AssembleConfig
@@ -33,7 +33,6 @@ class Assemble:
     name: ClassVar[str] = "assemble"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "packed",
         "Packs the best hits as numbered passages under the token budget.",
@@ -59,15 +58,7 @@ class Assemble:
 
 def beyond_wanted(state: SearchState) -> tuple[Drop, ...]:
     """Return a drop for each hit beyond the wanted number."""
-    return tuple(
-        Drop(
-            hit.chunk_id,
-            DropReason.TOP_K,
-            f"rank {rank}, {state.top_k} wanted",
-            {"rank": rank, "wanted": state.top_k},
-        )
-        for rank, hit in enumerate(state.hits[state.top_k :], start=state.top_k + 1)
-    )
+    return drops_beyond(state.hits, state.top_k, DropReason.TOP_K, "rank {rank}, {limit} wanted", key="wanted")
 
 
 def header(number: int, hit: Hit, scope: AccessScope) -> str:

@@ -1,15 +1,15 @@
-"""Ordering the pool."""
+"""Ordering the pool by weighted signals."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, score_fact
+from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import Note, SearchState
-from retrieval.ranking.blend import BlendConfig, Weights, blend, query_weights
+from retrieval.ranking.blend import BlendConfig, blend, query_weights
 
 
 @dataclass(frozen=True, slots=True)
-class Blend:
+class Blend(BaseStage):
     """Order the pool by weighted cosine, full-text relevance and freshness."""
 
     config: BlendConfig
@@ -17,7 +17,6 @@ class Blend:
     name: ClassVar[str] = "blend"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "blended",
         "Orders the pool by weighted similarity, full text and freshness.",
@@ -29,15 +28,11 @@ class Blend:
         """Return the state with its hits blended, best first, and the weights that this query got."""
         weights = query_weights(state.hits, self.config, ran=state.rankings)
         hits = blend(state.hits, weights, self.config)
-        counted = {**weights.legs, "freshness": self.config.freshness}
-        return replace(state, hits=hits, weights=counted, notes=(*state.notes, *_note(weights)))
-
-
-def _note(weights: Weights) -> tuple[Note, ...]:
-    if weights.standout is None:
-        return ()
-    text = (
-        f"The best cosine leads the mean of the best ten by {weights.standout:.3f}:"
-        f" vectors count {weights.dense:.2f}, full text {weights.fulltext:.2f}."
-    )
-    return (Note("blend_weights", text),)
+        state = replace(state, hits=hits, weights={**weights.legs, "freshness": self.config.freshness})
+        if weights.standout is None:
+            return state
+        text = (
+            f"The best cosine leads the mean of the best ten by {weights.standout:.3f}:"
+            f" vectors weigh {weights.dense:.2f}, full text {weights.fulltext:.2f}."
+        )
+        return state.noted(Note("blend_weights", text))

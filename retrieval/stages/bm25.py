@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.query import clauses_of
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
+from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import Bm25UnavailableError
 from retrieval.index.bm25 import schema
 from retrieval.index.bm25.question import Composer, Question
@@ -42,29 +42,28 @@ class Bm25Config(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Bm25:
-    """Find the chunks in scope with the highest BM25 scores, in the index beside PostgreSQL.
+class Bm25(BaseStage):
+    """Find the chunks in scope with the highest BM25 scores, in the BM25 index.
 
-    Plain words are alternatives. A phrase in quotes must be there, what a minus stands before must not, and of words
-    joined by OR one must. Where plain words stand beside a phrase, chunks without it come after those that hold it.
-    A chunk's score rests on what is in scope, but for the fields' average lengths, which are the whole index's: it is
-    exact here, for the ranking, and told as `retrieval.ranking.score_rounding` says.
+    Plain words are alternatives. A quoted phrase must match, a word after a minus must not, and one of the words joined
+    by OR must. With a phrase and plain words, chunks without the phrase rank after those with it.
+    Scores use statistics of the scope, except the average field lengths, which are those of the entire index. Viewers
+    see them rounded (`retrieval.ranking.score_rounding`).
     """
 
     config: Bm25Config
-    #: None where this process has no index.
+    #: None in a process without an index.
     index: Reader | None
     #: Text search configuration of connections that name none.
     text_search_config: str
-    #: Searches in its place where there is no index to read: without its words a search misses names, paths and errors.
+    #: Searches instead where no index is readable: a search without words misses names, paths and errors.
     substitute: Fulltext | None = None
-    #: Whether it does so only where there is no vector either, so that nothing else would search.
+    #: Whether it does so only without a query vector, when no other leg can search.
     only_without_vector: bool = False
 
     name: ClassVar[str] = "bm25"
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "BM25",
         "Finds the chunks in scope with the highest BM25 scores, names and paths as they are written.",
@@ -79,7 +78,7 @@ class Bm25:
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with this leg's ranking; it says so where another leg searched for it, or none."""
+        """Return the state with this leg's ranking, and a note where another leg, or none, searched instead."""
         if not state.scope.connection_ids:
             return replace(state, rankings={**state.rankings, self.name: ()})
         try:
@@ -87,7 +86,7 @@ class Bm25:
         except Bm25UnavailableError:
             if self.substitute is not None and (state.vector is None or not self.only_without_vector):
                 return self._substituted(state, self.substitute)
-            text = "There is no BM25 index to read, it may be building; the other legs searched alone."
+            text = "No BM25 index is available; it may be building. Only the other legs searched."
             ranking, note = (), Note("bm25_unavailable", text, degraded=True)
         return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
 
@@ -98,46 +97,37 @@ class Bm25:
         composer = Composer(view, self._question(state))
         if composer.strict is None:
             return (), Note("bm25_nothing", "The query has no searchable term.")
-        # A search in the index cannot be broken off; it takes milliseconds.
+        # A search in the index cannot be interrupted; it takes milliseconds.
         if not state.deadline.leg_seconds:
             return (), Note("bm25_timeout", "The BM25 leg ran out of time.", degraded=True)
         found = view.best(composer.strict, self.config.depth)
         note = Note("bm25", f"BM25 index, {state.terms.corpus_size} chunks in scope.")
         if composer.relaxed is not None and len(found) < self.config.depth:
-            note = Note("bm25_relaxed", f"{len(found)} chunks hold what was demanded; others come after them.")
+            note = Note("bm25_relaxed", f"{len(found)} chunks match the phrase; others rank after them.")
             found += [it for it in view.best(composer.relaxed, self.config.depth) if it not in found]
-        return tuple(_hit(chunk_id, score) for chunk_id, score in found[: self.config.depth]), note
+        best = found[: self.config.depth]
+        return tuple(Hit(it, score, ScoreType.BM25, signals={"bm25": score}) for it, score in best), note
 
     def _substituted(self, state: SearchState, substitute: Fulltext) -> SearchState:
-        """Return the state with the other leg's ranking and notes as this leg's."""
-        text = "There is no BM25 index to read, it may be building; PostgreSQL's full text searched in its place."
-        found = substitute(replace(state, notes=(*state.notes, Note("bm25_substituted", text, degraded=True))))
+        text = "No BM25 index is available; it may be building. PostgreSQL full text searched instead."
+        found = substitute(state.noted(Note("bm25_substituted", text, degraded=True)))
         return replace(found, rankings={**state.rankings, self.name: found.rankings[substitute.name]})
 
     def _question(self, state: SearchState) -> Question:
-        connections = [inclusion.connection for inclusion in state.scope.included]
+        config, connections = self.config, [inclusion.connection for inclusion in state.scope.included]
         return Question(
             clauses=clauses_of(state.query),
             connection_ids=state.scope.connection_ids,
             languages=frozenset(it.language or self.text_search_config for it in connections),
             frequencies={schema.folded(term.lexeme): term.document_frequency for term in state.terms.terms},
             corpus_size=state.terms.corpus_size,
-            weights=self._weights,
+            weights={
+                schema.BODY: config.weight_text,
+                schema.TITLE: config.weight_title,
+                schema.HEADING: config.weight_heading,
+                schema.QUESTIONS: config.weight_questions,
+                schema.PLAIN: config.weight_text,
+                schema.EXACT: config.weight_exact,
+            },
             kept=state.filter,
         )
-
-    @property
-    def _weights(self) -> dict[str, float]:
-        config = self.config
-        return {
-            schema.BODY: config.weight_text,
-            schema.TITLE: config.weight_title,
-            schema.HEADING: config.weight_heading,
-            schema.QUESTIONS: config.weight_questions,
-            schema.PLAIN: config.weight_text,
-            schema.EXACT: config.weight_exact,
-        }
-
-
-def _hit(chunk_id: ChunkId, score: float) -> Hit:
-    return Hit(chunk_id, score, ScoreType.BM25, signals={"bm25": score})

@@ -1,4 +1,4 @@
-"""Reading the pool's chunks, and both signals for each of them."""
+"""Completing the pool: the chunks, and both signals of each."""
 
 from collections.abc import Container
 from concurrent.futures import Executor
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Drop, DropReason, Note, SearchState
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.index import store
@@ -23,7 +23,7 @@ def _signals_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one 
 
 
 @dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(BaseStage):
     """Read every pooled chunk once, with its cosine and full-text score, whichever leg found it.
 
     The blend compares like with like only when no hit lacks a signal because one leg did not reach it.
@@ -31,15 +31,14 @@ class Complete:
 
     config: FulltextConfig
     index: store.VectorIndex
-    #: Whether the hits get their vectors, for a stage that compares them with each other.
+    #: Whether to read the vectors too, for a stage that compares hits with each other.
     with_vectors: bool = False
 
     name: ClassVar[str] = "complete"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "vector", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"facts"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
-        "read",
+        "completed",
         "Reads every pooled chunk once, with both signals, whichever leg found it.",
         group=StageGroup.MERGE,
         section="fulltext",
@@ -49,20 +48,24 @@ class Complete:
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with completed hits; those that are gone from the store are left out."""
+        """Return the state with completed hits, without those that are no longer in the store."""
         if not state.hits:
             return state
-        read = {hit.chunk_id: hit for hit in _read_ahead(state)}
+        read = {hit.chunk_id: hit for hit in _prefetched(state)}
         read |= {hit.chunk_id: hit for hit in self.read(state, without=read)}
-        hits = tuple(_joined(hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
-        # Gone, out of scope, or found by a leg that knows no filter: which of these is nobody's to know.
-        text = "left out by the filter, or gone from the store" if state.filter else "gone from the store"
+        pairs = ((hit, read[hit.chunk_id]) for hit in state.hits if hit.chunk_id in read)
+        hits = tuple(
+            hit.known(it.chunk, {**hit.signals, **{k: it.signals[k] for k in _SIGNALS if k in it.signals}}, it.matches)
+            for hit, it in pairs
+        )
+        # Deleted, out of scope, or found by a leg that ignores the filter; which of these is not disclosed.
+        text = "filtered out, or no longer in the store" if state.filter else "no longer in the store"
         drops = tuple(Drop(hit.chunk_id, DropReason.STALE, text) for hit in state.hits if hit.chunk_id not in read)
         notes = (Note("stale_hits", f"{len(drops)} hits were {text}."),) if drops else ()
-        return replace(state, hits=hits, drops=(*state.drops, *drops), notes=(*state.notes, *notes))
+        return replace(state, hits=hits, drops=(*state.drops, *drops)).noted(*notes)
 
     def read(self, state: SearchState, *, without: Container[ChunkId] = ()) -> Ranking:
-        """Return the pool's hits completed, those that are gone and those of `without` left out."""
+        """Return the completed hits of the pool, except deleted ones and those of `without`."""
         unread = tuple(hit for hit in state.hits if hit.chunk_id not in without)
         if not unread:
             return ()
@@ -79,42 +82,36 @@ class Complete:
         )
 
     def index_for(self, state: SearchState) -> store.VectorIndex | None:
-        """Return whose vectors are read; None for none."""
+        """Return the index whose vectors are read; None for none."""
         del state
         return self.index
 
 
 @dataclass(frozen=True, slots=True)
 class CompleteInTime(Complete):
-    """The same, but without cosines where the vectors were not had in time: they would take the rest of it too."""
+    """Completes the pool without cosines where the vector leg timed out: reading vectors would use up the time."""
 
     def index_for(self, state: SearchState) -> store.VectorIndex | None:
-        """Return None where the leg of vectors ran out of time."""
+        """Return None where the vector leg timed out."""
         return None if DENSE_TIMEOUT in state.degraded else self.index
 
 
 @dataclass(frozen=True, slots=True)
 class PrefetchPool:
-    """Completes the pool on another thread, for a stage that brings few hits into it and can work meanwhile."""
+    """Completes the pool on another thread, during a stage that adds few hits to it."""
 
     complete: Complete
     executor: Executor
 
     def begun(self, state: SearchState) -> SearchState:
-        """Return the state with the pool as it is now being read."""
+        """Return the state while another thread reads the pool."""
         reading = self.executor.submit(self.complete.read, state)
         return replace(state, prefetch={**state.prefetch, self.complete.name: reading.result})
 
 
-def _read_ahead(state: SearchState) -> Ranking:
+def _prefetched(state: SearchState) -> Ranking:
     try:
         return state.prefetched(Complete.name, tuple)
     except DatabaseUnavailableError:
-        # The other thread may have found no connection free; this one has one.
+        # The prefetching thread had no free connection.
         return ()
-
-
-def _joined(hit: Hit, read: Hit) -> Hit:
-    """Return a hit as the stages left it, with what was read of its chunk."""
-    signals = {name: read.signals[name] for name in _SIGNALS if name in read.signals}
-    return hit.known(read.chunk, {**hit.signals, **signals}, read.matches)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
@@ -22,17 +22,15 @@ class DedupeConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Dedupe:
+class Dedupe(BaseStage):
     """Keep one of several chunks with the same or nearly the same text: the most trusted, then the freshest."""
 
     config: DedupeConfig
-    #: Near duplicates are looked for among so many of the best at the least, where a later stage orders them anew.
+    #: Near duplicates are searched among at least this many of the best hits, for a later stage that reorders them.
     min_window: int = 0
 
     name: ClassVar[str] = "dedupe"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "deduped",
         "Keeps one of several chunks with nearly the same text: the most trusted, then the freshest.",

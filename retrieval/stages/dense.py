@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking, Vector
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 
-#: The code of a leg that ran out of time.
+#: The code of the note when the leg times out.
 DENSE_TIMEOUT: Final = "dense_timeout"
-#: Chunks of so many documents, and more, are compared sooner than the index has met enough of them.
+#: Up to this many documents an exact scan is faster than the index.
 _FEW_DOCUMENTS: Final = 500
 
 
@@ -50,18 +50,17 @@ class DenseConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Dense:
+class Dense(BaseStage):
     """Find the chunks in scope nearest to the query's vector."""
 
     config: DenseConfig
     index: store.VectorIndex
-    #: Share of a leg's time that each of its statements may take, so that what the words found can still be read.
+    #: Share of the leg's time that each statement may take, so that the text hits can still be read.
     share: float = 1.0
 
     name: ClassVar[str] = "dense"
     needs: ClassVar[frozenset[str]] = frozenset({"vector", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "dense",
         "Finds the chunks in scope nearest to the query's vector.",
@@ -71,16 +70,13 @@ class Dense:
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with this leg's ranking; a leg that runs out of time gives none and says so.
-
-        Without a vector it gives none either: why there is none was said where it should have been made.
-        """
+        """Return the state with this leg's ranking; empty without a vector, and with a note on a timeout."""
         if state.vector is None:
             return replace(state, rankings={**state.rankings, self.name: ()})
         try:
             ranking, note = self._search(state.vector, state)
         except SearchTimeoutError:
-            ranking, note = (), Note(DENSE_TIMEOUT, "The vector leg ran out of time.", degraded=True)
+            ranking, note = (), Note(DENSE_TIMEOUT, "The vector leg timed out.", degraded=True)
         return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, note))
 
     def _search(self, vector: Vector, state: SearchState) -> tuple[Ranking, Note]:
@@ -88,7 +84,7 @@ class Dense:
         if size < self.config.exact_below:
             return self._exact(vector, state), Note("dense_exact", f"Compared all {size} chunks in scope.")
         if 0 < len(state.filter.documents) <= _FEW_DOCUMENTS:
-            text = "Compared all chunks of the documents asked for."
+            text = "Compared all chunks of the requested documents."
             return self._exact(vector, state), Note("dense_exact", text)
         ranking = store.dense_hnsw(
             vector,
@@ -101,8 +97,9 @@ class Dense:
             kept=state.filter,
         )
         if len(ranking) >= min(self.config.depth, size):
-            return ranking, Note("dense_hnsw", f"HNSW index{_walked(self.index)}, {size} chunks in scope.")
-        # The scan ends after so many vectors, whether or not enough of them were in scope.
+            scan = "" if self.index.scan == "halfvec" else f" by {self.index.scan}, rescored with full vectors"
+            return ranking, Note("dense_hnsw", f"HNSW index{scan}, {size} chunks in scope.")
+        # The scan ends after a number of vectors, whether or not enough of them were in scope.
         text = f"The HNSW index gave only {len(ranking)} hits in scope; compared all {size} chunks."
         return self._exact(vector, state), Note("dense_exact", text)
 
@@ -115,8 +112,3 @@ class Dense:
             timeout_seconds=self.share * state.deadline.leg_seconds,
             kept=state.filter,
         )
-
-
-def _walked(index: store.VectorIndex) -> str:
-    """Return by what the index is walked, where that is not the whole vectors."""
-    return "" if index.scan == "halfvec" else f" by {index.scan}, then the whole vectors"

@@ -1,10 +1,10 @@
-"""Leaving out what scores too low."""
+"""Dropping hits with low scores."""
 
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, ScoreType
@@ -34,15 +34,13 @@ def _floor_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's c
 
 
 @dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(BaseStage):
     """Drop hits below the least score of their score's type: a fallback to another score brings its own floor."""
 
     config: FloorConfig
 
     name: ClassVar[str] = "floor"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "order"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "floor",
         "Drops hits below the least score of their score's type.",
@@ -53,15 +51,13 @@ class Floor:
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state without hits under their floor."""
-        kept = tuple(hit for hit in state.hits if hit.score >= self.config.minimum(hit.score_type))
-        drops = tuple(
-            Drop(
-                hit.chunk_id,
-                DropReason.BELOW_FLOOR,
-                f"{hit.score_type} {hit.score:.3f}, floor {self.config.minimum(hit.score_type):.3f}",
-                {"score": hit.score, "floor": self.config.minimum(hit.score_type)},
-            )
-            for hit in state.hits
-            if hit.score < self.config.minimum(hit.score_type)
-        )
-        return replace(state, hits=kept, drops=(*state.drops, *drops))
+        hits, drops = [], []
+        for hit in state.hits:
+            floor = self.config.minimum(hit.score_type)
+            if hit.score >= floor:
+                hits.append(hit)
+            else:
+                detail = f"{hit.score_type} {hit.score:.3f}, floor {floor:.3f}"
+                numbers = {"score": hit.score, "floor": floor}
+                drops.append(Drop(hit.chunk_id, DropReason.BELOW_FLOOR, detail, numbers))
+        return replace(state, hits=tuple(hits), drops=(*state.drops, *drops))

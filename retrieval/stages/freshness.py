@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from corecube.scope import ConnectionFacts, FreshnessBasis
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import ChunkFacts, Hit
 from retrieval.ranking.blend import freshness
@@ -18,13 +18,12 @@ def _freshness_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- on
 
 
 @dataclass(frozen=True, slots=True)
-class Freshness:
+class Freshness(BaseStage):
     """Give each hit its freshness: halved with every half-life of its connection."""
 
     name: ClassVar[str] = "freshness"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
     gives: ClassVar[frozenset[str]] = frozenset({"freshness"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "freshness",
         "Halves a hit's freshness with every half-life of its connection.",

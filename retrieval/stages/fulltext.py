@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
@@ -11,7 +11,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
 from retrieval.index.lexemes import any_of, rarest
 
-#: A phrase of words that stand in more than this many times the cap is not tried on all chunks: each is looked into.
+#: A phrase whose words match more than this many times the cap is not tried on all chunks.
 _TOO_COMMON: Final = 10
 
 
@@ -64,12 +64,12 @@ class FulltextConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Fulltext:
-    """Find the chunks in scope that hold the query's terms: all of them first, then any of the rare ones.
+class Fulltext(BaseStage):
+    """Find the chunks in scope that match the query's terms: all of them first, then any of the rare ones.
 
-    A conjunction of a natural-language question matches next to nothing and a disjunction next to
-    everything, so the second is made of the rarest terms whose summed document frequency stays under a cap.
-    Neither scores more chunks than `max_matches`; what matches more is ranked in part.
+    All terms of a natural-language question match almost nothing and any of them almost everything, so the second
+    attempt uses the rarest terms whose summed document frequency stays under a cap. Neither scores more than
+    `max_matches` chunks; of more matches a part is ranked.
     """
 
     config: FulltextConfig
@@ -77,7 +77,6 @@ class Fulltext:
     name: ClassVar[str] = "fulltext"
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "full text",
         "Finds the chunks in scope that hold the query's terms.",
@@ -92,11 +91,11 @@ class Fulltext:
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with this leg's ranking; a leg that runs out of time gives none and says so."""
+        """Return the state with this leg's ranking; empty with a note on a timeout."""
         try:
             ranking, notes = self._search(state)
         except SearchTimeoutError:
-            ranking, notes = (), (Note("fulltext_timeout", "The full-text leg ran out of time.", degraded=True),)
+            ranking, notes = (), (Note("fulltext_timeout", "The full-text leg timed out.", degraded=True),)
         return replace(state, rankings={**state.rankings, self.name: ranking}, notes=(*state.notes, *notes))
 
     def _search(self, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
@@ -105,19 +104,19 @@ class Fulltext:
             return (), (Note("fulltext_nothing", "The query has no searchable term."),)
         ranking, capped = self._attempt(query.all_terms, query.at_most, state)
         if query.has_operators:
-            return ranking, (Note("fulltext_operators", "Quotes, minus and OR are taken as written."), *capped)
+            return ranking, (Note("fulltext_operators", "Quotes, minus and OR are applied as written."), *capped)
         if len(ranking) >= self.config.relax_below:
-            return ranking, (Note("fulltext_all_terms", "Enough chunks hold every term."), *capped)
+            return ranking, (Note("fulltext_all_terms", "Enough chunks match every term."), *capped)
         rare = rarest(query.terms, cap=self.config.relax_cap)
         if not rare:
-            return ranking, (Note("fulltext_unknown_terms", "No chunk in scope holds any term of the query."),)
+            return ranking, (Note("fulltext_unknown_terms", "No chunk in scope contains a term of the query."),)
         words = ", ".join(term.lexeme for term in rare)
-        text = f"{len(ranking)} chunks hold every term; relaxed to any of: {words}."
+        text = f"{len(ranking)} chunks match every term; searched for any of: {words}."
         ranking, capped = self._attempt(any_of(rare), sum(term.document_frequency for term in rare), state)
         return ranking, (Note("fulltext_relaxed", text), *capped)
 
     def _attempt(self, match: str, at_most: int, state: SearchState) -> tuple[Ranking, tuple[Note, ...]]:
-        """Return the ranking of what matches, at most `at_most` chunks, and a note when it was ranked in part."""
+        """Return the ranking of up to `at_most` matches, and a note if only a part was ranked."""
         if not at_most:
             return (), ()
         if not self._is_too_common(at_most, state):
@@ -132,7 +131,7 @@ class Fulltext:
         return self._capped(match, share, state), (Note("fulltext_capped", text),)
 
     def _is_too_common(self, at_most: int, state: SearchState) -> bool:
-        """Return whether it is known beforehand that there are more matches than can be scored."""
+        """Return whether there certainly are more matches than can be scored."""
         if state.filter.documents:
             return False
         is_exact = len(state.terms.terms) == 1

@@ -1,10 +1,10 @@
-"""Making one pool of the legs' rankings."""
+"""Fusing the legs' rankings into one pool."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from retrieval.engine.about import About, StageGroup
-from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.state import DropReason, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
 from retrieval.ranking.fusion import reciprocal_rank_fusion
@@ -24,7 +24,7 @@ def _fusion_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's 
 
 
 @dataclass(frozen=True, slots=True)
-class Fuse:
+class Fuse(BaseStage):
     """Merge the legs' rankings by reciprocal rank fusion and keep the best as the pool."""
 
     config: FusionConfig
@@ -32,7 +32,6 @@ class Fuse:
     name: ClassVar[str] = "fuse"
     needs: ClassVar[frozenset[str]] = frozenset({"rankings"})
     gives: ClassVar[frozenset[str]] = frozenset({"hits"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "fused",
         "Merges the legs' rankings by reciprocal rank fusion into one pool.",
@@ -46,13 +45,5 @@ class Fuse:
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the pool as hits."""
         fused = reciprocal_rank_fusion(state.rankings, rank_constant=self.config.rank_constant)
-        drops = tuple(
-            Drop(
-                hit.chunk_id,
-                DropReason.OUTSIDE_WINDOW,
-                f"fused rank {rank}, window {self.config.pool}",
-                {"rank": rank, "window": self.config.pool},
-            )
-            for rank, hit in enumerate(fused[self.config.pool :], start=self.config.pool + 1)
-        )
+        drops = drops_beyond(fused, self.config.pool, DropReason.OUTSIDE_WINDOW, "fused rank {rank}, window {limit}")
         return replace(state, hits=fused[: self.config.pool], drops=(*state.drops, *drops))

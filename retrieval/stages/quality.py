@@ -1,9 +1,9 @@
-"""Leaving boilerplate out."""
+"""Dropping boilerplate."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Drop, DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit
@@ -23,15 +23,13 @@ def _quality_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401 -- any preset's
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
-    """Drop chunks that ingestion judged to be boilerplate: navigation, footers, repeated disclaimers."""
+class Quality(BaseStage):
+    """Drop chunks that ingestion classified as boilerplate: navigation, footers, repeated disclaimers."""
 
     config: QualityConfig
 
     name: ClassVar[str] = "quality"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "quality",
         "Drops boilerplate: navigation, footers, repeated disclaimers.",
@@ -41,26 +39,19 @@ class Quality:
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state without hits of too low a quality; the quality of the others is among their signals."""
-        kept = tuple(
-            hit.with_signals({**hit.signals, "quality": hit.chunk.quality})
-            for hit in state.hits
-            if hit.chunk.quality >= self.config.minimum
-        )
-        drops = tuple(
-            Drop(
-                hit.chunk_id,
-                DropReason.QUALITY,
-                _detail(hit, self.config.minimum),
-                {"quality": hit.chunk.quality, "minimum": self.config.minimum},
-            )
-            for hit in state.hits
-            if hit.chunk.quality < self.config.minimum
-        )
-        return replace(state, hits=kept, drops=(*state.drops, *drops))
+        """Return the state without hits of low quality; the others have their quality as a signal."""
+        hits, drops, minimum = [], [], self.config.minimum
+        for hit in state.hits:
+            quality = hit.chunk.quality
+            if quality >= minimum:
+                hits.append(hit.with_signals({**hit.signals, "quality": quality}))
+            else:
+                numbers = {"quality": quality, "minimum": minimum}
+                drops.append(Drop(hit.chunk_id, DropReason.QUALITY, _detail(hit, minimum), numbers))
+        return replace(state, hits=tuple(hits), drops=(*state.drops, *drops))
 
 
 def _detail(hit: Hit, minimum: float) -> str:
-    """Return the numbers, the heaviest part first: "quality 0.12, least 0.30: navigation, repeated"."""
+    """Return the numbers, the heaviest part first: "quality 0.12, minimum 0.30: navigation, repeated"."""
     parts = sorted(hit.chunk.quality_parts, key=lambda part: -hit.chunk.quality_parts[part])
-    return f"quality {hit.chunk.quality:.2f}, least {minimum:.2f}" + (f": {', '.join(parts)}" if parts else "")
+    return f"quality {hit.chunk.quality:.2f}, minimum {minimum:.2f}" + (f": {', '.join(parts)}" if parts else "")

@@ -1,4 +1,4 @@
-"""The reranker's look at the best of the blend."""
+"""Reranking the best of the blend."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.reranker import HitReranker, Reranker, checked_scores
-from retrieval.engine.about import About, score_fact
-from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.about import About, BaseStage, score_fact
+from retrieval.engine.state import DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Hit, Ranking, ScoreType
 from retrieval.errors import RerankError, RerankTimeoutError
@@ -33,19 +33,18 @@ class RerankConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Rerank:
-    """Score each of the best hits jointly with the query; without a reranker the blend's order stays."""
+class Rerank(BaseStage):
+    """Score each of the best hits jointly with the query; without a reranker the blend's order is used."""
 
     config: RerankConfig
     reranker: Reranker | None
 
     name: ClassVar[str] = "rerank"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
-    gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "reranked",
-        "Scores the best of the blend jointly with the query; without a reranker the blend's order stays.",
+        "Scores the best of the blend jointly with the query; without a reranker the blend's order is used.",
         section="rerank",
         drops=(DropReason.RERANK_CUT,),
         window="rerank.candidates",
@@ -59,36 +58,28 @@ class Rerank:
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with its best hits in the reranker's order, others behind them as far as they are wanted.
+        """Return the state with its best hits in the reranker's order, followed by others up to the requested number.
 
-        Whatever the reranker does, the search goes on: when it fails the blend's order stands and a note says so.
+        If the reranker fails, the search continues in the blend's order with a note.
         """
         if self.reranker is None:
-            return _noted(state, Note("rerank_none", "No reranker is configured; the blend's order stands."))
+            return state.noted(Note("rerank_none", "No reranker is configured; the blend's order is used."))
         seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
         if not seen:
             return state
         try:
             scores = self._scores(self.reranker, seen, state)
         except RerankError as error:
-            return _noted(state, Note(error.code, f"{error} The blend's order stands.", degraded=True))
+            return state.noted(Note(error.code, f"{error} The blend's order is used.", degraded=True))
         wanted = max(0, state.top_k - len(seen))
         hits = (*reranked(seen, scores, self.reranker.score_type, self.reranker.blend_weight), *unseen[:wanted])
-        drops = tuple(
-            Drop(
-                hit.chunk_id,
-                DropReason.RERANK_CUT,
-                f"blend rank {rank}, window {len(hits)}",
-                {"rank": rank, "window": len(hits)},
-            )
-            for rank, hit in enumerate(unseen[wanted:], start=len(hits) + 1)
-        )
+        drops = drops_beyond(state.hits, len(hits), DropReason.RERANK_CUT, "blend rank {rank}, window {limit}")
         state = replace(state, hits=hits, drops=(*state.drops, *drops))
-        return _noted(state, Note("reranked", f"{self.reranker.name} scored the best {len(seen)} hits."))
+        return state.noted(Note("reranked", f"{self.reranker.name} scored the best {len(seen)} hits."))
 
     def _scores(self, reranker: Reranker, hits: Ranking, state: SearchState) -> list[float]:
         """Return a score per hit; raise RerankError."""
-        # Of the time that legs have, not of all: when it is used up, deduplication must not be skipped for it.
+        # The legs' time, not the entire deadline, so that the stages behind it still have time.
         seconds = state.deadline.leg_seconds - self.config.reserve_ms / 1000
         if seconds <= 0:
             raise RerankTimeoutError("No time was left for the reranker.")
@@ -102,17 +93,17 @@ class Rerank:
         except RerankError:
             raise
         except Exception as error:
-            # Its name alone: the message of an unknown error may hold text of documents.
+            # Only the class: the message of an unknown error may contain document text.
             logger.error("rerank.broken reranker=%s error=%s", reranker.name, type(error).__name__)  # noqa: TRY400
             raise RerankError("The reranker failed unexpectedly.") from error
         return checked_scores(scores, count=len(hits))
 
 
 def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blend_weight: float | None) -> Ranking:
-    """Return the blended hits under the reranker's scores, best first, the lower chunk id among equals; seats stay.
+    """Return the blended hits with the reranker's scores, best first; reserved slots rank first, ties by chunk id.
 
-    Without a weight a score replaces the blend's; with one it is min-max-normalised over the hits and added, times the
-    weight, to the blend's. The raw score and the blend's are kept among the signals.
+    Without a weight the score replaces the blend's. With one it is min-max-normalised over the hits, multiplied by the
+    weight and added to the blend's. The raw score and the blend's become signals.
     """
     if blend_weight is None:
         found = [_scored(hit, raw, raw, {"rerank": raw}) for hit, raw in zip(hits, scores, strict=True)]
@@ -128,7 +119,3 @@ def reranked(hits: Ranking, scores: Sequence[float], score_type: ScoreType, blen
 def _scored(hit: Hit, raw: float, score: float, contributions: Mapping[str, float]) -> Hit:
     signals = {**hit.signals, "blend": hit.score, "rerank": raw}
     return replace(hit, score=score, signals=signals, contributions=contributions)
-
-
-def _noted(state: SearchState, note: Note) -> SearchState:
-    return replace(state, notes=(*state.notes, note))

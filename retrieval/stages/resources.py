@@ -1,4 +1,4 @@
-"""What stages need beside the state: models, the searched index, threads. Made once per process, handed in."""
+"""What stages need besides the state: models, the searched index, threads. Created once per process."""
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
@@ -34,66 +34,66 @@ class Resources:
     index: VectorIndex
     #: PostgreSQL text search configuration of connections that name no language.
     text_search_config: str
-    #: Runs legs side by side, each with a database connection of its own.
+    #: Runs legs in parallel, each with its own database connection.
     executor: Executor
-    #: Asks cross-encoders; never in the caller's thread while others may be had.
+    #: Calls cross-encoders in parallel.
     rerank_executor: Executor
-    #: Lets queries begin, or turns them away; shared by all searches of the process.
+    #: Admits or refuses queries; shared by all searches of the process.
     admission: Admission = field(default_factory=Admission)
     #: None where none is configured.
     reranker: Reranker | None = None
-    #: Gives what counts the tokens of the language model that would answer this search's principal from these
-    #: connections; None where its tokenizer is not here, or nobody is searched for.
+    #: Returns the token counter of the language model that would answer this search's principal from these
+    #: connections; None without a local tokenizer or a principal.
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None] = lambda _: None
-    #: The BM25 index; None where this machine keeps none.
+    #: The BM25 index; None on a machine without one.
     bm25: Bm25Reader | None = None
-    #: The model of the sparse leg; None where none is chosen.
+    #: The model of the sparse leg; None without one.
     sparse: SparseModel | None = None
-    #: Vectors of queries asked before; None where none are kept.
+    #: Vectors of earlier queries; None without a cache.
     query_cache: QueryCache | None = None
-    #: Vectors of sentences of passages; None where none are kept.
+    #: Vectors of passage sentences; None without a cache.
     kept_sentences: KeptVectors | None = None
-    #: Answerability models that were fitted on this installation's own questions, by preset.
+    #: Answerability models fitted on this installation's questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
-    #: Gives the embedding indexes beside the searched one, with the query's vector by the model of each.
+    #: Yields the other embedding indexes, each with the query's vector by its model.
     other_indexes: Callable[[SearchState], Iterable[AskedIndex]] = lambda _: ()
-    #: Gives what the encoder's cosines mean, as far as that is known within so many seconds; a service that was not
-    #: asked ahead is not asked now.
+    #: Returns the scale of the encoder's cosines if it is known within this many seconds; a remote service is only
+    #: measured ahead of the search.
     scale: Callable[[float], CosineScale] = lambda _: AS_IT_IS
-    #: How long a search may wait for that.
+    #: How long a search may wait for the scale.
     scale_seconds: float = 2.0
-    #: Makes the calls of models, which end in time; shared by all searches of the process.
+    #: Calls models with a timeout; shared by all searches of the process.
     calls: ModelCalls = field(default_factory=ModelCalls)
-    #: What only one preset's stages need, by the type that they ask for it by.
+    #: What the stages of a single preset need, by type.
     parts: Mapping[type, Any] = field(default_factory=dict)
 
     def part(self, kind: type[_Part]) -> _Part | None:
-        """Return what one preset's stages need of this kind; None where the installation has none."""
+        """Return the part of this type; None where the installation has none."""
         return self.parts.get(kind)
 
     def with_part(self, kind: type[_Part], part: _Part) -> "Resources":
-        """Return the same with this part of a kind."""
+        """Return the resources with this part."""
         return replace(self, parts={**self.parts, kind: part})
 
     @property
     def sentence_encoder(self) -> SentenceEncoder | None:
-        """What embeds the sentences of passages within a search; None where that would ask a service each time."""
+        """Embeds passage sentences within a search; None where the model is a remote service."""
         return None if isinstance(self.encoder, RemoteEncoder) else SentenceEncoder(self.encoder, self.kept_sentences)
 
     @property
     def answer_sentences(self) -> SentenceEncoder | None:
-        """The same for answers, which have no deadline: each call ends in time."""
+        """Embeds sentences for answers, which have no deadline: each call has a timeout."""
         inner = self.sentence_encoder
         return inner and TimedSentences(inner.encoder, inner.kept, self.calls)
 
     @property
     def timed_reranker(self) -> TimedReranker | None:
-        """The reranker, each call of which ends in time."""
+        """The reranker, with a timeout on each call."""
         return None if self.reranker is None else timed(self.reranker, self.calls)
 
     @property
     def local_encoder(self) -> Encoder | None:
-        """The model where it runs in this process; None where embedding would ask a service."""
+        """The embedding model if it runs in this process; None where it is a remote service."""
         return None if isinstance(self.encoder, RemoteEncoder) else self.encoder
 
     @property
@@ -110,5 +110,5 @@ class Resources:
 
     @property
     def own_counter(self) -> TokenCounter:
-        """What counts a context by the same tokenizer, where that of who would answer is not to be had."""
+        """Counts a context with the embedding model's tokenizer, where the answering model's is unavailable."""
         return TokenCounter(self.encoder.name, self.count_each)

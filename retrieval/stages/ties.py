@@ -1,9 +1,9 @@
-"""Trust among near-ties."""
+"""Breaking near-ties by trust."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.ranking.blend import break_ties
@@ -21,15 +21,13 @@ class TieConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class BreakTies:
+class BreakTies(BaseStage):
     """Put the more trusted source first among hits whose scores are nearly equal."""
 
     config: TieConfig
 
     name: ClassVar[str] = "ties"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "ties", "Puts the more trusted source first among hits whose scores are nearly equal.", section="ties"
     )

@@ -1,10 +1,10 @@
-"""Other ways to put the question, searched beside it. They are texts by now: whoever wrote them is not asked again."""
+"""Searching for rephrasings of the question too."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.errors import CoreCubeError
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.pipeline import Legs, Pipeline, Stage
 from retrieval.engine.query import read_query
 from retrieval.engine.state import Note, SearchState
@@ -14,35 +14,34 @@ from retrieval.ranking.fusion import variant_leg
 from retrieval.ranking.signals import VARIANTS
 from retrieval.stages.embed import Embed
 
-#: What is read anew of another text before legs can search for it.
+#: Fields of the state that are computed again for each text.
 _READING = frozenset({"terms", "vector"})
 
 
 @dataclass(frozen=True, slots=True)
-class Variants:
-    """Runs the legs for each of some texts, and adds their rankings to the question's own, to be fused with them."""
+class Variants(BaseStage):
+    """Runs the legs for each text and adds their rankings to those of the question."""
 
     texts: tuple[str, ...]
-    #: The pipeline's own stages that read a text, and those that search for it, with nothing beside them.
+    #: The stages of the pipeline that analyze a text, and the legs that search for it.
     reading: tuple[Stage, ...]
     legs: Legs
-    #: The part of a text that retrieval reads.
+    #: Length of the part of a text that retrieval reads.
     characters: int
 
     name: ClassVar[str] = "variants"
     needs: ClassVar[frozenset[str]] = frozenset({"rankings", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "variants",
-        "Runs the legs for other ways to put the question, which a language model wrote before the search.",
+        "Runs the legs for rephrasings of the question, which a language model wrote before the search.",
         group=StageGroup.FIND,
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the rankings of every text: "dense_2" is what `dense` found for the first of them.
+        """Return the state with the rankings of every text: "dense_2" is that of `dense` for the first text.
 
-        As many texts are searched for as there is time; one that fails is left out, and a note says so.
+        Texts are searched while there is time; one that fails is skipped with a note.
         """
         rankings, searched, notes = dict(state.rankings), 0, dict[Note, None]()
         for number, text in enumerate(self.texts, start=2):
@@ -51,34 +50,32 @@ class Variants:
             try:
                 found = self._searched(text, state)
             except CoreCubeError:
-                notes[Note("variant_failed", "Another way to put it could not be searched for.", degraded=True)] = None
+                notes[Note("variant_failed", "A rephrasing could not be searched.", degraded=True)] = None
                 continue
             rankings |= {variant_leg(leg, number): _marked(ranking) for leg, ranking in found.rankings.items()}
-            told = (*found.notes, *(note for span in found.trace for note in span.notes))
-            notes |= dict.fromkeys(note for note in told if note.degraded)
+            left = (*found.notes, *(note for span in found.trace for note in span.notes))
+            notes |= dict.fromkeys(note for note in left if note.degraded)
             searched += 1
-        note = Note("variants", f"Searched {searched} of {len(self.texts)} other ways to put it: {self._told()}")
-        return replace(state, rankings=rankings, notes=(*state.notes, note, *notes))
+        quoted = "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{it}\N{RIGHT DOUBLE QUOTATION MARK}" for it in self.texts)
+        note = Note("variants", f"Searched {searched} of {len(self.texts)} rephrasings: {quoted}")
+        return replace(state, rankings=rankings).noted(note, *notes)
 
     def _searched(self, text: str, state: SearchState) -> SearchState:
-        """Return what the legs find for another text, with the notes and spans of that alone."""
-        own = replace(state, query=read_query(text, characters=self.characters), rankings={}, vector=None)
-        own = replace(own, notes=(), trace=())
+        """Return what the legs find for a text, with only the notes and spans of that."""
+        query = read_query(text, characters=self.characters)
+        state = replace(state, query=query, rankings={}, vector=None, notes=(), trace=())
         for stage in self.reading:
-            own = stage(own)
-        return self.legs(own)
-
-    def _told(self) -> str:
-        return "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{it}\N{RIGHT DOUBLE QUOTATION MARK}" for it in self.texts)
+            state = stage(state)
+        return self.legs(state)
 
 
 def _marked(ranking: Ranking) -> Ranking:
-    """Return a ranking whose hits say that another text found them; their scores are those of that text, and go."""
+    """Return a ranking marked as a rephrasing's, without its signals, which belong to the other text."""
     return tuple(replace(hit, signals={VARIANTS: 1.0}) for hit in ranking)
 
 
 def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int) -> Pipeline:
-    """Return the pipeline that searches for these texts too, behind its legs; as it is without any.
+    """Return the pipeline with a stage behind its legs that searches for these texts; unchanged without texts.
 
     Raises PipelineError for a pipeline without legs.
     """
@@ -86,13 +83,13 @@ def with_variants(pipeline: Pipeline, texts: tuple[str, ...], *, characters: int
         return pipeline
     place = next((place for place, stage in enumerate(pipeline.stages) if isinstance(stage, Legs)), None)
     if place is None:
-        raise PipelineError("There are no legs that could search for other texts.")
+        raise PipelineError("There are no legs to search for other texts.")
     before, legs = pipeline.stages[:place], pipeline.stages[place]
-    reading = tuple(_alone(stage) for stage in before if stage.gives and stage.gives <= _READING)
+    # Names are read from the question alone, so embedding a rephrasing prefetches nothing.
+    reading = tuple(
+        replace(stage, ahead=None) if isinstance(stage, Embed) else stage
+        for stage in before
+        if stage.gives and stage.gives <= _READING
+    )
     assert isinstance(legs, Legs)  # noqa: S101 -- what `place` was found by
     return pipeline.inserted(place + 1, Variants(texts, reading, replace(legs, beside=()), characters))
-
-
-def _alone(stage: Stage) -> Stage:
-    """Return a reading stage that begins nothing beside it: names are looked for in the question alone."""
-    return replace(stage, ahead=None) if isinstance(stage, Embed) else stage

@@ -11,7 +11,7 @@ from retrieval.answers.rewrite import Said, stand_alone
 from retrieval.engine.deadline import Deadline
 from retrieval.evaluation.calibration import auroc
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
-from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.answerability import EstimateAnswerability
 from tests.unhurried import MAX_MS
 
 # Without the mark no test database is made, and the module's fixture would fill the installation's own.
@@ -50,7 +50,7 @@ def test_confidence_tells_what_the_samples_answer_from_what_they_do_not(asked):
 
 
 def test_confidence_falls_when_the_answering_passages_are_taken_away(asked, real_encoder):
-    stage = JudgeAnswerability(AnswerabilityConfig(), "english", real_encoder)
+    stage = EstimateAnswerability(AnswerabilityConfig(), "english", real_encoder)
     pairs = np.array(
         [
             (

@@ -28,7 +28,7 @@ from retrieval.presets.consolidated.stages.validate import ValidateScope
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.assemble import Assemble
 from retrieval.stages.bm25 import Bm25
 from retrieval.stages.complete import CompleteInTime
@@ -47,7 +47,11 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
     """Return evidence for a section: over-fetched, kept many-sided, recovered, reranked or not, whatever fails."""
     guards = resources.part(RerankGuards) or RerankGuards()
     cross, scale = _cross_encoding(config, resources, guards), resources.scale(resources.scale_seconds)
-    primary = _primary(config, resources, cross, scale)
+    primary = (
+        *_search(config, resources),
+        SectionFloors(config.grades, config.density, cross.guard if cross else None, scale),
+        CutWithQuota(config.quota, config.grades),
+    )
     return PhasedPipeline.of(
         (
             Phase(
@@ -62,25 +66,22 @@ def build_consolidated(config: ConsolidatedConfig, resources: Resources) -> Phas
             Phase("structural_routing", (RouteStructure(config.structure),) if config.structure.headings else ()),
             Phase("primary", primary),
             Phase("chunk_retry", (RetryChunks(config.retry, primary),)),
-            Phase("recovery", (_recovery(config, resources, scale),)),
+            Phase(
+                "recovery",
+                (
+                    Recover(
+                        config.cascade,
+                        _tiers(config, resources),
+                        CutWithQuota(config.quota, config.grades),
+                        resources.admission,
+                        scale,
+                    ),
+                ),
+            ),
             Phase("assembly", _assembly(config, resources, guards.figures, cross, scale)),
             Phase("packing", _packing(config, resources), is_closing=True),
         )
     )
-
-
-def _recovery(config: ConsolidatedConfig, resources: Resources, scale: CosineScale) -> Recover:
-    return Recover(
-        config.cascade, _tiers(config, resources), CutWithQuota(config.quota, config.grades), resources.admission, scale
-    )
-
-
-def _primary(
-    config: ConsolidatedConfig, resources: Resources, cross: CrossEncoding | None, scale: CosineScale
-) -> tuple[Stage, ...]:
-    """Return the primary search: what is found, above the section's floors, cut to its depth."""
-    floors = SectionFloors(config.grades, config.density, cross.guard if cross else None, scale)
-    return (*_search(config, resources), floors, CutWithQuota(config.quota, config.grades))
 
 
 def _search(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
@@ -154,7 +155,7 @@ def _cross_encoding(config: ConsolidatedConfig, resources: Resources, guards: Re
 def _packing(config: ConsolidatedConfig, resources: Resources) -> tuple[Stage, ...]:
     return (
         Assemble(config.assemble, resources.count_tokens),
-        JudgeAnswerability(
+        EstimateAnswerability(
             config.answerability,
             resources.text_search_config,
             resources.sentence_encoder,

@@ -7,7 +7,7 @@ from typing import Final
 from retrieval.encoders.cosine_scale import NOISE
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import RequestFilter, SearchState
-from retrieval.engine.types import Hit, Ranking
+from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import recovery
 from retrieval.index.recovery import AskedIndex
@@ -51,7 +51,7 @@ class RecoveryTiers:
             return self._within(state, section)
         if tier is Tier.INDEXES:
             return self._by_indexes(state) if self.goes_by_vectors else ()
-        return self._by_words(state) if tier is Tier.LEXICAL else self._again(state)
+        return self._by_words(state) if tier is Tier.LEXICAL else _in_time(run_again(self.search, state), state).hits
 
     def only(self, leg: str) -> "RecoveryTiers":
         """Return the same with only the leg of this name."""
@@ -61,9 +61,6 @@ class RecoveryTiers:
             words=tuple(it for it in self.words if it.name == leg),
             goes_by_vectors=leg == Dense.name,
         )
-
-    def _again(self, state: SearchState) -> Ranking:
-        return _in_time(run_again(self.search, state), state).hits
 
     def _within(self, state: SearchState, section: SectionState) -> Ranking:
         found = recovery.within(
@@ -83,7 +80,8 @@ class RecoveryTiers:
         known = {hit.chunk_id: hit for ranking in reversed(found.values()) for hit in ranking}
         rankings = {f"index_{number}": ranking for number, ranking in found.items()}
         fused = reciprocal_rank_fusion(rankings, rank_constant=_RANK_CONSTANT)
-        return tuple(_as_known(hit, known[hit.chunk_id]) for hit in fused)
+        pairs = ((hit, known[hit.chunk_id]) for hit in fused)
+        return tuple(hit.known(it.chunk, {**hit.signals, **it.signals}, it.matches) for hit, it in pairs)
 
     def _nearest(self, asked: AskedIndex, state: SearchState) -> Ranking:
         state = replace(state, vector=asked.vector, rankings={})
@@ -127,11 +125,6 @@ def mark_beyond_filter(hits: Ranking, state: SearchState, section: SectionState)
     except SearchTimeoutError:
         kept = frozenset()
     return marked_beyond(hits, kept)
-
-
-def _as_known(hit: Hit, known: Hit) -> Hit:
-    """Return a fused hit with what was read of its chunk."""
-    return hit.known(known.chunk, {**hit.signals, **known.signals}, known.matches)
 
 
 def _in_time(after: SearchState, before: SearchState) -> SearchState:

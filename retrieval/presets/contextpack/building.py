@@ -8,9 +8,8 @@ from retrieval.index.types import Relation
 from retrieval.presets.contextpack.citations import citations
 from retrieval.presets.contextpack.pack import CandidateTrace, ContextPack, PackTrace, RerankResult, SelectedChunk
 from retrieval.presets.contextpack.packing import BREAK, PACK_COUNTED, counted, items
+from retrieval.presets.contextpack.stages.judge_relevance import JudgeRelevance
 from retrieval.presets.contextpack.types import Judgments, Surroundings
-
-_JUDGING = "judge_relevance"
 
 
 def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> ContextPack:
@@ -18,16 +17,24 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
     lines = citations(tuple(it.hit for it in state.passages))
     selected = tuple(map(_selected, state.passages, lines))
     hits = state.hits if state.access_checked else ()
+    # The ranking that the scoring stage was given; none where the time was up before it.
+    stages = [span.stage for span in state.trace]
+    place = stages.index(JudgeRelevance.name) if JudgeRelevance.name in stages else 0
+    before = state.trace[place - 1].left if place and state.access_checked else ()
+    candidates = tuple(
+        CandidateTrace(chunk_id=hit.chunk_id, rank=rank, score=hit.score, ranks=hit.ranks)
+        for rank, hit in enumerate(before, start=1)
+    )
     return ContextPack(
         query=state.query.text,
         selected_chunks=selected,
         citations=lines,
         trace=PackTrace(
-            candidates=tuple(_candidates(_before_judging(state))),
+            candidates=candidates,
             rerank_results=tuple(_results(state)),
             final_token_count=sum(it.token_count for it in selected),
             budget_tokens=budget_tokens,
-            tokenizer=_tokenizer(state),
+            tokenizer=next((str(it["tokenizer"]) for it in state.events if it["event"] == PACK_COUNTED), ""),
             expansion=_expansion(hits[: min(top, state.top_k)], state),
             degraded=state.degraded,
         ),
@@ -52,18 +59,6 @@ def _selected(passage: Passage, line: str) -> SelectedChunk:
     )
 
 
-def _before_judging(state: SearchState) -> Ranking:
-    """Return the ranking that the judging stage was given; none where the time was up before it."""
-    stages = [span.stage for span in state.trace]
-    place = stages.index(_JUDGING) if _JUDGING in stages else 0
-    return state.trace[place - 1].left if place and state.access_checked else ()
-
-
-def _candidates(ranking: Ranking) -> Iterator[CandidateTrace]:
-    for rank, hit in enumerate(ranking, start=1):
-        yield CandidateTrace(chunk_id=hit.chunk_id, rank=rank, score=hit.score, ranks=hit.ranks)
-
-
 def _results(state: SearchState) -> Iterator[RerankResult]:
     """Yield every candidate, also those that were judged and not packed."""
     judgments = state.part(Judgments) or Judgments()
@@ -79,11 +74,6 @@ def _results(state: SearchState) -> Iterator[RerankResult]:
             )
         else:
             yield RerankResult(chunk_id=hit.chunk_id, relevance_score=hit.score)
-
-
-def _tokenizer(state: SearchState) -> str:
-    """Return whose tokens the pack was counted in."""
-    return next((str(it["tokenizer"]) for it in state.events if it["event"] == PACK_COUNTED), "")
 
 
 def _expansion(primaries: Ranking, state: SearchState) -> Mapping[str, Mapping[str, int]]:

@@ -137,12 +137,16 @@ def mapped_ranking(hits: Ranking, blend: BlendConfig, *, limit: float = _WHOLE) 
     """
     whole = blend.dense + blend.fulltext + blend.freshness
     scores = accumulate((on_rubric_scale(hit, whole) for hit in hits), min, initial=limit)
-    return tuple(_mapped_hit(hit, score) for hit, score in zip(hits, islice(scores, 1, None), strict=True))
-
-
-def _mapped_hit(hit: Hit, score: float) -> Hit:
-    signals = {"blend": hit.score, **hit.signals, MAPPED: score}
-    return replace(hit, score=score, score_type=ScoreType.MAPPED, signals=signals, contributions={MAPPED: score})
+    return tuple(
+        replace(
+            hit,
+            score=score,
+            score_type=ScoreType.MAPPED,
+            signals={"blend": hit.score, **hit.signals, MAPPED: score},
+            contributions={MAPPED: score},
+        )
+        for hit, score in zip(hits, islice(scores, 1, None), strict=True)
+    )
 
 
 def on_rubric_scale(hit: Hit, whole: float) -> float:

@@ -70,7 +70,7 @@ def items(primaries: Ranking, neighbours: Sequence[Neighbour]) -> tuple[Item, ..
     """
     places = {hit.chunk_id: place for place, hit in enumerate(primaries)}
     around = [Item(it.hit, it.relation, places[it.primary], it.distance) for it in neighbours if it.primary in places]
-    around.sort(key=_keep_priority)
+    around.sort(key=lambda it: (_RANKS[Relation(it.role)], it.place, it.distance, it.chunk_id))
     found: dict[ChunkId, Item] = {}
     texts: set[str] = set()
     for item in (*(Item(hit, PRIMARY, place) for place, hit in enumerate(primaries)), *around):
@@ -80,10 +80,6 @@ def items(primaries: Ranking, neighbours: Sequence[Neighbour]) -> tuple[Item, ..
         found[item.chunk_id] = item
         texts.add(text)
     return tuple(found.values())
-
-
-def _keep_priority(item: Item) -> tuple[int, int, int, ChunkId]:
-    return (_RANKS[Relation(item.role)], item.place, item.distance, item.chunk_id)
 
 
 def packed(

@@ -11,7 +11,7 @@ from retrieval.presets.contextpack.stages.pack_context import PackContext
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.blend import Blend
 from retrieval.stages.complete import Complete
 from retrieval.stages.dedupe import Dedupe
@@ -45,7 +45,7 @@ def build_contextpack(config: ContextPackConfig, resources: Resources) -> Pipeli
             JudgeRelevance(config.relevance, config.blend, judge.ask if judge else None, resources.timed_reranker),
             Neighbours(config.neighbours, config.relevance.top, config.quality.minimum),
             PackContext(config.context, config.relevance.top, resources.answerer_counter, resources.own_counter),
-            JudgeAnswerability(
+            EstimateAnswerability(
                 config.answerability,
                 resources.text_search_config,
                 resources.sentence_encoder,

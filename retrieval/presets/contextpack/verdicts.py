@@ -101,7 +101,7 @@ def _result(result: object) -> tuple[int | None, Relevance | None]:
         return None, None
     if not all(_fits(result[name], field) for name, field in _FIELDS.items()):
         return number, None
-    return number, Relevance(float(score), answers, _one_line(evidence))
+    return number, Relevance(float(score), answers, " ".join(plain(evidence).split())[:_MAX_EVIDENCE_LENGTH].rstrip())
 
 
 def _fits(value: Any, field: Mapping[str, Any]) -> bool:  # noqa: ANN401 -- whatever the model wrote
@@ -110,7 +110,3 @@ def _fits(value: Any, field: Mapping[str, Any]) -> bool:  # noqa: ANN401 -- what
         return False
     is_within: bool = field.get("minimum", value) <= value <= field.get("maximum", value)
     return is_within
-
-
-def _one_line(evidence: str) -> str:
-    return " ".join(plain(evidence).split())[:_MAX_EVIDENCE_LENGTH].rstrip()

@@ -7,7 +7,7 @@ from retrieval.presets.corecube.config import CorecubeConfig
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.assemble import Assemble
 from retrieval.stages.blend import Blend
 from retrieval.stages.complete import Complete
@@ -45,7 +45,7 @@ def build_corecube(config: CorecubeConfig, resources: Resources) -> Pipeline:
             Floor(config.floor),
             Dedupe(config.dedupe),
             Assemble(config.assemble, resources.count_tokens),
-            JudgeAnswerability(
+            EstimateAnswerability(
                 config.answerability,
                 resources.text_search_config,
                 resources.sentence_encoder,

@@ -53,21 +53,15 @@ def memory_type_of(chunk: ChunkFacts, *, connection: str = "") -> MemoryType:
         return MemoryType.CODE
     if chunk.source_type in _MAIL_TYPES:
         return MemoryType.EPISODIC
-    return _said((chunk.title, _path(chunk.uri), connection, " / ".join(chunk.heading_path)))
+    # Scheme and host name a place and not a thing.
+    path = re.sub(r"^[a-z][\w+.-]*://[^/]*", "", chunk.uri)
+    return _said((chunk.title, path, connection, " / ".join(chunk.heading_path)))
 
 
 @lru_cache(_KEPT)
 def _said(texts: tuple[str, ...]) -> MemoryType:
-    return next((found for text in texts if (found := _named(text)) is not None), MemoryType.SEMANTIC)
-
-
-def _named(text: str) -> MemoryType | None:
-    return next((memory_type for memory_type, words in _NAMED if words.search(text)), None)
-
-
-def _path(uri: str) -> str:
-    """Return an address without its scheme and host, which name a place and not a thing."""
-    return re.sub(r"^[a-z][\w+.-]*://[^/]*", "", uri)
+    found = (memory_type for text in texts for memory_type, words in _NAMED if words.search(text))
+    return next(found, MemoryType.SEMANTIC)
 
 
 def prevailing(found: Iterable[tuple[MemoryType, float]], *, min_share: float) -> MemoryType | None:

@@ -23,16 +23,12 @@ def neighbours_of(
     best = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))[: config.top_seeds]
     lifts: dict[ChunkId, Lift] = {}
     for seed in best:
-        for ordinal in _around(seed.ordinal, sections.get(seed, (0, -1))):
+        first, last = sections.get(seed, (0, -1))
+        others = (it for it in range(first, last + 1) if it != seed.ordinal)
+        for ordinal in sorted(others, key=lambda it: (abs(it - seed.ordinal), it))[:_MAX_OF_SECTION]:
             chunk = ChunkId(seed.document_id, ordinal)
             is_next = abs(ordinal - seed.ordinal) == 1
             amount = scores[seed] * (config.next_share if is_next else config.section_share)
             if amount > 0 and (chunk not in lifts or lifts[chunk].amount < amount):
                 lifts[chunk] = Lift(NEXT if is_next else SECTION, amount, source=seed)
     return lifts
-
-
-def _around(ordinal: int, section: tuple[int, int]) -> list[int]:
-    first, last = section
-    others = (it for it in range(first, last + 1) if it != ordinal)
-    return sorted(others, key=lambda it: (abs(it - ordinal), it))[:_MAX_OF_SECTION]

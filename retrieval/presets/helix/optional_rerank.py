@@ -42,11 +42,7 @@ def optional_rerank(
     if config.candidates > MAX_PAIRS:
         raise ConfigError(f"A reranker on this machine takes at most {MAX_PAIRS} candidates, not {config.candidates}.")
     limits = RerankConfig(candidates=config.candidates, reserve_ms=config.reserve_ms)
-    return (Rerank(limits, reranker and timed(_local(reranker), calls or ModelCalls())),)
-
-
-def _local(reranker: Reranker) -> Reranker:
-    if not isinstance(reranker, RemoteReranker):
-        return reranker
-    problem = "This preset asks no service while it searches."
-    return UnavailableReranker(reranker.name, problem, reranker.score_type)
+    if isinstance(reranker, RemoteReranker):
+        problem = "This preset uses no remote service during a search."
+        reranker = UnavailableReranker(reranker.name, problem, reranker.score_type)
+    return (Rerank(limits, reranker and timed(reranker, calls or ModelCalls())),)

@@ -20,7 +20,7 @@ from retrieval.presets.helix.stages.sparse import sparse_leg
 from retrieval.presets.preset import Preset
 from retrieval.stages.access import CheckAccess
 from retrieval.stages.analyze import Analyze
-from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.stages.bm25 import Bm25
 from retrieval.stages.complete import Complete, PrefetchPool
 from retrieval.stages.dense import Dense
@@ -65,7 +65,7 @@ def build_helix(config: HelixConfig, resources: Resources) -> Pipeline:
             NearDuplicates(config.near_duplicates),
             Diversify(config.diversify),
             Pack(config.pack, resources.count_tokens),
-            JudgeAnswerability(
+            EstimateAnswerability(
                 config.answerability,
                 resources.text_search_config,
                 resources.sentence_encoder,
@@ -93,11 +93,7 @@ def _links(
 def local_router(resources: Resources) -> Callable[[], Router | None]:
     """Return what gives the routes where the model runs in this process; else it gives None, always."""
     source = resources.part(RouterSource)
-    return _no_router if source is None or resources.local_encoder is None else source.get
-
-
-def _no_router() -> Router | None:
-    return None
+    return source.get if source and resources.local_encoder else lambda: None
 
 
 HELIX: Final = Preset(

@@ -18,7 +18,11 @@ def fused_scores(rankings: Mapping[str, Ranking]) -> dict[ChunkId, float]:
     Several rankings of a side, such as those of other ways to put the question, share its part equally.
     """
     found = {leg: ranking for leg, ranking in rankings.items() if ranking}
-    shares = _shares(found)
+    vectors = [leg for leg in found if leg_of(leg) == _DENSE]
+    words = [leg for leg in found if leg_of(leg) != _DENSE]
+    share = _DENSE_SHARE if words and vectors else float(bool(vectors))
+    shares = dict.fromkeys(vectors, share / max(1, len(vectors)))
+    shares |= dict.fromkeys(words, (1.0 - share) / max(1, len(words)))
     scores: dict[ChunkId, float] = {}
     for leg, ranking in found.items():
         lowest, highest = min(hit.score for hit in ranking), max(hit.score for hit in ranking)
@@ -26,10 +30,3 @@ def fused_scores(rankings: Mapping[str, Ranking]) -> dict[ChunkId, float]:
             part = (hit.score - lowest) / (highest - lowest) if highest > lowest else 1.0
             scores[hit.chunk_id] = scores.get(hit.chunk_id, 0.0) + shares[leg] * part
     return scores
-
-
-def _shares(rankings: Mapping[str, Ranking]) -> dict[str, float]:
-    vectors = [leg for leg in rankings if leg_of(leg) == _DENSE]
-    words = [leg for leg in rankings if leg_of(leg) != _DENSE]
-    share = _DENSE_SHARE if words and vectors else float(bool(vectors))
-    return {leg: share / len(vectors) for leg in vectors} | {leg: (1.0 - share) / len(words) for leg in words}

@@ -36,11 +36,7 @@ def added_examples() -> Added:
     return _added.get()
 
 
-def _read_added() -> Added:
-    return tuple(RouteExample.objects.order_by("pk").values_list("route", "text"))
-
-
-_added: Final = TtlCache(_read_added)
+_added: Final = TtlCache(lambda: tuple(RouteExample.objects.order_by("pk").values_list("route", "text")))
 
 
 def forget_examples() -> None:

@@ -11,7 +11,7 @@ from retrieval.errors import EncoderError
 from retrieval.ranking.answerability.logistic import LogisticModel
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.verdict import AnswerabilityConfig
-from retrieval.stages.answerability import JudgeAnswerability
+from retrieval.stages.answerability import EstimateAnswerability
 from retrieval.testing import HashEncoder
 from tests.retrieval.conftest import connection, hit, scope
 
@@ -54,7 +54,7 @@ def searched(state):
 
 
 def stage(encoder=None, calibrated=None, **config):
-    return JudgeAnswerability(AnswerabilityConfig(**config), "english", encoder or HashEncoder(), calibrated)
+    return EstimateAnswerability(AnswerabilityConfig(**config), "english", encoder or HashEncoder(), calibrated)
 
 
 def test_it_judges_with_the_shipped_model_and_says_so(searched):

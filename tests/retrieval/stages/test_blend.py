@@ -16,7 +16,7 @@ def test_the_trace_tells_the_weights_that_the_query_got(state):
     assert after.hits[0].contributions["fulltext"] == pytest.approx(after.weights["fulltext"])
     (note,) = after.notes
     assert note.code == "blend_weights"
-    assert "by 0.090: vectors count 0.66, full text 0.24." in note.text
+    assert "by 0.090: vectors weigh 0.66, full text 0.24." in note.text
 
 
 def test_fixed_weights_are_a_shift_of_0(state):

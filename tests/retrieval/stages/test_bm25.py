@@ -201,7 +201,7 @@ def test_a_stale_index_loses_hits_and_shows_none(library, leg):
     assert not found & {gone, hidden}
     assert "stale_hits" in codes(state)
     assert {drop.chunk_id.document_id for drop in state.drops} == {gone, hidden}
-    assert {(drop.reason, drop.detail) for drop in state.drops} == {(DropReason.STALE, "gone from the store")}
+    assert {(drop.reason, drop.detail) for drop in state.drops} == {(DropReason.STALE, "no longer in the store")}
 
 
 def test_what_a_filter_leaves_out_is_dropped_like_what_is_gone_or_hidden(library, leg):

@@ -62,7 +62,7 @@ def test_only_the_wanted_depth_is_returned(search):
 def test_of_named_documents_all_chunks_are_compared_in_a_scope_of_any_size(search):
     named = frozenset(Document.objects.filter(external_id__in=["queues.txt", "breach.md"]).values_list("pk", flat=True))
     state = search("alice", RequestFilter(documents=named), exact_below=0)
-    assert [note.text for note in state.notes] == ["Compared all chunks of the documents asked for."]
+    assert [note.text for note in state.notes] == ["Compared all chunks of the requested documents."]
     assert {hit.chunk_id.document_id for hit in state.rankings["dense"]} == named
     hidden = search("bob", RequestFilter(documents=named), exact_below=0)
     assert len(hidden.rankings["dense"]) == 1

@@ -21,7 +21,7 @@ def test_boilerplate_goes_and_the_drop_tells_its_parts_the_heaviest_first(state)
     assert [it.chunk_id for it in after.hits] == [chunk_id(2)]
     (drop,) = after.drops
     assert (drop.chunk_id, drop.reason) == (chunk_id(1), DropReason.QUALITY)
-    assert drop.detail == "quality 0.12, least 0.30: navigation, legal"
+    assert drop.detail == "quality 0.12, minimum 0.30: navigation, legal"
 
 
 def test_exactly_the_threshold_stays_and_its_quality_is_a_signal(state):

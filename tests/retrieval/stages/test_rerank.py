@@ -150,7 +150,7 @@ def test_a_reranker_that_fails_leaves_the_blend_and_says_so(state, error, code, 
     after = run(state, Scores(error=error), hits=blended(50), candidates=3, top_k=5)
     assert after.hits == blended(50)
     assert (after.drops, codes(after)) == ((), [(code, True)])
-    assert after.notes[0].text.endswith("The blend's order stands.")
+    assert after.notes[0].text.endswith("The blend's order is used.")
     assert "secret" not in after.notes[0].text + caplog.text
 
 

@@ -218,7 +218,12 @@ class Cascade:
     def _tried(self, tier: Tier, attempt: int, waited: float) -> Ranking:
         """Return the hits of a tier that is accepted, nothing for one that failed."""
         started = self.world.clock()
-        found, error = self._searched(tier)
+        found: Ranking = ()
+        error = ""
+        try:
+            found = self.search(tier)
+        except self.world.tolerated as problem:
+            error = type(problem).__name__
         passing = tuple(hit for hit in found if self.gate.passes(hit, by_words=tier is Tier.LEXICAL))
         minimum = self.config.structure_minimum if tier is Tier.STRUCTURE else 1
         result = TierResult(
@@ -234,17 +239,8 @@ class Cascade:
         )
         self._results.append(result)
         if result.is_accepted:
-            return self._with_aside(passing)
+            # Behind those that were set aside, which come from where the answer was expected.
+            known = {hit.chunk_id for hit in self._aside}
+            return (*self._aside, *(hit for hit in passing if hit.chunk_id not in known))
         self._aside = passing if tier is Tier.STRUCTURE else self._aside
         return ()
-
-    def _with_aside(self, passing: Ranking) -> Ranking:
-        """Return a tier's hits, behind those that were set aside: they come from where the answer was expected."""
-        known = {hit.chunk_id for hit in self._aside}
-        return (*self._aside, *(hit for hit in passing if hit.chunk_id not in known))
-
-    def _searched(self, tier: Tier) -> tuple[Ranking, str]:
-        try:
-            return self.search(tier), ""
-        except self.world.tolerated as error:
-            return (), type(error).__name__

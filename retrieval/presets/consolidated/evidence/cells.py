@@ -79,14 +79,15 @@ def looked_for(section: Section, trace: Iterable[Span], events: Iterable[Mapping
     cascade looked.
     """
     happened = tuple(events)
-    if any(span.stage == _STAGE_B and span.hits_in and not _is_cut_short(span) for span in trace):
+    if any(
+        span.stage == _STAGE_B
+        and span.hits_in
+        and not any(note.code.startswith("timed_out_in_") for note in span.notes)
+        for span in trace
+    ):
         probes = [event for event in happened if event.get("event") == SOURCE_RESULT]
         unknown = {it.get("source_type") for it in probes if it.get("diagnosis") not in _CONCLUSIVE}
         return frozenset(section.required) - {str(name) for name in unknown}
     is_exhausted = any(event.get("event") == EXHAUSTED for event in happened)
     failed = any(event.get("event") == TIER_RESULT and event.get("error") for event in happened)
     return frozenset(section.required) if is_exhausted and not failed else frozenset()
-
-
-def _is_cut_short(span: Span) -> bool:
-    return any(note.code.startswith("timed_out_in_") for note in span.notes)

@@ -172,24 +172,15 @@ def tighten(  # noqa: PLR0913 -- by keyword
     if hint.floor is None:
         return Tightened(hits, None, hint.cliff_position, hint.skip)
     kept, drops = above_score_floor(hits, hint.floor, scale, why="behind a cliff at")
-    skip = _unsafe(len(kept) - keep, breaker)
-    if skip is None and _loses_type(Counter(map(type_of, hits)), Counter(map(type_of, kept)), minimum_of):
+    skip = TightenSkip.POOL_SIZE if len(kept) < keep else None
+    if breaker is not BreakerState.CLOSED:
+        skip = TightenSkip.BREAKER_AT_APPLY
+    before, after = Counter(map(type_of, hits)), Counter(map(type_of, kept))
+    if skip is None and any(after[it] < min(count, max(1, minimum_of.get(it, 1))) for it, count in before.items()):
         skip = TightenSkip.SOURCE_DIVERSITY_LOSS
     if skip is not None:
         return Tightened(hits, hint.floor, hint.cliff_position, skip)
     return Tightened(kept, hint.floor, hint.cliff_position, None, drops)
-
-
-def _unsafe(room: int, breaker: BreakerState | None) -> TightenSkip | None:
-    """Return why a cut is not to be made although it was to be; `room` is what it leaves beside the core."""
-    if breaker is not BreakerState.CLOSED:
-        return TightenSkip.BREAKER_AT_APPLY
-    return TightenSkip.POOL_SIZE if room < 0 else None
-
-
-def _loses_type(before: Counter[str], after: Counter[str], minimum_of: Mapping[str, int]) -> bool:
-    """Return whether a source type has fewer hits left than it must have, as far as it had so many."""
-    return any(after[name] < min(count, max(1, minimum_of.get(name, 1))) for name, count in before.items())
 
 
 def is_rate_in_band(outcomes: Counter[bool], config: DensityConfig) -> bool:

@@ -27,11 +27,14 @@ def above_score_floor(
 
 def above_quality_floor(hits: Ranking, floor: float) -> tuple[Ranking, tuple[Drop, ...]]:
     """Keep hits whose quality reaches the floor, in order."""
-    drops = tuple(_too_poor(hit, floor) for hit in hits if hit.chunk.quality < floor)
+    drops = tuple(
+        Drop(
+            hit.chunk_id,
+            DropReason.QUALITY,
+            f"quality {hit.chunk.quality:.2f}, floor {floor:.2f}",
+            {"quality": hit.chunk.quality, "floor": floor},
+        )
+        for hit in hits
+        if hit.chunk.quality < floor
+    )
     return tuple(hit for hit in hits if hit.chunk.quality >= floor), drops
-
-
-def _too_poor(hit: Hit, floor: float) -> Drop:
-    quality = hit.chunk.quality
-    detail = f"quality {quality:.2f}, floor {floor:.2f}"
-    return Drop(hit.chunk_id, DropReason.QUALITY, detail, {"quality": quality, "floor": floor})

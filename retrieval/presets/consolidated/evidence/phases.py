@@ -11,7 +11,7 @@ from typing import Self
 from retrieval.engine.pipeline import Pipeline, Stage, late, marked, narrowed, run_stage
 from retrieval.engine.state import SearchState
 from retrieval.errors import SearchTimeoutError
-from retrieval.presets.consolidated.evidence.timing import EarlyEnd, early_end
+from retrieval.presets.consolidated.evidence.timing import early_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,10 @@ class PhasedPipeline(Pipeline):
             if ended and not phase.is_closing:
                 continue
             end = early_end(phase.name, state.deadline)
-            if end is not None and not _closes(phase, state):
-                state, ended = _told(state, end), True
+            # However little time is left, a closing phase packs what may be shown.
+            closes = phase.is_closing and (state.access_checked or not state.deadline.is_over)
+            if end is not None and not closes:
+                state, ended = marked(state, end.stage, end.note.code, end.note.text), True
                 continue
             if state.deadline.is_over and not ended:
                 state = late(state, phase.name)
@@ -71,21 +73,12 @@ class PhasedPipeline(Pipeline):
         return _shown(state) if ended else state
 
 
-def _closes(phase: Phase, state: SearchState) -> bool:
-    """Return whether a phase runs however little time is left; past the deadline it only packs what may be shown."""
-    return phase.is_closing and (state.access_checked or not state.deadline.is_over)
-
-
 def _shown(state: SearchState) -> SearchState:
     """Return the state without hits whose access was not checked again."""
     if state.access_checked or not state.hits:
         return state
     text = f"{len(state.hits)} hits whose access had not been checked again were left out."
     return marked(replace(state, hits=()), "access", "unchecked_hits", text)
-
-
-def _told(state: SearchState, end: EarlyEnd) -> SearchState:
-    return marked(state, end.stage, end.note.code, end.note.text)
 
 
 def _run(phase: Phase, state: SearchState) -> tuple[SearchState, bool]:

@@ -53,8 +53,5 @@ def by_precedence(hits: Ranking, boost_of: Callable[[Hit], float | None]) -> Ran
     """
     boosts_of = [(hit, boost_of(hit)) for hit in hits]
     boosted = [replace(hit, signals={**hit.signals, PRECEDENCE: it}) for hit, it in boosts_of if it is not None]
-    return (*sorted(boosted, key=_best_boosted_first), *(hit for hit, it in boosts_of if it is None))
-
-
-def _best_boosted_first(hit: Hit) -> float:
-    return -(on_unit_scale(hit) + hit.signals[PRECEDENCE])
+    boosted.sort(key=lambda hit: -(on_unit_scale(hit) + hit.signals[PRECEDENCE]))
+    return (*boosted, *(hit for hit, it in boosts_of if it is None))

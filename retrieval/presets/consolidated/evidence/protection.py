@@ -1,7 +1,6 @@
 """The cut to what a section keeps: it leaves recovered chunks, and enough of the types that are required."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import islice
 from typing import Final
 
@@ -39,8 +38,8 @@ def cut_with_protection(
         for place, hit in enumerate(hits)
         if place not in kept
     )
-    return tuple(_kept(hits[place], place, keep) for place in sorted(kept)), drops
-
-
-def _kept(hit: Hit, place: int, keep: int) -> Hit:
-    return hit if place < keep else replace(hit, signals={**hit.signals, PROTECTED: place + 1})
+    found = (
+        hits[place] if place < keep else hits[place].with_signals({**hits[place].signals, PROTECTED: place + 1})
+        for place in sorted(kept)
+    )
+    return tuple(found), drops

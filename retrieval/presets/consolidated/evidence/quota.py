@@ -39,14 +39,17 @@ def cut_with_quota(
     seated = _seats(hits, top_k, type_of, config)
     rest = [place for place in range(len(hits)) if place not in seated]
     kept = seated.union(rest[: top_k - len(seated)])
-    drops = tuple(_drop(hit, place, top_k) for place, hit in enumerate(hits) if place not in kept)
+    drops = tuple(
+        Drop(
+            hit.chunk_id,
+            DropReason.SOURCE_QUOTA if rank <= top_k else DropReason.OUTSIDE_WINDOW,
+            f"rank {rank}, window {top_k}",
+            {"rank": rank, "window": top_k},
+        )
+        for rank, hit in enumerate(hits, start=1)
+        if rank - 1 not in kept
+    )
     return tuple(hits[place] for place in sorted(kept)), drops
-
-
-def _drop(hit: Hit, place: int, top_k: int) -> Drop:
-    """Return why a hit was cut: for its place in the pool, counted from 0, or for a seat that it was no match for."""
-    reason = DropReason.SOURCE_QUOTA if place < top_k else DropReason.OUTSIDE_WINDOW
-    return Drop(hit.chunk_id, reason, f"rank {place + 1}, window {top_k}", {"rank": place + 1, "window": top_k})
 
 
 def _seats(hits: Ranking, top_k: int, type_of: Callable[[Hit], str], config: QuotaConfig) -> set[int]:

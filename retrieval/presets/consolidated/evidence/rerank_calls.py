@@ -38,7 +38,11 @@ class RerankCall:
         that works in the caller's thread cannot promise that.
         """
         lanes = [batches[lane::MAX_AT_ONCE] for lane in range(min(MAX_AT_ONCE, len(batches)))]
-        futures = [executor.submit(self._lane, hits, lane) for lane in lanes]
+
+        def run(lane: Sequence[Batch]) -> list[Outcome]:
+            return [self._outcome(hits[start:end]) for start, end in lane]
+
+        futures = [executor.submit(run, lane) for lane in lanes]
         found: dict[Batch, Outcome] = {}
         for lane, future in zip(lanes, futures, strict=True):
             found |= zip(lane, self._outcomes(future, lane), strict=True)
@@ -55,32 +59,21 @@ class RerankCall:
         except RerankError as error:
             return [error for _ in lane]
 
-    def _lane(self, hits: Ranking, lane: Sequence[Batch]) -> list[Outcome]:
-        """Return what becomes of batches, asked one after the other."""
-        return [self._tried(hits[start:end]) for start, end in lane]
-
-    def _tried(self, hits: Ranking) -> Outcome:
-        try:
-            return self._scores(hits)
-        except RerankError as error:
-            return error
-
-    def _scores(self, hits: Ranking) -> list[float]:
-        """Return one finite score per hit; raise RerankError, whatever goes wrong."""
+    def _outcome(self, hits: Ranking) -> Outcome:
+        """Return one finite score per hit, or the RerankError of whatever went wrong."""
         seconds = self.deadline.leg_seconds
         if seconds <= 0:
-            raise RerankTimeoutError("No time was left for the reranker.")
+            return RerankTimeoutError("No time was left for the reranker.")
         try:
-            return checked_scores(self._answer(hits, seconds), count=len(hits))
-        except RerankError:
-            raise
-        except Exception as error:
-            # Its name alone: the message of an unknown error may hold text of documents.
+            if isinstance(self.reranker, HitReranker):
+                scores = self.reranker.score_hits(self.query, hits, scope=self.scope, timeout_seconds=seconds)
+            else:
+                texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
+                scores = self.reranker.score(self.query, texts, timeout_seconds=seconds)
+            return checked_scores(scores, count=len(hits))
+        except RerankError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 -- returned as a RerankError
+            # Only the class: the message of an unknown error may contain document text.
             logger.error("rerank.broken reranker=%s error=%s", self.reranker.name, type(error).__name__)  # noqa: TRY400
-            raise RerankError("The reranker failed unexpectedly.") from error
-
-    def _answer(self, hits: Ranking, seconds: float) -> list[float]:
-        if isinstance(self.reranker, HitReranker):
-            return self.reranker.score_hits(self.query, hits, scope=self.scope, timeout_seconds=seconds)
-        texts = [in_context(hit.chunk.title, hit.chunk.heading_path, hit.chunk.text) for hit in hits]
-        return self.reranker.score(self.query, texts, timeout_seconds=seconds)
+            return RerankError("The reranker failed unexpectedly.")

@@ -78,7 +78,10 @@ class RerankGuards:
 
         They are those of the live preset, which a request cannot change.
         """
-        key, numbers = (type(reranker).__qualname__, reranker.name), _numbers(breaker, plan)
+        key, numbers = (
+            (type(reranker).__qualname__, reranker.name),
+            (breaker, plan.chunk_ms, plan.learning, plan.forgetting),
+        )
         with self._lock:
             if key not in self._guards or self._guards[key][0] != numbers:
                 self._guards[key] = numbers, RerankGuard.of(breaker, plan, clock=self._clock)
@@ -97,8 +100,3 @@ class RerankGuards:
         """Return the time per chunk that is expected now, in ms, by cross-encoder."""
         with self._lock:
             return {name: guard.chunk_time.ms for (_, name), (_, guard) in self._guards.items()}
-
-
-def _numbers(breaker: BreakerConfig, plan: RerankPlanConfig) -> _Numbers:
-    """Return what a guard goes by; the plan's other numbers are each search's own."""
-    return breaker, plan.chunk_ms, plan.learning, plan.forgetting

@@ -85,13 +85,12 @@ class SectionSet:
             yield "sections", "must not be empty"
         yield from self._repetitions()
         known = set(self.precedence)
-        for name, types in (("defaults", set(self.defaults.never_recovered)), *self._named_types()):
+        for name, types in (
+            ("defaults", set(self.defaults.never_recovered)),
+            *((it.name, set(it.source_types)) for it in self.sections),
+        ):
             if unknown := sorted(types - known):
                 yield name, f"names source types that the set does not have: {', '.join(unknown)}"
-
-    def _named_types(self) -> Iterator[tuple[str, set[str]]]:
-        for section in self.sections:
-            yield section.name, set(section.source_types)
 
     def _repetitions(self) -> Iterator[tuple[str, str]]:
         sections = [it.name for it in self.sections]

@@ -1,12 +1,11 @@
 """The fallback where no cross-encoder scores: meaning and words, weighed against each other."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import ConfigError
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Hit, Ranking, ScoreType
+from retrieval.engine.types import Ranking, ScoreType
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
 from retrieval.ranking.fusion import best_first
 
@@ -45,23 +44,17 @@ def semantic_bm25(hits: Ranking, config: SemanticBm25Config, *, lexical: str = "
         "bm25": config.bm25 if best > 0 else 0.0,
     }
     total = sum(weights.values())
-    scored = (
-        _scored(
-            hit,
-            {
-                "semantic": _share(weights["semantic"], total) * min(1.0, max(0.0, hit.signals.get(_SEMANTIC, 0.0))),
-                "bm25": _share(weights["bm25"], total) * _share(max(0.0, hit.signals.get(lexical, 0.0)), best),
-            },
-        )
-        for hit in hits
-    )
+    scored = []
+    for hit in hits:
+        parts = {
+            "semantic": _share(weights["semantic"], total) * min(1.0, max(0.0, hit.signals.get(_SEMANTIC, 0.0))),
+            "bm25": _share(weights["bm25"], total) * _share(max(0.0, hit.signals.get(lexical, 0.0)), best),
+        }
+        found = hit.scored(sum(parts.values()), ScoreType.BLEND, parts)
+        signals = {**hit.signals, "pooled": hit.score}
+        scored.append(replace(found, signals=signals, provider=Provider.SEMANTIC_BM25))
     return tuple(sorted(scored, key=best_first))
 
 
 def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
-
-
-def _scored(hit: Hit, contributions: Mapping[str, float]) -> Hit:
-    found = hit.scored(sum(contributions.values()), ScoreType.BLEND, contributions)
-    return replace(found, signals={**hit.signals, "pooled": hit.score}, provider=Provider.SEMANTIC_BM25)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.pipeline import Stage, narrowed
 from retrieval.engine.state import DropReason, Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, tunable
@@ -29,7 +29,7 @@ class RetryConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryChunks:
+class RetryChunks(BaseStage):
     """Repeat the primary search with fewer filters where the pool is sparse: the section's own, then the documents."""
 
     config: RetryConfig
@@ -37,8 +37,6 @@ class RetryChunks:
 
     name: ClassVar[str] = "chunk_retry"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "asked again",
         "Asks again with fewer filters where the pool is thin.",

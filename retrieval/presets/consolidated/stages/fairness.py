@@ -3,22 +3,20 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import SearchState
 from retrieval.presets.consolidated.evidence.fairness import MERIT, FairnessConfig, fair_order
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class BalanceSources:
+class BalanceSources(BaseStage):
     """Keep one document or source type from taking every place at the top."""
 
     config: FairnessConfig
 
     name: ClassVar[str] = "fairness"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "shared out", "Keeps one document, or one source type, from taking all of the first places.", section="fairness"
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.density import DensityConfig, tighten_hint
@@ -15,7 +15,7 @@ from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, Sec
 
 
 @dataclass(frozen=True, slots=True)
-class SectionFloors:
+class SectionFloors(BaseStage):
     """Drop what is below the quality floor or the score floor, which a poor retrieval relaxes."""
 
     grades: GradeConfig
@@ -26,8 +26,6 @@ class SectionFloors:
 
     name: ClassVar[str] = "floors"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "floors",
         "Drops chunks below the section's floors of relevance and quality.",
@@ -49,12 +47,16 @@ class SectionFloors:
         section = self._graded(section, state.hits)
         good, too_poor = above_quality_floor(state.hits, state.filter.min_quality)
         kept, too_far = above_score_floor(good, section.score_floor, self.scale)
+        text = f"The score floor is nearness {section.score_floor:.3f} ({self.scale})."
+        note = Note("graded", f"The pool is graded {section.grade}. {text}")
+        if section.grade is None:
+            note = Note("ungraded", f"No chunk of the pool has a cosine; the score floor is {section.score_floor:.3f}.")
         return replace(
             state,
             hits=kept,
             parts=state.parts_with(section),
             drops=(*state.drops, *too_poor, *too_far),
-            notes=(*state.notes, _note(section, self.scale)),
+            notes=(*state.notes, note),
             events=(*state.events, _event(section, self.scale, len(too_poor), len(too_far))),
         )
 
@@ -74,13 +76,6 @@ class SectionFloors:
             config=self.density,
         )
         return replace(section, hint=hint, grade=grade, score_floor=floor)
-
-
-def _note(section: SectionState, scale: CosineScale) -> Note:
-    if section.grade is None:
-        return Note("ungraded", f"No chunk of the pool has a cosine; the score floor is {section.score_floor:.3f}.")
-    text = f"The pool is graded {section.grade}; the score floor is nearness {section.score_floor:.3f} ({scale})."
-    return Note("graded", text)
 
 
 def _event(section: SectionState, scale: CosineScale, too_poor: int, too_far: int) -> dict[str, object]:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
-from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.about import About, BaseStage
+from retrieval.engine.state import DropReason, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.presets.consolidated.evidence.fusion import ranking_weights, weighted_rank_fusion
 from retrieval.presets.consolidated.evidence.section_state import SectionState
@@ -27,7 +27,7 @@ class PrimaryConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class FuseWeighted:
+class FuseWeighted(BaseStage):
     """Merge the legs by weighted reciprocal ranks and keep as many as the section over-fetches."""
 
     fusion: FusionConfig
@@ -36,7 +36,6 @@ class FuseWeighted:
     name: ClassVar[str] = "fuse"
     needs: ClassVar[frozenset[str]] = frozenset({"rankings", "section"})
     gives: ClassVar[frozenset[str]] = frozenset({"hits"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = Fuse.about
 
     def __call__(self, state: SearchState) -> SearchState:
@@ -45,13 +44,5 @@ class FuseWeighted:
         fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
         section = state.part(SectionState)
         limit = section.fetched if section else len(fused)
-        drops = tuple(
-            Drop(
-                hit.chunk_id,
-                DropReason.OUTSIDE_WINDOW,
-                f"fused rank {rank}, window {limit}",
-                {"rank": rank, "window": limit},
-            )
-            for rank, hit in enumerate(fused[limit:], start=limit + 1)
-        )
+        drops = drops_beyond(fused, limit, DropReason.OUTSIDE_WINDOW, "fused rank {rank}, window {limit}")
         return replace(state, hits=fused[:limit], drops=(*state.drops, *drops))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.evidence.precedence import PrecedenceConfig, boosts, by_precedence
@@ -12,15 +12,13 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class PreferSources:
+class PreferSources(BaseStage):
     """Let the more believed source type win where scores are as good as equal."""
 
     config: PrecedenceConfig
 
     name: ClassVar[str] = "precedence"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "precedence",
         "Lifts the more believed source type among hits whose reranked scores are nearly equal.",

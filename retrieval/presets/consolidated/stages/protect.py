@@ -1,12 +1,10 @@
 """The cut to what a section keeps, and what it must leave."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
-from retrieval.engine.types import Ranking
 from retrieval.presets.consolidated.evidence.protection import PROTECTED, cut_with_protection
 from retrieval.presets.consolidated.evidence.recovery import is_recovered
 from retrieval.presets.consolidated.evidence.section_state import SectionState
@@ -14,15 +12,13 @@ from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 
 
 @dataclass(frozen=True, slots=True)
-class Protect:
+class Protect(BaseStage):
     """Keep the first hits, as many as the section keeps, recovered chunks and the types that it cannot do without."""
 
     config: SourceRecoveryConfig
 
     name: ClassVar[str] = "protect"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "protected",
         "Keeps recovered chunks, and the least number of each required type, through the reranker's cut.",
@@ -45,6 +41,10 @@ class Protect:
         )
         protected = tuple(hit for hit in kept if PROTECTED in hit.signals)
         recovered = sum(map(is_recovered, protected))
+        note = Note(
+            "protected",
+            f"{len(protected)} chunks of required types are retained besides the best {len(kept) - len(protected)}.",
+        )
         event = {
             "event": "protected",
             "keep": ask.section.keep,
@@ -58,11 +58,6 @@ class Protect:
             hits=kept,
             top_k=max(state.top_k, len(kept)) if protected else state.top_k,
             drops=(*state.drops, *drops),
-            notes=(*state.notes, *_notes(protected, ask.section.keep)),
+            notes=(*state.notes, note) if protected else state.notes,
             events=(*state.events, event),
         )
-
-
-def _notes(protected: Ranking, keep: int) -> Iterator[Note]:
-    if protected:
-        yield Note("protected", f"{len(protected)} chunks are kept beside the best {keep}: of types that are required.")

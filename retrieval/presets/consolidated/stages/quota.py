@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.grades import GradeConfig, relaxed_top_k
 from retrieval.presets.consolidated.evidence.quota import QuotaConfig, cut_with_quota
@@ -12,7 +12,7 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 
 @dataclass(frozen=True, slots=True)
-class CutWithQuota:
+class CutWithQuota(BaseStage):
     """Cut the over-fetched pool to the section's depth, more of a poor one, with minority source types kept."""
 
     config: QuotaConfig
@@ -20,8 +20,6 @@ class CutWithQuota:
 
     name: ClassVar[str] = "quota"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "chosen",
         "Cuts the over-fetched pool and keeps seats for source types that are few in it.",

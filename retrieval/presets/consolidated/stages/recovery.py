@@ -7,7 +7,7 @@ from time import sleep
 from typing import ClassVar, Final
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
@@ -30,7 +30,7 @@ _EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Recover:
+class Recover(BaseStage):
     """Try tier by tier with fewer of the request's filters; the scope is never relaxed."""
 
     config: CascadeConfig
@@ -45,8 +45,6 @@ class Recover:
 
     name: ClassVar[str] = "recovery"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "section", "terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "recovered",
         "Looks tier by tier for an empty pool; the scope is never relaxed.",
@@ -78,13 +76,15 @@ class Recover:
             return state
         if not state.terms.corpus_size:
             return replace(state, notes=(*state.notes, _EMPTY), events=(*state.events, *Recovered().events))
-        if _was_broken_off(state) and self.admission.skips_recovery():
+        # A leg that timed out may be why the pool is empty.
+        has_timed_out = any(code.endswith("_timeout") for code in state.degraded)
+        if has_timed_out and self.admission.skips_recovery():
             text = "Nothing was found in time, and too many connections are at work to look again."
-            return replace(state, notes=(*state.notes, Note("recovery_skipped", text, degraded=True)))
+            return state.noted(Note("recovery_skipped", text, degraded=True))
         recovered = self._cascade(state, section).run()
         state = replace(state, events=(*state.events, *recovered.events))
         if recovered.tier is None:
-            return replace(state, notes=(*state.notes, _nothing(recovered)))
+            return state.noted(_nothing(recovered))
         hits = mark_beyond_filter(recovered.hits, state, section)
         found = replace(state, hits=hits, access_checked=True, notes=(*state.notes, _found(recovered, hits)))
         return self.cut(replace(found, filter=filter_of(recovered.tier, section)))
@@ -114,11 +114,6 @@ class Recover:
             has_documents=bool(section.asked_filter.documents),
             has_structure=bool(section.headings),
         )
-
-
-def _was_broken_off(state: SearchState) -> bool:
-    """Return whether the pool may be empty because a leg ran out of time."""
-    return any(code.endswith("_timeout") for code in state.degraded)
 
 
 def _found(recovered: Recovered, hits: Ranking) -> Note:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from retrieval.encoders.reranker import FAIR_SECONDS, Reranker
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.presets.consolidated.evidence.rerank_calls import RerankCall
@@ -50,7 +50,7 @@ class _Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class RerankSection:
+class RerankSection(BaseStage):
     """Score the pool by the cross-encoder, or by SemanticBM25 where that is skipped or fails; never fatal."""
 
     plan: RerankPlanConfig
@@ -62,7 +62,6 @@ class RerankSection:
     name: ClassVar[str] = "rerank"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "section"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = replace(
         Rerank.about,
         drops=(),

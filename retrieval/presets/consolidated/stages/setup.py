@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
@@ -46,7 +46,7 @@ class QuestionConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class SetUpSection:
+class SetUpSection(BaseStage):
     """Decide how many chunks are asked for, and put the section's filters beside the request's."""
 
     question: QuestionConfig
@@ -55,7 +55,6 @@ class SetUpSection:
     name: ClassVar[str] = "setup"
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"section"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "asked for",
         "Decides how many chunks the section asks for, and adds its filters to the request's.",

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from corecube.errors import CoreCubeError
 from corecube.scope import AccessScope
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.admission import Admission
 from retrieval.engine.admission_ladder import Purpose
 from retrieval.engine.pipeline import Stage
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Hit, Ranking
+from retrieval.engine.types import Ranking
 from retrieval.index import recovery
 from retrieval.index.store import VectorIndex
 from retrieval.presets.consolidated.evidence.recovery import (
@@ -48,7 +48,7 @@ class SourceRecoveryConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class RecoverSources:
+class RecoverSources(BaseStage):
     """Probe each compartment for a required type that is missing, and add what is found.
 
     A probe is one statement that goes by the documents' type alone, so what it finds has that type: no reranker, no
@@ -65,8 +65,6 @@ class RecoverSources:
 
     name: ClassVar[str] = "sources"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section", "terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "sources",
         "Looks for each source type that the section requires and the pool lacks.",
@@ -96,7 +94,11 @@ class RecoverSources:
         looks = [self._look(missing, limit, name, scope, state, section) for name, scope in _compartments(state.scope)]
         results = tuple(result for _, result in looks)
         found = [hit for hits, _ in looks for hit in hits]
-        new, error = self._read(_best_new(found, state.hits, limit), state, section)
+        pooled = {hit.chunk_id for hit in state.hits}
+        # Hits with a cosine come first.
+        found = sorted(found, key=lambda hit: ("cosine" not in hit.signals, -hit.score))
+        best = tuple(hit for hit in found if hit.chunk_id not in pooled)[:limit]
+        new, error = self._read(best, state, section)
         hits = merged(state.hits, new)
         return replace(
             state,
@@ -178,13 +180,6 @@ def _compartments(scope: AccessScope) -> Iterator[tuple[str, AccessScope]]:
         connections[inclusion.connection.compartment].append(inclusion.connection.id)
     for name, ids in sorted(connections.items()):
         yield name, scope.only(ids, reveal=False)
-
-
-def _best_new(found: Iterable[Hit], pool: Ranking, limit: int) -> Ranking:
-    """Return the best hits that the pool lacks, in order; those whose cosine is known come before those without."""
-    known = {hit.chunk_id for hit in pool}
-    new = (hit for hit in found if hit.chunk_id not in known)
-    return tuple(sorted(new, key=lambda hit: ("cosine" not in hit.signals, -hit.score))[:limit])
 
 
 def _note(missing: Missing, results: Iterable[SourceResult], *, added: int, error: str) -> Note:

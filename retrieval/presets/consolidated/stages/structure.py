@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
@@ -29,14 +29,13 @@ class StructureConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class RouteStructure:
+class RouteStructure(BaseStage):
     """Find the parts of documents whose headings fit the query, where headings make a tree and no hint filters."""
 
     config: StructureConfig
 
     name: ClassVar[str] = "structure"
     needs: ClassVar[frozenset[str]] = frozenset({"section", "terms", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "headings",
@@ -62,7 +61,7 @@ class RouteStructure:
             )
         except SearchTimeoutError:
             note = Note("structure_timeout", "Looking for headings took too long.", degraded=True)
-            return replace(state, notes=(*state.notes, note))
+            return state.noted(note)
         chunks = sum(it.end - it.start + 1 for it in found)
         text = f"{len(found)} parts of documents have headings that fit, {chunks} chunks."
         return replace(

@@ -4,17 +4,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.density import tighten
 from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
 from retrieval.presets.consolidated.evidence.section_state import SectionState
-from retrieval.presets.consolidated.evidence.sections import Section
 
 
 @dataclass(frozen=True, slots=True)
-class TightenPool:
+class TightenPool(BaseStage):
     """Cut a dense pool's tail off at a cliff of its cosines, before reranking."""
 
     #: None without a cross-encoder: then nothing is cut.
@@ -24,8 +23,6 @@ class TightenPool:
 
     name: ClassVar[str] = "tighten"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "tightened",
         "Cuts a dense pool's tail off at the first cliff of its nearness, before it is reranked.",
@@ -48,7 +45,10 @@ class TightenPool:
             keep=ask.section.keep,
             breaker=None if self.guard is None else self.guard.breaker.state,
             type_of=ask.type_of,
-            minimum_of=_minimum_of(ask.section),
+            minimum_of={
+                name: max(ask.section.quantity_floor(name), ask.section.survivor_floor(name))
+                for name in ask.section.required
+            },
             scale=self.scale,
         )
         self.figures.tightened(ask.name, is_applied=done.is_applied)
@@ -60,8 +60,3 @@ class TightenPool:
             notes=(*state.notes, note) if done.is_applied else state.notes,
             events=(*state.events, {"event": "tightened", **done.telemetry}),
         )
-
-
-def _minimum_of(section: Section) -> dict[str, int]:
-    """Return how many chunks of each required type the cut must leave, as far as there are so many."""
-    return {name: max(section.quantity_floor(name), section.survivor_floor(name)) for name in section.required}

@@ -1,23 +1,21 @@
 """Looking whether there is anything to search."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.section_counts import named_documents
 
 
 @dataclass(frozen=True, slots=True)
-class ValidateScope:
+class ValidateScope(BaseStage):
     """Say which documents of the request are not there, and whether the model can be asked."""
 
     name: ClassVar[str] = "validate"
     needs: ClassVar[frozenset[str]] = frozenset({"section", "scope"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "validated",
         "Looks whether the scope holds anything that can be searched.",
@@ -37,7 +35,7 @@ class ValidateScope:
         The filter stays as it is, also where none of the documents that it names is there: the recovery cascade may
         give it up. Hidden documents and those that never were are counted together.
         """
-        return replace(state, notes=(*state.notes, *self._notes(state)))
+        return state.noted(*self._notes(state))
 
     def _notes(self, state: SearchState) -> Iterator[Note]:
         if not state.scope.connection_ids:

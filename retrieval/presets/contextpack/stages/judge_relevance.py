@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final
 
 from retrieval.encoders.reranker import Reranker
-from retrieval.engine.about import About
-from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.about import About, BaseStage
+from retrieval.engine.state import DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import JudgingError, NoJudgeError
 from retrieval.presets.contextpack.judge import Judged, RelevanceConfig, RelevanceJudge, judged_ranking, mapped_ranking
@@ -31,7 +31,7 @@ def _rubric_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one s
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeRelevance:
+class JudgeRelevance(BaseStage):
     """Order the best of the blend by a language model's judgment, 0 to 100 by a rubric.
 
     Where none judges, the reranker's score, else the blend's, is brought onto the same scale and marked so; the same
@@ -46,7 +46,6 @@ class JudgeRelevance:
     name: ClassVar[str] = "judge_relevance"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "hits", "facts", "order"})
     gives: ClassVar[frozenset[str]] = frozenset({"relevance", "judged"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "reranked",
         "Has a language model judge the best of the blend by a rubric, 0 to 100; without one another score is shown on "
@@ -75,7 +74,9 @@ class JudgeRelevance:
         except JudgingError as error:
             return self._cut(self._without(error, replace(state, hits=seen), unseen), {})
         hits = judged_ranking(state.hits, judged.by_chunk, self.blend)
-        notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, _event(judged))
+        # Prompts answered from the cache take nothing.
+        spent = {"event": RELEVANCE_SPENT, "model": judged.model, "known": judged.known, **asdict(judged.spent)}
+        notes, events = (*state.notes, *_notes(judged, len(seen))), (*state.events, spent)
         return self._cut(replace(state, hits=hits, notes=notes, events=events), judged.by_chunk)
 
     def _judged(self, hits: Ranking, state: SearchState) -> Judged:
@@ -109,10 +110,7 @@ class JudgeRelevance:
 
     def _cut(self, state: SearchState, relevance: Mapping[ChunkId, Relevance]) -> SearchState:
         window = max(self.config.top, state.top_k)
-        drops = tuple(
-            Drop(hit.chunk_id, DropReason.RERANK_CUT, f"rank {rank}, window {window}", {"rank": rank, "window": window})
-            for rank, hit in enumerate(state.hits[window:], start=window + 1)
-        )
+        drops = drops_beyond(state.hits, window, DropReason.RERANK_CUT)
         parts = state.parts_with(Judgments(state.hits, dict(relevance)))
         return replace(state, hits=state.hits[:window], parts=parts, drops=(*state.drops, *drops))
 
@@ -127,8 +125,3 @@ def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:
         f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they stand before what is unrelated."
     )
     return (found, Note("relevance_incomplete", text, degraded=True))
-
-
-def _event(judged: Judged) -> Mapping[str, object]:
-    """Return what the judging took; prompts that are known from before take nothing."""
-    return {"event": RELEVANCE_SPENT, "model": judged.model, "known": judged.known, **asdict(judged.spent)}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from corecube.errors import CoreCubeError
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
@@ -41,7 +41,7 @@ class NeighboursConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
+class Neighbours(BaseStage):
     """Read the rest of the primary hits' sections, the chunks beside them and those of the next pages, in scope.
 
     A request's least quality holds for them too. The kind of content that it asks for is asked of hits alone: what
@@ -57,7 +57,6 @@ class Neighbours:
     name: ClassVar[str] = "neighbours"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "around",
         "Reads the rest of the best hits' sections, and the chunks next to them and on the next pages.",
@@ -87,10 +86,10 @@ class Neighbours:
             )
         except SearchTimeoutError:
             note = Note("neighbours_timeout", "No time was left to read what stands around the hits.", degraded=True)
-            return replace(state, notes=(*state.notes, note))
+            return state.noted(note)
         except CoreCubeError:
             note = Note("neighbours_failed", "What stands around the hits could not be read.", degraded=True)
-            return replace(state, notes=(*state.notes, note))
+            return state.noted(note)
         # The scope is part of the statement; as for hits, it is looked at once more.
         allowed = tuple(it for it in found if state.scope.allows(it.hit.chunk.connection_id))
         counts = {

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from corecube.errors import CoreCubeError
-from retrieval.engine.about import About, StageGroup
-from retrieval.engine.state import Drop, DropReason, Note, SearchState
+from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.state import Drop, DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
-from retrieval.presets.contextpack.packing import PACK_COUNTED, Numbered, Packing, items, packed
+from retrieval.presets.contextpack.packing import PACK_COUNTED, Packing, items, packed
 from retrieval.presets.contextpack.types import Surroundings
 from retrieval.stages.assemble import beyond_wanted, header
 
@@ -41,7 +41,7 @@ class ContextConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class PackContext:
+class PackContext(BaseStage):
     """Pack the primary hits with their parents, siblings and cross-page neighbours under the token budget.
 
     The numbers say what is kept longest: [1] is the best hit, the highest ones are cross-page neighbours.
@@ -58,7 +58,6 @@ class PackContext:
     name: ClassVar[str] = "pack_context"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "packed",
         "Packs the best hits, each with its section, then their neighbours, under the token budget.",
@@ -90,21 +89,18 @@ class PackContext:
             count_tokens=counter.count,
         )
         passages = tuple(Passage(it.number, it.item.hit, it.header, it.tokens, it.item.role) for it in found.kept)
-        over_cap = (
-            Drop(
-                hit.chunk_id,
-                DropReason.BUDGET,
-                f"rank {rank}, at most {self.top} hits are packed",
-                {"rank": rank, "limit": self.top},
-            )
-            for rank, hit in enumerate(wanted[self.top :], start=self.top + 1)
-        )
+        detail = "rank {rank}, at most {limit} hits are packed"
+        over_cap = drops_beyond(wanted, self.top, DropReason.BUDGET, detail, key="limit")
         drops = _for_good((*self._drops(found), *over_cap, *beyond_wanted(state)), passages)
+        over_budget: tuple[Note, ...] = ()
+        if found.tokens > (budget := self.config.budget_tokens):
+            text = f"The {len(found.kept)} best hits alone have {found.tokens} tokens; the budget is {budget}."
+            over_budget = (Note("pack_over_budget", text, degraded=True),)
         return replace(
             state,
             passages=passages,
             drops=(*state.drops, *drops),
-            notes=(*state.notes, *uncounted, *self._notes(found)),
+            notes=(*state.notes, *uncounted, *over_budget),
             events=(*state.events, {"event": PACK_COUNTED, "tokenizer": counter.name, "tokens": found.tokens}),
         )
 
@@ -121,14 +117,10 @@ class PackContext:
         total = found.tokens + sum(it.tokens for it in found.dropped)
         budget = self.config.budget_tokens
         for it in found.dropped:
-            detail = f"{_told(it)} of {it.tokens} tokens, {total - budget} over the budget of {budget}"
+            role = "primary hit" if it.item.role == PRIMARY else it.item.role.replace("_", "-")
+            detail = f"{role} of {it.tokens} tokens, {total - budget} over the budget of {budget}"
             yield Drop(it.item.chunk_id, DropReason.BUDGET, detail, {"needed": total, "budget": budget})
             total -= it.tokens
-
-    def _notes(self, found: Packing) -> Iterator[Note]:
-        if found.tokens > (budget := self.config.budget_tokens):
-            text = f"The {len(found.kept)} best hits alone have {found.tokens} tokens, the budget is {budget}."
-            yield Note("pack_over_budget", text, degraded=True)
 
 
 def _for_good(drops: Iterable[Drop], passages: Iterable[Passage]) -> tuple[Drop, ...]:
@@ -139,7 +131,3 @@ def _for_good(drops: Iterable[Drop], passages: Iterable[Passage]) -> tuple[Drop,
         if drop.chunk_id not in packed_ids:
             first.setdefault(drop.chunk_id, drop)
     return tuple(first.values())
-
-
-def _told(it: Numbered) -> str:
-    return "primary hit" if it.item.role == PRIMARY else it.item.role.replace("_", "-")

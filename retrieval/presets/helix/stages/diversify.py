@@ -1,4 +1,4 @@
-"""Ordering the best hits so that each says something new."""
+"""Diversifying the best hits (MMR)."""
 
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
@@ -15,7 +15,7 @@ from retrieval.ranking.fusion import min_max
 from retrieval.ranking.mmr import marginal_order
 from retrieval.ranking.signals import SEAT
 
-#: What vectors are stored as.
+#: How vectors are stored.
 _HALF: Final = np.dtype(">f2")
 
 
@@ -41,26 +41,27 @@ class DiversifyConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Diversify:
-    """Order the head of the ranking by maximal marginal relevance, with the vectors that were read of it.
+class Diversify(BaseStage):
+    """Order the head of the ranking by maximal marginal relevance of the stored vectors.
 
-    Nothing is dropped: what repeats comes later, and what is packed and returned is cut from the end. Seats stay, and
-    what a reranker has not seen stays behind what it has.
+    Nothing is dropped: repetitive hits rank lower. Reserved slots keep their places, and hits that a reranker did not
+    score stay behind those that it did.
     """
 
     config: DiversifyConfig
 
     name: ClassVar[str] = "diversify"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
-    gives: ClassVar[frozenset[str]] = frozenset()
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
-        "diversified", "Puts what repeats a better hit further back (MMR).", section="diversify"
+        "diversified", "Ranks hits that repeat better ones lower (MMR).", section="diversify"
     )
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with the head of its hits diversified."""
-        head = _comparable(state.hits[: self.config.depth])
+        # Only scores of one type can be compared.
+        best = state.hits[: self.config.depth]
+        head = tuple(takewhile(lambda hit: hit.score_type is best[0].score_type, best))
         if len(head) <= 1 or self.config.relevance == 1:
             return state
         order = marginal_order(
@@ -72,20 +73,14 @@ class Diversify:
         )
         moved = sum(place != now for now, place in enumerate(order))
         notes = (Note("diversified", f"{moved} of {len(head)} hits changed their place."),) if moved else ()
-        hits = (*(head[place] for place in order), *state.hits[len(head) :])
-        return replace(state, hits=hits, notes=(*state.notes, *notes))
+        return replace(state, hits=(*(head[place] for place in order), *state.hits[len(head) :])).noted(*notes)
 
 
 def _unit_vectors(hits: Ranking) -> NDArray[np.float32]:
-    """Return the unit vectors of hits, shape (n, dim); zeros for one that has none, which repeats nothing."""
+    """Return the unit vectors of hits, shape (n, dim); zeros for a hit without one."""
     stored = [hit.chunk.vector for hit in hits]
     none = bytes(max(map(len, stored)))
     halves = np.frombuffer(b"".join(vector or none for vector in stored), _HALF)
     found = halves.astype(np.float32).reshape(len(hits), len(none) // _HALF.itemsize)
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     return (found / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-
-
-def _comparable(hits: Ranking) -> Ranking:
-    """Return the first hits as far as their scores mean the same."""
-    return tuple(takewhile(lambda hit: hit.score_type is hits[0].score_type, hits))

@@ -6,9 +6,9 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from corecube.errors import CoreCubeError
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.types import ChunkId, Term, Vector
+from retrieval.engine.types import ChunkId, Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.graph.links import Edge, name_links, shared_name_links
 from retrieval.graph.question import NamedDocument, misspelled_in, named_in, without
@@ -29,7 +29,7 @@ _REPAIRED_AMONG: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Expand:
+class Expand(BaseStage):
     """Lift the documents that the question names and those that its seeds' texts lead to.
 
     Without a vector, when the time is up or what it needs fails, the pool stays as it is.
@@ -67,7 +67,7 @@ class Expand:
             note = Note("expand_failed", "What is asked of the names could not be embedded.", degraded=True)
         except CoreCubeError:
             note = Note("expand_failed", "Links could not be followed.", degraded=True)
-        return replace(state, notes=(*state.notes, note))
+        return state.noted(note)
 
     def _expanded(self, state: SearchState, vector: Vector) -> SearchState:
         pooled = {hit.chunk_id for hit in state.hits}
@@ -89,13 +89,15 @@ class Expand:
             return replace(state, hits=hits, notes=(*state.notes, *_notes(seeds, named, found, edges)))
         asked = without(question, named)
         relation = self._relation(asked, state) if named and asked else vector
+        # The terms in what is asked of the names, and not in the names.
+        words = key_of(asked).split()
         expansion = Expansion(
             scores,
             named=named,
             seeds=seeds,
             edges=edges,
             entries=self._entries(edges, named, relation, vector, state),
-            terms=_asked_terms(state.terms.terms, asked),
+            terms=[it for it in state.terms.terms if any(word.startswith(it.lexeme[:4]) for word in words)],
             neighbours=beside,
             is_cut=found.is_cut,
         )
@@ -167,12 +169,6 @@ class Expand:
         if read is not None and read.vector is not None and read.rest == asked:
             return read.vector
         return self.reader.encoded(asked, state)
-
-
-def _asked_terms(terms: Sequence[Term], asked: str) -> list[Term]:
-    """Return the terms that stand in what is asked of the names, and not in the names."""
-    words = key_of(asked).split()
-    return [term for term in terms if any(word.startswith(term.lexeme[:4]) for word in words)]
 
 
 def _notes(

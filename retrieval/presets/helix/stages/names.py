@@ -10,7 +10,7 @@ from corecube.errors import CoreCubeError
 from retrieval.encoders import Encoder
 from retrieval.encoders.model_calls import ModelCalls
 from retrieval.encoders.query_cache import QueryCache
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
@@ -23,7 +23,7 @@ from retrieval.stages.embed import query_vector
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEntities:
+class LinkEntities(BaseStage):
     """Look up which names in scope the question's words are, and embed what the question asks of them.
 
     It needs nothing that the legs find, so it works beside them; `expand` does by itself what is missing.
@@ -65,7 +65,10 @@ class LinkEntities:
         counted, hubs = self.hubs(named, state)
         kept = without_hubs(named, hubs)[: self.config.named]
         rest = without(question, kept) if kept else ""
-        vector = self._vector(rest, state)
+        try:
+            vector = self.encoded(rest, state) if rest else None
+        except EncoderError:
+            vector = None
         return AskedNames(names.asked, names.is_cut, counted=counted, hubs=hubs, rest=rest, vector=vector)
 
     def names(self, state: SearchState, found: Sequence[UUID]) -> graph.Names:
@@ -85,12 +88,6 @@ class LinkEntities:
     def encoded(self, text: str, state: SearchState) -> Vector:
         """Return the unit vector of what is asked; raise EncoderError, also where the model takes too long."""
         return query_vector(text, state, encoder=self.encoder, cache=self.cache, calls=self.calls).vector
-
-    def _vector(self, rest: str, state: SearchState) -> Vector | None:
-        try:
-            return self.encoded(rest, state) if rest else None
-        except EncoderError:
-            return None
 
 
 def text_of(state: SearchState) -> str:

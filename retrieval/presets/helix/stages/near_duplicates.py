@@ -1,9 +1,9 @@
-"""Removing what was said already."""
+"""Removing near duplicates."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About
+from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.ranking.near_duplicates import drop_by_signature
@@ -21,18 +21,16 @@ class NearDuplicatesConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class NearDuplicates:
-    """Keep the best placed of several hits whose words are nearly the same, by the signatures made at ingest."""
+class NearDuplicates(BaseStage):
+    """Keep the best ranked of several hits with nearly the same words, by the MinHash signatures made at ingest."""
 
     config: NearDuplicatesConfig
 
     name: ClassVar[str] = "near_duplicates"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order"})
-    gives: ClassVar[frozenset[str]] = frozenset()
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "deduped",
-        "Keeps the best placed of several chunks whose words are nearly the same.",
+        "Keeps the best ranked of several chunks with nearly the same words.",
         section="near_duplicates",
         drops=(DropReason.DUPLICATE,),
     )

@@ -1,13 +1,12 @@
-"""Making the numbered context, the best passages at both of its ends."""
+"""Packing the numbered context, with the best passages at both ends."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from retrieval.engine.about import About, StageGroup
-from retrieval.engine.state import Drop, DropReason, SearchState
+from retrieval.engine.about import About, BaseStage, StageGroup
+from retrieval.engine.state import DropReason, SearchState, drops_beyond
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import Ranking
 from retrieval.ranking.packing import outside_in, pack
 from retrieval.stages.assemble import beyond_wanted, header
 
@@ -25,10 +24,10 @@ class PackConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(BaseStage):
     """Pack the best hits under the token budget: the best first, the second last, the third second.
 
-    A model reads what stands in the middle of a long context the least. The numbers follow the ranking, from [1].
+    Models attend least to the middle of a long context. The numbers follow the ranking, from [1].
     """
 
     config: PackConfig
@@ -37,7 +36,6 @@ class Pack:
     name: ClassVar[str] = "pack"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"passages"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "packed",
         "Packs the best hits under the token budget, the best first and the second last.",
@@ -60,17 +58,7 @@ class Pack:
             header=lambda number, hit: header(number, hit, state.scope),
             count_tokens=self.count_tokens,
         )
-        drops = (*over_budget, *self._over_cap(wanted), *beyond_wanted(state))
+        limit, detail = self.config.max_passages, "rank {rank}, at most {limit} passages"
+        over_cap = drops_beyond(wanted, limit, DropReason.BUDGET, detail, key="limit")
+        drops = (*over_budget, *over_cap, *beyond_wanted(state))
         return replace(state, passages=outside_in(passages), drops=(*state.drops, *drops))
-
-    def _over_cap(self, wanted: Ranking) -> tuple[Drop, ...]:
-        limit = self.config.max_passages
-        return tuple(
-            Drop(
-                hit.chunk_id,
-                DropReason.BUDGET,
-                f"rank {rank}, at most {limit} passages",
-                {"rank": rank, "limit": limit},
-            )
-            for rank, hit in enumerate(wanted[limit:], start=limit + 1)
-        )

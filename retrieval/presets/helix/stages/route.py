@@ -3,12 +3,11 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from typing import ClassVar, Final
 
 from corecube.errors import DatabaseUnavailableError
-from retrieval.engine.about import About, StageGroup
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, RequestFilter, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import MemoryType
@@ -16,7 +15,7 @@ from retrieval.errors import SearchTimeoutError
 from retrieval.index.filters import holds_any, known_projects
 from retrieval.presets.helix.router.projects import project_in
 from retrieval.presets.helix.router.routes import Likeness, Router
-from retrieval.presets.helix.router.windows import SaidTime, time_in
+from retrieval.presets.helix.router.windows import time_in
 from retrieval.presets.helix.routing import Routing, TimeWindow
 
 #: Words that tell of writing, deciding or happening: a time beside them is when that was done.
@@ -58,7 +57,7 @@ class RouteConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class Route(BaseStage):
     """Decide whether anything is to be searched, of which memory type, time and project; where in doubt change nothing.
 
     A time or a project narrows what is searched beside the scope. One that would leave nothing is let go.
@@ -71,7 +70,6 @@ class Route:
     name: ClassVar[str] = "route"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "vector", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"routing"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "routed",
         "Reads from the question whether anything is to be searched, and of which memory type, time and project.",
@@ -100,7 +98,7 @@ class Route:
             cosine = likeness.by_route[skip]
             text = f"Nothing was searched: the question is like {skip} ({cosine:.2f}), which needs no search."
             finished = replace(state, is_finished=True, parts=state.parts_with(Routing(skip=True, likeness=shown)))
-            return _noted(finished, Note("route_skip", text))
+            return finished.noted(Note("route_skip", text))
         memory_type = likeness.memory_type(minimum=self.config.type_from)
         routing = Routing(memory_type=memory_type, likeness=shown)
         try:
@@ -109,7 +107,7 @@ class Route:
             note = Note(
                 "route_timeout", "No time was left to read times and projects from the question.", degraded=True
             )
-            return _noted(replace(state, parts=state.parts_with(routing)), note)
+            return replace(state, parts=state.parts_with(routing)).noted(note)
 
     def _likeness(self, state: SearchState) -> Likeness:
         # Without a vector the model may not answer: routes are not trained with it now.
@@ -134,7 +132,9 @@ class Route:
         seconds = state.deadline.leg_seconds
         said = time_in(text, state.now)
         project = project_in(text, self._known_projects(state))
-        if said is not None and not _counts(said, routing.memory_type, text):
+        is_episodic = routing.memory_type is MemoryType.EPISODIC
+        # Otherwise the time is a part of what is asked about.
+        if said is not None and not (said.is_past or is_episodic or _DONE.search(text)):
             said = None
         for window, name in ((said.window if said else None, project), (None, project)):
             kept = narrowed(state.filter, window, name)
@@ -142,10 +142,11 @@ class Route:
                 break
             if holds_any(kept, scope=state.scope, timeout_seconds=seconds):
                 found = replace(routing, window=window, project=name)
-                return _noted(replace(state, parts=state.parts_with(found), filter=kept), *_notes(found))
+                return replace(state, parts=state.parts_with(found), filter=kept).noted(*_notes(found))
         if said or project:
-            return _noted(
-                state, Note("route_let_go", f"Nothing in scope is of {_words(said, project)}; all was searched.")
+            words = " and ".join(filter(None, (said.window.words if said else "", project)))
+            return state.noted(
+                Note("route_let_go", f"Nothing in scope matches {words}; the entire scope was searched.")
             )
         return state
 
@@ -155,23 +156,10 @@ def narrowed(kept: RequestFilter, window: TimeWindow | None, project: str) -> Re
     window = window or TimeWindow()
     return replace(
         kept,
-        since=_later(kept.since, window.since),
-        until=_earlier(kept.until, window.until),
+        since=max(filter(None, (kept.since, window.since)), default=None),
+        until=min(filter(None, (kept.until, window.until)), default=None),
         project=kept.project or project,
     )
-
-
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    return max(one, other) if one and other else one or other
-
-
-def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
-    return min(one, other) if one and other else one or other
-
-
-def _counts(said: SaidTime, memory_type: MemoryType | None, text: str) -> bool:
-    """Return whether a time is when something was written, or happened, and not what is asked about."""
-    return said.is_past or memory_type is MemoryType.EPISODIC or bool(_DONE.search(text))
 
 
 def _notes(routing: Routing) -> tuple[Note, ...]:
@@ -186,11 +174,3 @@ def _notes(routing: Routing) -> tuple[Note, ...]:
             Note("route_project", f"Remembered items are those of the project {routing.project}, and of none.")
         )
     return tuple(notes)
-
-
-def _words(said: SaidTime | None, project: str) -> str:
-    return " and ".join(filter(None, (said.window.words if said else "", project)))
-
-
-def _noted(state: SearchState, *notes: Note) -> SearchState:
-    return replace(state, notes=(*state.notes, *notes))

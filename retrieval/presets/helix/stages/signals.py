@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from retrieval.engine.about import About, score_fact
+from retrieval.engine.about import About, BaseStage, score_fact
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
-from retrieval.engine.types import ChunkFacts, Hit, MemoryType, Ranking
+from retrieval.engine.types import Hit, MemoryType, Ranking
 from retrieval.presets.helix.memory_types import memory_type_of, prevailing
 from retrieval.presets.helix.routing import Routing
 from retrieval.ranking.blend import BlendConfig, query_weights
@@ -142,7 +142,7 @@ class RankedAs:
 
 
 @dataclass(frozen=True, slots=True)
-class RankSignals:
+class RankSignals(BaseStage):
     """Order the pool by relevance, recency, salience, confidence and the graph, weighed for one memory type.
 
     All hits of a search are weighed alike: sums of different weights cannot be compared. It is the type that the
@@ -155,7 +155,6 @@ class RankSignals:
     name: ClassVar[str] = "signals"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "ranked",
         "Orders the pool by relevance, recency, salience, confidence and links, weighed by memory type.",
@@ -193,18 +192,15 @@ class RankSignals:
     def _signals(self, hit: Hit, relevance: float | None, state: SearchState) -> dict[str, float]:
         chunk = hit.chunk
         trust = state.scope.inclusion(chunk.connection_id).connection.trust
+        last = last_touched(chunk, state.now, to_the_day=not state.is_admin)
         found = {
             "similarity": relevance,
-            "recency": self._recency(chunk, state),
+            "recency": recency(last, state.now, hourly_decay=self.config.hourly_decay),
             "salience": chunk.salience,
             "confidence": confidence(trust, is_confirmed=chunk.is_confirmed),
             "graph": hit.signals.get("graph", math.fsum(lift.amount for lift in hit.lifts)),
         }
         return {name: value for name, value in found.items() if value is not None}
-
-    def _recency(self, chunk: ChunkFacts, state: SearchState) -> float:
-        last = last_touched(chunk, state.now, to_the_day=not state.is_admin)
-        return recency(last, state.now, hourly_decay=self.config.hourly_decay)
 
     def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:
         """Return the memory type whose weights serve, and why."""

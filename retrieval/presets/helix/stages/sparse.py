@@ -5,9 +5,8 @@ from functools import partial
 from typing import ClassVar
 
 from retrieval.encoders.model_calls import ModelCalls, model_key
-from retrieval.encoders.sparse import SparseVector
-from retrieval.encoders.sparse_encoder import SparseEncoder, SparseModel
-from retrieval.engine.about import About, StageGroup
+from retrieval.encoders.sparse_encoder import SparseModel
+from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import Ranking
@@ -38,7 +37,7 @@ class SparseConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
-class Sparse:
+class Sparse(BaseStage):
     """Find the chunks in scope whose learned sparse vectors are nearest to the query's: by inner product (SPLADE)."""
 
     config: SparseConfig
@@ -48,7 +47,6 @@ class Sparse:
     name: ClassVar[str] = "sparse"
     needs: ClassVar[frozenset[str]] = frozenset({"query", "terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
-    optional: ClassVar[bool] = False
     about: ClassVar[About] = About(
         "sparse",
         "Finds the chunks in scope by the words that a learned sparse model weighs.",
@@ -78,7 +76,9 @@ class Sparse:
     def _search(self, state: SearchState) -> tuple[Ranking, Note]:
         if self.model.encoder is None:
             return (), Note("sparse_unavailable", self.model.problem, degraded=True)
-        vector = self._vector(self.model.encoder, state)
+        work = partial(self.model.encoder.encode_query, state.query.plain_text or state.query.retrieval_text)
+        key = model_key(self.model.encoder)
+        vector = self.calls.within(state.deadline.embed_seconds, work, model=key)
         if not vector.places:
             return (), Note("sparse_nothing", "The sparse model gave the query no word.")
         look = SparseLook(
@@ -94,12 +94,6 @@ class Sparse:
             return sparse_exact(look), Note("sparse_exact", f"{len(vector.places)} words, compared {size} chunks.")
         ranking = sparse_hnsw(look, ef_search=self.config.ef_search)
         return ranking, Note("sparse_hnsw", f"{len(vector.places)} words, HNSW index, {size} chunks in scope.")
-
-    def _vector(self, encoder: SparseEncoder, state: SearchState) -> SparseVector:
-        """Return the query's vector; raise EncoderError, also where the model takes too long."""
-        text = state.query.plain_text or state.query.retrieval_text
-        work = partial(encoder.encode_query, text)
-        return self.calls.within(state.deadline.embed_seconds, work, model=model_key(encoder))
 
 
 def sparse_leg(config: SparseConfig, model: SparseModel | None, calls: ModelCalls | None = None) -> tuple[Sparse, ...]:

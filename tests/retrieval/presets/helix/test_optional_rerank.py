@@ -65,7 +65,7 @@ def test_a_request_can_lower_what_an_admin_allowed():
 def test_no_service_is_asked():
     service = RerankService(kind="tei", url="http://localhost:1/rerank")
     (stage,) = optional_rerank(FewPairsConfig(candidates=10), RemoteReranker(service))
-    with pytest.raises(RerankError, match="asks no service"):
+    with pytest.raises(RerankError, match="uses no remote service"):
         stage.reranker.score("q", ["t"], timeout_seconds=1)
 
 

@@ -143,7 +143,7 @@ def test_as_boilerplate(shelf, trial):
     Chunk.objects.filter(document_id=shelf["Valve noise"]).update(quality=0.118, quality_parts={"navigation": 0.882})
     before, after = trial("valve noise", shelf["Valve noise"])
     assert_lost_then_through(before, after, "quality")
-    assert before.lost_at.fact == "quality 0.12, least 0.30: navigation"
+    assert before.lost_at.fact == "quality 0.12, minimum 0.30: navigation"
     assert before.lost_at.remedy == "A quality.minimum of at most 0.11 would have kept it."
 
 
