@@ -53,10 +53,24 @@ def is_empty(var):
         return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_a_signal_and_leaves_nothing_behind(var, start, number):
-    process = start()
-    _, address = until_ready(process)
+@pytest.fixture(scope="module")
+def serving(var):
+    """Return the process of a start that is ready, and its address."""
+    process = start_installation(folder=var)
+    yield process, until_ready(process)[1]
+    process.kill()
+    process.communicate()
+
+
+def test_a_second_start_on_the_same_data_is_refused(serving, start):
+    status, _, errors = ended(start())
+    assert status == 1
+    assert "already started" in errors
+    assert serving[0].poll() is None
+
+
+def serves_until(number, var, process, address):
+    """Send the signal to a start that is ready; it leaves nothing behind."""
     with urllib.request.urlopen(f"{address}/login/") as answer:
         assert answer.status == 200
     process.send_signal(number)
@@ -66,6 +80,15 @@ def test_it_serves_until_a_signal_and_leaves_nothing_behind(var, start, number):
     assert is_empty(var)
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
+
+
+def test_it_serves_until_it_is_interrupted_and_leaves_nothing_behind(var, serving):
+    serves_until(signal.SIGINT, var, *serving)
+
+
+def test_it_serves_until_it_is_terminated_and_leaves_nothing_behind(var, start):
+    process = start()
+    serves_until(signal.SIGTERM, var, process, until_ready(process)[1])
 
 
 def test_the_password_is_printed_at_the_first_start_alone(var, start):
@@ -88,16 +111,6 @@ def test_a_start_closes_what_an_earlier_release_left_open(var, start):
     assert var.stat().st_mode & 0o777 == 0o700
     found = [it for it in var.rglob("*") if not it.is_symlink() and it.lstat().st_mode & 0o077]
     assert found == []
-
-
-def test_a_second_start_on_the_same_data_is_refused(start):
-    process = start()
-    until_ready(process)
-    status, _, errors = ended(start())
-    assert status == 1
-    assert "already started" in errors
-    process.send_signal(signal.SIGINT)
-    assert ended(process)[0] == 0
 
 
 def test_a_program_that_dies_stops_the_rest_and_is_explained(var, start):

@@ -137,7 +137,7 @@ def many_pages(folder, word):
     """Fill a folder with enough small files for a sync of many seconds and several batches."""
     folder.mkdir()
     for number in range(_PAGES):
-        (folder / f"{number}.md").write_text(f"# Page {number}\n\n{f'The {word} number {number} waits. ' * 3}\n")
+        (folder / f"{number}.md").write_text(f"# Page {number}\n\nThe {word} number {number} waits.\n")
 
 
 def wait_until_half_way(observe):
