@@ -207,7 +207,7 @@ def test_a_job_goes_on_when_the_database_is_back(well):
     folder.mkdir()
     pages = 40
     for number in range(pages):
-        text = "\n\n".join(f"Page {number}, section {part}: valves and gaskets of pump {part}." for part in range(40))
+        text = "\n\n".join(f"Page {number}, section {part}: valves and gaskets of pump {part}." for part in range(16))
         (folder / f"{number}.md").write_text(f"# Page {number}\n\n{text}\n")
     done = well.manage("ingest", str(folder), "--connection", "pages", "--queue")
     assert done.returncode == 0, done.stderr

@@ -13,10 +13,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from corecube.models import ApiKey, Connection
+from tests.profiles import PROFILE
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 #: Seconds that one operation has.
-BUDGET = 0.5
+BUDGET = {"default": 0.2, "nightly": 0.5}[PROFILE]
 #: What reads a model's files, which a test's encoder has none of.
 NEEDS_A_MODEL = ("POST /api/v1/indexes", "/indexes/{number}/switch", "/indexes/{number}/build")
 
@@ -49,7 +50,7 @@ def fuzz(operation, headers):
 
     @given(case=operation.as_strategy())
     @settings(
-        max_examples=6,
+        max_examples={"default": 3, "nightly": 6}[PROFILE],
         deadline=None,
         derandomize=True,
         database=None,

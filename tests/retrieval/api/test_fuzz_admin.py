@@ -29,13 +29,14 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from tests.installation import Observer, new_installation
+from tests.profiles import PROFILE
 from tests.race import until
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 DESCRIPTIONS = ("/api/openapi.json", "/v1/openapi.json", "/api/dify/openapi.json")
 #: Seconds that one operation has.
-BUDGET = float(os.environ.get("CORECUBE_FUZZ_SECONDS", "0.4"))
-EXAMPLES = max(6, int(20 * BUDGET))
+BUDGET = float(os.environ.get("CORECUBE_FUZZ_SECONDS") or {"default": 0.2, "nightly": 0.4}[PROFILE])
+EXAMPLES = max(4, int(20 * BUDGET))
 #: What takes things away comes last, so that the others find something.
 ORDER = ("get", "put", "post", "patch", "delete")
 

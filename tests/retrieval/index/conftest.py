@@ -1,7 +1,7 @@
 """Scopes, and more rows than the shared world has."""
 
 from contextlib import contextmanager
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
@@ -57,20 +57,22 @@ def rebuild(index):
         pass
 
 
+def copy_embeddings(index, rows):
+    """Add rows of (document, ordinal, connection, vector) to an embedding index, and build its HNSW index again."""
+    columns = "document_id, ordinal, index_id, connection_id, vector"
+    with rebuilding(index) as cursor, cursor.copy(f"COPY retrieval_embedding ({columns}) FROM STDIN") as copy:
+        for document, ordinal, connection, vector in rows:
+            copy.write_row((document, ordinal, index.id, connection, HalfVector(vector).to_text()))
+
+
 @pytest.fixture
 def many(world, index, unit):
     """Add 2,000 random vectors, half in the runbooks and half in the ledger, and return them."""
     vectors = unit(7, 2000)
-    rows = [
-        (number, index.id, world.runbooks.pk if number % 2 else world.ledger.pk, HalfVector(vector).to_text())
-        for number, vector in enumerate(vectors)
-    ]
-    with rebuilding(index) as cursor:
-        cursor.executemany(
-            "INSERT INTO retrieval_embedding (document_id, ordinal, index_id, connection_id, vector)"
-            " VALUES (gen_random_uuid(), %s, %s, %s, %s::halfvec)",
-            rows,
-        )
+    connections = (world.runbooks.pk, world.ledger.pk)
+    copy_embeddings(
+        index, [(uuid4(), number, connections[number % 2 == 0], vector) for number, vector in enumerate(vectors)]
+    )
     return vectors
 
 

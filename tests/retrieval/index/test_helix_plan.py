@@ -8,7 +8,6 @@ from uuid import uuid4
 import pytest
 from django.db import connection as database
 from django.utils import timezone
-from pgvector import HalfVector
 
 from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import MemoryType
@@ -17,7 +16,7 @@ from retrieval.models import Document
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
-from tests.retrieval.index.conftest import rebuilding
+from tests.retrieval.index.conftest import copy_embeddings
 from tests.retrieval.index.test_plans import indexes, plan_of
 
 NOW = timezone.now()
@@ -49,16 +48,8 @@ def remembered(world, index, unit):
             )
             for number in range(len(vectors))
         )
-        rows += [
-            (document.pk, index.id, connection.pk, HalfVector(vector).to_text())
-            for document, vector in zip(documents, vectors, strict=True)
-        ]
-    with rebuilding(index) as cursor:
-        cursor.executemany(
-            "INSERT INTO retrieval_embedding (document_id, ordinal, index_id, connection_id, vector)"
-            " VALUES (%s, 0, %s, %s, %s::halfvec)",
-            rows,
-        )
+        rows += [(document.pk, 0, connection.pk, vector) for document, vector in zip(documents, vectors, strict=True)]
+    copy_embeddings(index, rows)
     return vectors
 
 
