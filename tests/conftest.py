@@ -9,6 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from unittest import mock
 
 import pytest
 from django.conf import settings as configured
@@ -16,7 +17,7 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db import connection
 from django.db.models import Model
-from django.test import override_settings
+from django.test import TransactionTestCase, override_settings
 
 from corecube.access import Principal
 from corecube.models import ApiKey, Compartment, Connection, Grant, User
@@ -28,7 +29,7 @@ from retrieval.presets.helix import route_examples
 from retrieval.search import calibrations, runtime
 from retrieval.testing import HashEncoder
 from tests import marks, profiles, purity
-from tests.kept_rows import KeptRows, Stand
+from tests.kept_rows import KeptRows, Stand, empty_tables
 from tests.unhurried import without_deadlines
 
 profiles.load()
@@ -138,6 +139,8 @@ def django_db_setup(django_db_setup, django_db_blocker):
             cursor.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
         connection.close()
         connection.close_pool()
+    with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty_tables):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
