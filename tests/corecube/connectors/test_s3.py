@@ -197,7 +197,7 @@ def test_credentials_of_the_machine_are_not_used(admin, bucket, connector, monke
         ({"endpoint": "http://user:pw@host"}, "user or a password"),
         ({"colour": "blue"}, "colour"),
         ({"max_bytes": 0}, "max_bytes"),
-        ({"include": ["!"]}, "no pattern"),
+        ({"include": ["!"]}, "not a valid path pattern"),
     ],
 )
 def test_a_wrong_config_is_named(connector, config, said):
