@@ -76,7 +76,7 @@ def test_a_field_that_was_made_larger_is_swapped_without_its_style(alice):
     page.mouse.up()
     expect(field).to_have_attribute("style", re.compile("height"))
     with page.expect_response(lambda answer: answer.request.method == "POST"):
-        page.get_by_role("button", name="Check").first.click()
+        page.get_by_role("button", name="Test connection").first.click()
     expect(field).not_to_have_attribute("style", re.compile("height"))
 
 
