@@ -1,27 +1,30 @@
-"""What a page needs to draw a chart, and to say the same without drawing."""
+"""What a page needs to draw a chart, and to show the same data as a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+#: What a table shows for a missing value.
+ABSENT: Final = "\N{EN DASH}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     """A Plotly figure and its table.
 
-    Colours in the figure are names of the design's tokens ("dense", "soft", "line"); `static/js/charts.js` puts the
-    theme's own colours in their places, so that a chart follows light and dark.
+    Colours in the figure are names of design tokens ("dense", "soft", "line"); `static/js/charts.js` replaces them with
+    the colours of the current theme.
     """
 
     #: Unique on its page; names the element.
     id: str
     title: str
-    #: One sentence that says what the chart shows, for those who do not see it.
+    #: One sentence that describes the chart, for those who do not see it.
     summary: str
-    #: Plotly's traces and layout, as JSON would have them.
+    #: Plotly's traces and layout, ready for JSON.
     data: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
-    #: The same numbers, as text.
+    #: The same data, as text.
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     #: Pixels.
@@ -34,10 +37,10 @@ class Chart:
 
     @property
     def figure(self) -> dict[str, Any]:
-        """What the page hands to the script, as JSON."""
+        """The figure that the page passes to the script, ready for JSON."""
         return {"data": list(self.data), "layout": dict(self.layout), "height": self.height}
 
 
 def plain(text: str) -> str:
-    """Return a text that a figure shows letter by letter; Plotly reads tags, links and styles in what it is given."""
+    """Return a text that Plotly shows unchanged; Plotly would interpret tags, links and styles."""
     return text.replace("&", "&amp;").replace("<", "&lt;")

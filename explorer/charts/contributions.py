@@ -1,13 +1,13 @@
-"""What each hit's score is made of, one bar a hit: contributions, not raw signals."""
+"""The score breakdown: one bar per hit, with the contribution of each signal."""
 
 from typing import Any, Final
 
 from explorer import wording
-from explorer.charts.chart import Chart, plain
+from explorer.charts.chart import ABSENT, Chart, plain
 from retrieval.engine.types import Hit
 from retrieval.search.outcome import SearchOutcome
 
-#: Signals that have a colour of their own; any other one is drawn in the neutral one.
+#: Colours of signals; others are neutral.
 _HUES: Final = {name: name for name in ("dense", "fulltext", "freshness", "rerank")} | {
     "similarity": "dense",
     "salience": "fulltext",
@@ -23,9 +23,9 @@ _AROUND: Final = 76
 
 
 def contributions(outcome: SearchOutcome) -> Chart | None:
-    """Return the bars of the hits wanted, best on top; None where no hit was blended.
+    """Return a bar per hit, best on top; None if no hit was blended.
 
-    The parts of a bar sum to the hit's score. A part of a leg that did not return the hit is hatched.
+    The parts of a bar sum to the hit's score. They are hatched for a leg that did not return the hit.
     """
     hits = [hit for hit in outcome.hits if hit.facts is not None and hit.contributions]
     if not hits:
@@ -48,13 +48,13 @@ def contributions(outcome: SearchOutcome) -> Chart | None:
 
 
 def name(rank: int, hit: Hit) -> str:
-    """Return a hit's place and title, cut to what an axis has room for."""
+    """Return a hit's rank and title, cut to fit an axis."""
     title = hit.chunk.title
     return f"{rank}  {title if len(title) <= _MAX_TITLE_LENGTH else f'{title[: _MAX_TITLE_LENGTH - 1].rstrip()}…'}"
 
 
 def hue(signal: str) -> str:
-    """Return the token that a signal is drawn in."""
+    """Return the colour token of a signal."""
     return _HUES.get(signal, "edge")
 
 
@@ -100,7 +100,7 @@ def _layout(hits: list[Hit]) -> dict[str, Any]:
 
 def _cell(hit: Hit, signal: str, legs: frozenset[str]) -> str:
     if signal not in hit.contributions:
-        return "\N{EN DASH}"
+        return ABSENT
     return f"{hit.contributions[signal]:.3f}{' (not returned)' if _is_absent(hit, signal, legs) else ''}"
 
 

@@ -1,4 +1,4 @@
-"""How the scores of a search lie, with what cut them off: each leg's ranking, and the final order."""
+"""Score distributions: each leg's ranking and the final order, with their cut-offs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,27 +13,26 @@ from retrieval.engine.types import ChunkId, Hit
 from retrieval.search.outcome import SearchOutcome
 
 _HEIGHT: Final = 220
-#: A floor this many spans of the scores below them would squeeze the scores together; the summary tells of it instead.
+_LEG_TITLES: Final = {"dense": "Cosine similarity of the vector leg", "fulltext": "Scores of the full-text leg"}
+#: A floor this many score ranges below the scores is not drawn, since it would flatten them; the summary names it.
 _FAR: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Where a list ends: a score below which nothing stays, or a place beyond which nothing is shown."""
+    """A cut-off: a minimum score, or a maximum rank."""
 
     text: str
     score: float | None = None
-    place: float | None = None
+    rank: float | None = None
 
 
 def score_charts(outcome: SearchOutcome) -> tuple[Chart, ...]:
-    """Return one chart a leg and one of the final order; those without hits are left out.
+    """Return one chart per leg and one of the final order; rankings without hits have none.
 
-    None at all before access was checked a second time; what that check dropped is in no chart.
+    Empty before the second access check. Hits that the check dropped are in no chart.
     """
-    if not outcome.state.access_checked:
-        return ()
-    return tuple(_charts(outcome))
+    return tuple(_charts(outcome)) if outcome.state.access_checked else ()
 
 
 def _charts(outcome: SearchOutcome) -> Iterator[Chart]:
@@ -41,46 +40,43 @@ def _charts(outcome: SearchOutcome) -> Iterator[Chart]:
     hidden = {drop.chunk_id for drop in outcome.state.drops if drop.reason is DropReason.ACCESS}
     for leg, ranking in outcome.state.rankings.items():
         if hits := [hit for hit in ranking if hit.chunk_id not in hidden]:
-            yield _chart(leg, _leg_title(leg), hits, shown, _leg_cuts(leg, hits, outcome))
+            title = _LEG_TITLES.get(leg) or f"Scores of the {wording.leg_label(leg)} leg"
+            yield _chart(leg, title, hits, shown, _leg_cuts(leg, hits, outcome))
     if hits := list(outcome.state.hits):
         yield _chart("final", "Final scores", hits, shown, _final_cuts(hits, outcome))
-
-
-def _leg_title(leg: str) -> str:
-    return {"dense": "Cosine similarity of the vector leg", "fulltext": "Scores of the full-text leg"}.get(
-        leg, f"Scores of the {wording.leg_label(leg)} leg"
-    )
 
 
 def _leg_cuts(leg: str, hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
     depth = getattr(getattr(outcome.config, leg, None), "depth", None)
     last = hits[-1].score
-    if depth is not None and len(hits) >= depth:
-        return (_Cut(f"limit of {depth} hits: {last:.3f}", score=last),)
-    return ()
+    is_full = depth is not None and len(hits) >= depth
+    return (_Cut(f"limit of {depth} hits: {last:.3f}", score=last),) if is_full else ()
 
 
 def _final_cuts(hits: Sequence[Hit], outcome: SearchOutcome) -> tuple[_Cut, ...]:
     top_k = outcome.state.top_k
     minimum = outcome.config.min_score(hits[-1].score_type)
-    # A floor of -inf keeps all.
+    # A minimum of -inf drops nothing.
     floor = (_Cut(f"floor {minimum:g}", score=minimum),) if isfinite(minimum) else ()
-    return (*floor, _Cut(f"top {top_k}", place=top_k + 0.5)) if len(hits) > top_k else floor
+    return (*floor, _Cut(f"top {top_k}", rank=top_k + 0.5)) if len(hits) > top_k else floor
 
 
 def _chart(name: str, title: str, hits: Sequence[Hit], shown: set[ChunkId], cuts: tuple[_Cut, ...]) -> Chart:
     scores = [hit.score for hit in hits]
-    near, far = _drawn(cuts, scores)
+    lowest = min(scores) - _FAR * max(max(scores) - min(scores), 0.1)
+    near = [cut for cut in cuts if cut.score is None or cut.score >= lowest]
     return Chart(
         id=f"scores-{name}",
         title=title,
-        summary=_summary(scores, sum(hit.chunk_id in shown for hit in hits), (*near, *far)),
+        summary=_summary(
+            scores, sum(hit.chunk_id in shown for hit in hits), [*near, *(it for it in cuts if it not in near)]
+        ),
         data=[_ranking(scores, hue(name)), _shown(hits, shown, hue(name))],
         layout=_layout(near, scores),
         headers=("Rank", "Score", "Shown"),
         rows=tuple(
-            (str(place), f"{hit.score:.4f}", "yes" if hit.chunk_id in shown else "no")
-            for place, hit in enumerate(hits, start=1)
+            (str(rank), f"{hit.score:.4f}", "yes" if hit.chunk_id in shown else "no")
+            for rank, hit in enumerate(hits, start=1)
         ),
         height=_HEIGHT,
     )
@@ -89,13 +85,6 @@ def _chart(name: str, title: str, hits: Sequence[Hit], shown: set[ChunkId], cuts
 def _summary(scores: Sequence[float], shown: int, cuts: Sequence[_Cut]) -> str:
     span = f"{wording.counted(len(scores), 'hit')} from {scores[0]:.3f} to {scores[-1]:.3f}, {shown} of them shown"
     return "; ".join((span, *(cut.text for cut in cuts))) + "."
-
-
-def _drawn(cuts: tuple[_Cut, ...], scores: Sequence[float]) -> tuple[tuple[_Cut, ...], tuple[_Cut, ...]]:
-    """Return the cuts that can be drawn beside the scores, and those that lie too far below."""
-    lowest = min(scores) - _FAR * max(max(scores) - min(scores), 0.1)
-    near = tuple(cut for cut in cuts if cut.score is None or cut.score >= lowest)
-    return near, tuple(cut for cut in cuts if cut not in near)
 
 
 def _ranking(scores: Sequence[float], colour: str) -> dict[str, Any]:
@@ -112,13 +101,13 @@ def _ranking(scores: Sequence[float], colour: str) -> dict[str, Any]:
 
 
 def _shown(hits: Sequence[Hit], shown: set[ChunkId], colour: str) -> dict[str, Any]:
-    places = [(place, hit.score) for place, hit in enumerate(hits, start=1) if hit.chunk_id in shown]
+    points = [(rank, hit.score) for rank, hit in enumerate(hits, start=1) if hit.chunk_id in shown]
     return {
         "type": "scatter",
         "mode": "markers",
         "name": "in the hits",
-        "x": [place for place, _ in places],
-        "y": [score for _, score in places],
+        "x": [rank for rank, _ in points],
+        "y": [score for _, score in points],
         "marker": {"color": colour, "size": 6, "line": {"color": "panel", "width": 1}},
         "hovertemplate": "rank %{x}: %{y:.3f}, in the hits<extra></extra>",
         "showlegend": False,
@@ -141,11 +130,11 @@ def _line(cut: _Cut) -> dict[str, Any]:
     line = {"color": "bad", "width": 1, "dash": "dot"}
     if cut.score is not None:
         return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": cut.score, "y1": cut.score, "line": line}
-    return {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": cut.place, "x1": cut.place, "line": line}
+    return {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": cut.rank, "x1": cut.rank, "line": line}
 
 
 def _words(cut: _Cut) -> dict[str, Any]:
     words = {"text": cut.text, "showarrow": False, "font": {"size": 10, "color": "soft"}}
     if cut.score is not None:
         return words | {"xref": "paper", "x": 1, "xanchor": "right", "y": cut.score, "yanchor": "bottom"}
-    return words | {"yref": "paper", "y": 1, "yanchor": "bottom", "x": cut.place, "xanchor": "center"}
+    return words | {"yref": "paper", "y": 1, "yanchor": "bottom", "x": cut.rank, "xanchor": "center"}

@@ -1,24 +1,23 @@
-"""Searches over time: how long they took, and how many there were."""
+"""Searches over time: latency and volume."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from explorer.charts.chart import Chart
+from explorer.charts.chart import ABSENT, Chart
 from retrieval.records.traffic import Bin, Traffic
 
 _HEIGHT: Final = 230
 _DAY: Final = timedelta(days=1)
-_NOTHING: Final = "\N{EN DASH}"
 
 
 def traffic_charts(found: Traffic) -> tuple[Chart, Chart] | None:
-    """Return latency and volume; None where nothing was searched."""
+    """Return latency and volume; None without searches."""
     return (latency_chart(found), volume_chart(found)) if found.total.searches else None
 
 
 def latency_chart(found: Traffic) -> Chart:
-    """Return the milliseconds that half of the searches, and 95 of 100, stayed under; bins without any are gaps."""
+    """Return the median and p95 latency in milliseconds; bins without searches are gaps."""
     p50, p95 = milliseconds(found.total.p50), milliseconds(found.total.p95)
     return Chart(
         id="latency",
@@ -39,7 +38,7 @@ def latency_chart(found: Traffic) -> Chart:
 
 
 def volume_chart(found: Traffic) -> Chart:
-    """Return the searches of each bin, those that found something under those that found nothing."""
+    """Return the searches of each bin: those with hits below those without."""
     total = found.total
     return Chart(
         id="volume",
@@ -51,24 +50,26 @@ def volume_chart(found: Traffic) -> Chart:
         ],
         layout=_layout("") | {"legend": {"traceorder": "normal"}, "barmode": "stack", "bargap": 0.25},
         headers=("From", "With hits", "No hits", "Refused", "Degraded"),
-        rows=tuple((moment(it.begins, found), *map(str, _counts(it))) for it in found.bins),
+        rows=tuple(
+            (
+                moment(it.begins, found),
+                *map(str, (it.figures.searches - it.figures.empty, it.figures.empty)),
+                *map(str, (it.figures.refused, it.figures.degraded)),
+            )
+            for it in found.bins
+        ),
         height=_HEIGHT,
     )
 
 
 def milliseconds(value: float | None) -> str:
-    """Return a latency as a figure, or a dash where there is none."""
-    return _NOTHING if value is None else f"{value:,.0f}"
+    """Return a latency, or a dash for none."""
+    return ABSENT if value is None else f"{value:,.0f}"
 
 
 def moment(begins: datetime, found: Traffic) -> str:
-    """Return a bin's begin as a table says it: with the hour where bins are shorter than a day."""
+    """Return the start of a bin, with the hour if bins are shorter than a day."""
     return f"{begins:%d %b}" if found.width >= _DAY else f"{begins:%d %b %H:%M}"
-
-
-def _counts(it: Bin) -> tuple[int, int, int, int]:
-    figures = it.figures
-    return figures.searches - figures.empty, figures.empty, figures.refused, figures.degraded
 
 
 def _times(bins: Sequence[Bin]) -> list[str]:

@@ -1,41 +1,48 @@
-"""What language models took day by day: costs where there are prices, tokens else."""
+"""Language model usage by day: costs if there are prices, else tokens."""
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any, Final
 
-from explorer.charts.chart import Chart
+from explorer.charts.chart import ABSENT, Chart
 from retrieval.operations.usage import Sums
 
 _HEIGHT: Final = 240
-#: Colours in turn; the models with the most get the first.
+#: Colours by size; models beyond the last share it.
 _HUES: Final = ("accent", "fulltext", "freshness", "rerank", "good", "edge")
 
 
 def usage_chart(found: Mapping[tuple[date, str], Sums], *, first: date, last: date) -> Chart | None:
-    """Return one bar a day, a part of it per model; None where nothing was used.
-
-    Models beyond the first five share the last colour.
-    """
+    """Return one bar per day, with a part per model; None without usage."""
     if not found:
         return None
     has_costs = any(sums.cost for sums in found.values())
     days = [first + timedelta(days=step) for step in range((last - first).days + 1)]
-    names = _by_size(found, has_costs=has_costs)
-    unit = "cost" if has_costs else "tokens"
-    total = sum(_value(sums, has_costs=has_costs) for sums in found.values())
+    sizes: Counter[str] = Counter()
+    for (_, name), sums in found.items():
+        sizes[name] += _value(sums, has_costs=has_costs)
+    names = sorted(sizes, key=lambda name: (-sizes[name], name))
+    hues = (*_HUES, *[_HUES[-1]] * len(names))
+    total = sizes.total()
+    shown_total = f"{total:,.4f}" if has_costs else f"{total:,.0f} tokens"
     answers = sum(it.answers for it in found.values())
     return Chart(
         id="usage",
         title="Cost by day" if has_costs else "Tokens by day",
-        summary=f"{_figure(total, has_costs=has_costs)} in total, {answers:,} answers.",
-        data=[_bars(found, name, days, hue, has_costs=has_costs) for name, hue in _coloured(names)],
+        summary=f"{shown_total} in total, {answers:,} answers.",
+        data=[_bars(found, *it, days, has_costs=has_costs) for it in zip(names, hues, strict=False)],
         layout={
             "barmode": "stack",
             "bargap": 0.25,
             "margin": {"t": 30},
             "xaxis": {"type": "date", "showgrid": False, "nticks": 8},
-            "yaxis": {"rangemode": "tozero", "nticks": 5, "zeroline": False, "title": {"text": unit}},
+            "yaxis": {
+                "rangemode": "tozero",
+                "nticks": 5,
+                "zeroline": False,
+                "title": {"text": "cost" if has_costs else "tokens"},
+            },
             "showlegend": True,
         },
         headers=("Day", *names),
@@ -50,36 +57,20 @@ def _value(sums: Sums, *, has_costs: bool) -> float:
     return float(sums.cost) if has_costs else float(sums.prompt_tokens + sums.completion_tokens)
 
 
-def _figure(value: float, *, has_costs: bool) -> str:
-    return f"{value:,.4f}" if has_costs else f"{value:,.0f} tokens"
-
-
 def _cell(sums: Sums | None, *, has_costs: bool) -> str:
     if sums is None:
-        return "\N{EN DASH}"
+        return ABSENT
     return f"{sums.cost:,.4f}" if has_costs else f"{sums.prompt_tokens + sums.completion_tokens:,}"
 
 
-def _by_size(found: Mapping[tuple[date, str], Sums], *, has_costs: bool) -> tuple[str, ...]:
-    sizes: dict[str, float] = {}
-    for (_, name), sums in found.items():
-        sizes[name] = sizes.get(name, 0.0) + _value(sums, has_costs=has_costs)
-    return tuple(sorted(sizes, key=lambda name: (-sizes[name], name)))
-
-
-def _coloured(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(name, _HUES[min(place, len(_HUES) - 1)]) for place, name in enumerate(names)]
-
-
 def _bars(
-    found: Mapping[tuple[date, str], Sums], name: str, days: list[date], hue: str, *, has_costs: bool
+    found: Mapping[tuple[date, str], Sums], name: str, hue: str, days: list[date], *, has_costs: bool
 ) -> dict[str, Any]:
-    values = [_value(found.get((day, name), Sums()), has_costs=has_costs) for day in days]
     return {
         "type": "bar",
         "name": name,
         "x": [day.isoformat() for day in days],
-        "y": values,
+        "y": [_value(found.get((day, name), Sums()), has_costs=has_costs) for day in days],
         "marker": {"color": hue},
         "hovertemplate": f"%{{x}}: %{{y:{',.4f' if has_costs else ',.0f'}}}<extra>%{{fullData.name}}</extra>",
     }

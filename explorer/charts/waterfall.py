@@ -1,4 +1,4 @@
-"""Where a search's time went: one bar a stage, from when it began to when it ended, against the deadline."""
+"""The time of a search by stage: a bar per stage from its start to its end, and the deadline."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from explorer.wording.durations import milliseconds
 from retrieval.engine.deadline import SOFT_SHARE
 from retrieval.engine.state import Span
 
-#: The deadline is drawn where the search took at least this share of it; else an arrow says where it lies.
+#: The deadline is drawn if the search took at least this share of it; else an arrow points to it.
 _NEAR_DEADLINE: Final = 0.25
 _BAR: Final = 22
 _AROUND: Final = 70
@@ -18,23 +18,23 @@ _AROUND: Final = 70
 
 @dataclass(frozen=True, slots=True)
 class TimedStage:
-    """A stage that did work, and when."""
+    """The time span of a stage."""
 
     stage: str
-    #: Milliseconds from the search's begin.
+    #: Milliseconds from the start of the search.
     begins: float
     takes: float
     is_degraded: bool
 
     @property
     def ends(self) -> float:
-        """When it ended, in milliseconds from the search's begin."""
+        """The end, in milliseconds from the start of the search."""
         return self.begins + self.takes
 
 
 @dataclass(frozen=True, slots=True)
 class _Timing:
-    """What of a span the clock needs, whether it was just run or is read from a stored trace."""
+    """The timing of a span of an outcome or of a stored trace."""
 
     stage: str
     parent: str
@@ -52,7 +52,7 @@ class _Timing:
 def timed_stages(spans: Iterable[Span | Mapping[str, Any]]) -> tuple[TimedStage, ...]:
     """Return the stages in order with their times.
 
-    Stages follow each other; those that ran inside another stand in its place and begin with it. Takes the spans of an
+    Stages run one after another. Those that ran inside another replace it and start with it. Takes the spans of an
     outcome (`outcome.trace`) or of a stored trace (`record.trace["spans"]`).
     """
     return tuple(_timed([_Timing.of(span) for span in spans]))
@@ -77,14 +77,14 @@ def waterfall(
 ) -> Chart | None:
     """Return the stages as bars over time; None for a trace without spans.
 
-    `deadline_ms` is None where it is not known any more; past `soft_share` of it optional stages are skipped. `name`
-    tells charts on one page apart.
+    `deadline_ms` is None if it is unknown; past `soft_share` of it optional stages are skipped. `name` distinguishes
+    charts on one page.
     """
-    spans = list(spans)
-    stages = timed_stages(spans)
+    timings = [_Timing.of(span) for span in spans]
+    stages = tuple(_timed(timings))
     if not stages:
         return None
-    total = sum(timing.milliseconds for timing in map(_Timing.of, spans) if not timing.parent)
+    total = sum(timing.milliseconds for timing in timings if not timing.parent)
     return Chart(
         id=name,
         title="Time by stage",
@@ -150,7 +150,7 @@ def _layout(stages: Sequence[TimedStage], total: float, deadline_ms: int | None,
 
 
 def _deadline(deadline_ms: int, soft: int, *, is_near: bool) -> dict[str, Any]:
-    """Return the lines of the deadline and of the moment from which stages are skipped, or an arrow to it."""
+    """Return the lines of the deadline and of the soft limit, or an arrow to the deadline."""
     if not is_near:
         text = f"deadline at {deadline_ms:,} ms →"
         return {"annotations": [_words(text, 1.0, xref="paper", xanchor="right")], "margin": {"t": 24}}

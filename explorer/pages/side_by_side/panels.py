@@ -8,7 +8,7 @@ from typing import Final
 from corecube.errors import CoreCubeError
 from explorer import wording
 from explorer.charts.chart import Chart
-from explorer.charts.preset_flow import preset_flow
+from explorer.charts.rank_flow import preset_flow
 from explorer.components.answerability import AnswerabilityPanel, answerability_panel
 from explorer.components.badges import Badge, badges
 from explorer.components.bars import BarPart

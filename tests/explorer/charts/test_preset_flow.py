@@ -1,4 +1,4 @@
-from explorer.charts.preset_flow import preset_flow
+from explorer.charts.rank_flow import preset_flow
 from tests.explorer.conftest import chunk_id
 
 PRESETS = ("one", "two", "three")
