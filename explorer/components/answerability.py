@@ -1,4 +1,4 @@
-"""Whether the passages answer the question: the verdict, its confidence, and what each signal added to it."""
+"""Whether the passages answer the question: the verdict, its confidence, and the contribution of each signal."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Final
 
 from explorer.components.bars import percent
 from retrieval.engine.types import Answerability, Verdict
-from retrieval.ranking.answerability.verdict import AnswerabilityConfig, Reason
+from retrieval.ranking.answerability.verdict import Reason
 from retrieval.search.outcome import SearchOutcome
 
 VERDICTS: Final[Mapping[Verdict, str]] = {
@@ -27,20 +27,20 @@ _REASONS: Final[Mapping[str, str]] = {
     Reason.UNKNOWN_TERMS: "unknown terms",
     Reason.WEAK_MATCH: "weak match",
 }
-#: Half of a bar that grows to both sides from its middle.
+#: Percent; bars grow from here to both sides.
 _MIDDLE: Final = 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class SignalRow:
-    """A signal, and what it added to the log-odds."""
+    """A signal and its contribution to the log-odds."""
 
     label: str
     value: str
-    #: "+0.83"; empty for a signal that the model does not read.
+    #: "+0.83"; empty for a signal that the model does not use.
     added: str
     is_for: bool
-    #: Where its bar starts and how long it is, in percent; 50 is nothing.
+    #: Start and length of its bar, in percent; 50 is zero.
     x: float
     width: float
 
@@ -50,10 +50,10 @@ class AnswerabilityPanel:
     """The verdict on a search."""
 
     verdict: str
-    #: Decides the colour: good, warn, bad.
+    #: good, warn or bad.
     tone: str
     confidence: float
-    #: The bounds of the verdicts, in percent of the confidence's bar.
+    #: The thresholds of the verdicts, in percent of the confidence bar.
     partial_from: float
     answerable_from: float
     is_calibrated: bool
@@ -68,34 +68,32 @@ class AnswerabilityPanel:
 
 
 def answerability_panel(outcome: SearchOutcome) -> AnswerabilityPanel | None:
-    """Return the verdict on a search; None when the time was up before it was judged."""
-    judged = outcome.state.answerability
-    return None if judged is None else _panel(judged, outcome.config.answerability)
-
-
-def _panel(judged: Answerability, config: AnswerabilityConfig) -> AnswerabilityPanel:
+    """Return the verdict on a search; None if the search timed out before."""
+    found, config = outcome.state.answerability, outcome.config.answerability
+    if found is None:
+        return None
     return AnswerabilityPanel(
-        verdict=VERDICTS[judged.verdict],
-        tone=TONES[judged.verdict],
-        confidence=judged.confidence,
+        verdict=VERDICTS[found.verdict],
+        tone=TONES[found.verdict],
+        confidence=found.confidence,
         partial_from=100 * config.partial_from,
         answerable_from=100 * config.answerable_from,
-        is_calibrated=judged.is_calibrated,
-        reason=_REASONS.get(judged.reason, judged.reason),
-        explanation=judged.explanation,
-        rows=tuple(_rows(judged)),
+        is_calibrated=found.is_calibrated,
+        reason=_REASONS.get(found.reason, found.reason),
+        explanation=found.explanation,
+        rows=tuple(_rows(found)),
     )
 
 
-def _rows(judged: Answerability) -> Iterator[SignalRow]:
-    """Yield the signals that the confidence was made of, what weighs most first, then those that were not read."""
-    whole = 2 * max(map(abs, judged.contributions.values()), default=0.0)
-    for name in sorted(judged.signals, key=lambda name: -abs(judged.contributions.get(name, 0.0))):
-        added = judged.contributions.get(name)
-        width = percent(abs(added or 0.0), whole)
+def _rows(found: Answerability) -> Iterator[SignalRow]:
+    """Yield the signals of the confidence by size of contribution, then those that were not used."""
+    full = 2 * max(map(abs, found.contributions.values()), default=0.0)
+    for name in sorted(found.signals, key=lambda name: -abs(found.contributions.get(name, 0.0))):
+        added = found.contributions.get(name)
+        width = percent(abs(added or 0.0), full)
         yield SignalRow(
             label=signal_label(name),
-            value=f"{judged.signals[name]:.2f}",
+            value=f"{found.signals[name]:.2f}",
             added="" if added is None else f"{added:+.2f}".replace("-", "\N{MINUS SIGN}"),
             is_for=(added or 0.0) >= 0,
             x=round(_MIDDLE if (added or 0.0) >= 0 else _MIDDLE - width, 2),
@@ -104,7 +102,7 @@ def _rows(judged: Answerability) -> Iterator[SignalRow]:
 
 
 def signal_label(name: str) -> str:
-    """Return a signal as a heading reads it."""
+    """Return a signal's label."""
     return _LABELS.get(name, name.replace("_", " ").capitalize())
 
 

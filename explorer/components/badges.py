@@ -1,38 +1,61 @@
-"""Badges: what a reader should know about a search before reading its hits."""
+"""Badges: what a reader should know about a search, or about a hit, before its scores."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from explorer import wording
+from explorer.wording.events import PROVIDER_WORDS
 from retrieval.engine.state import Span
-from retrieval.search.outcome import SearchOutcome
+from retrieval.engine.types import Hit
+from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
+from retrieval.presets.consolidated.evidence.protection import PROTECTED
+from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter, is_recovered
 
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A word with its explanation."""
+    """A label about a search, with its explanation."""
 
     text: str
     detail: str
-    #: Something fell back or was cut short.
+    #: A stage used a fallback or was cut short.
     degraded: bool
 
 
-def badges(outcome: SearchOutcome) -> tuple[Badge, ...]:
-    """Return the badges of a search, what degraded it first, each once."""
-    return badges_of_spans(outcome.trace)
+@dataclass(frozen=True, slots=True)
+class HitBadge:
+    """A label about a hit, with its explanation."""
+
+    text: str
+    detail: str
+    #: "good", "warn", or empty.
+    tone: str = ""
 
 
-def badges_of_spans(spans: Iterable[Span]) -> tuple[Badge, ...]:
-    """Return the badges of a search, made now or logged, of which these are the spans."""
+def badges(spans: Iterable[Span]) -> tuple[Badge, ...]:
+    """Return the badges of a search, live or logged, each once, degradations first."""
     found = dict.fromkeys(_badges(spans))
     return tuple(sorted(found, key=lambda badge: not badge.degraded))
 
 
 def _badges(spans: Iterable[Span]) -> Iterator[Badge]:
-    for span in spans:
-        for note in span.notes:
-            if note.quotes and note.text and note.code in wording.BADGES:
-                yield Badge(note.text.rstrip("."), "One of the best hits has this spelling.", note.degraded)
-            elif note.degraded or note.code in wording.BADGES:
-                yield Badge(wording.note_label(note.code), note.text or "From the query log.", note.degraded)
+    for note in (note for span in spans for note in span.notes):
+        if note.quotes and note.text and note.code in wording.BADGES:
+            yield Badge(note.text.rstrip("."), "One of the best hits has this spelling.", note.degraded)
+        elif note.degraded or note.code in wording.BADGES:
+            yield Badge(wording.note_label(note.code), note.text or "From the query log.", note.degraded)
+
+
+def hit_badges(hit: Hit) -> Iterator[HitBadge]:
+    """Yield how a hit got its place other than by its score, and what scored it; nothing for most presets."""
+    if is_recovered(hit):
+        yield HitBadge("recovered", "Added by a separate search for its source type.", "good")
+    if is_beyond_filter(hit):
+        yield HitBadge("beyond the filter", "Outside the request's filter, but in scope.", "warn")
+    if PROTECTED in hit.signals:
+        rank = hit.signals[PROTECTED]
+        yield HitBadge("protected", f"Rank {rank:.0f}, below the cut, but protected from it.", "good")
+    if boost := hit.signals.get(PRECEDENCE, 0.0):
+        yield HitBadge(f"precedence +{boost:.4f}".rstrip("0"), "Its source type has precedence over others.")
+    if hit.provider:
+        yield HitBadge(PROVIDER_WORDS.get(hit.provider, hit.provider.replace("_", " ")), "Last scorer of this hit.")

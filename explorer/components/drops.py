@@ -1,4 +1,4 @@
-"""Dropped hits with their reasons."""
+"""Dropped hits with their reasons, and labels of chunks."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,13 +9,15 @@ from uuid import UUID
 from corecube.scope import AccessScope
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import ChunkId, Hit
+from retrieval.models import Chunk
+from retrieval.search.outcome import SearchOutcome
 
-#: Rows that one stage shows; the rest is told as a count.
+#: Rows that one stage shows; the rest is only counted.
 MAX_ROWS: Final = 100
 _STEP: Final = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
 _CHUNK_ID: Final = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}):(\d+)")
 
-#: What a chunk is called, by its id; chunks outside the viewer's scope are not in it.
+#: Labels of chunks by id, without those outside the viewer's scope.
 ChunkLabels = Mapping[ChunkId, str]
 
 
@@ -35,22 +37,22 @@ class DropList:
 
     rows: tuple[DropRow, ...]
     total: int
-    #: Those that were not in the store any more; which they were is told nobody.
+    #: Those that were no longer in the store; they are never named.
     gone: int = 0
 
     @property
     def gone_words(self) -> str:
-        """How many were gone, and what that means: "3 gone from the store, or left out"; empty for none."""
+        """The number of deleted ones with the reason; empty for none."""
         return f"{self.gone:,} {DropReason.STALE.label}" if self.gone else ""
 
     @property
     def unlisted(self) -> int:
-        """Drops that have no row, and whose reason is not told either."""
+        """Drops without a row and without a reason."""
         return self.total - len(self.rows) - self.gone
 
 
 def chunk_label(title: str, heading_path: Iterable[str], *, source: str) -> str:
-    """Return what a chunk is called in a line of text: "Runbook › Staging — Platform repo"."""
+    """Return a chunk's label: "Runbook › Staging — Platform repo"."""
     return f"{chunk_name(title, heading_path)} — {source}"
 
 
@@ -60,7 +62,7 @@ def chunk_name(title: str, heading_path: Iterable[str]) -> str:
 
 
 def labels_of(hits: Iterable[Hit], scope: AccessScope) -> dict[ChunkId, str]:
-    """Return the labels of the hits that have been read."""
+    """Return the labels of the hits with facts."""
     sources = {inclusion.connection.id: inclusion.connection.name for inclusion in scope.included}
     return {
         hit.chunk_id: chunk_label(hit.facts.title, hit.facts.heading_path, source=sources[hit.facts.connection_id])
@@ -69,8 +71,29 @@ def labels_of(hits: Iterable[Hit], scope: AccessScope) -> dict[ChunkId, str]:
     }
 
 
+def chunk_labels(outcome: SearchOutcome) -> dict[ChunkId, str]:
+    """Return the labels of a search's chunks: of the pool, and of dropped hits.
+
+    Chunks that were deleted or are out of scope have none.
+    """
+    scope = outcome.state.scope
+    labels = labels_of(outcome.state.hits, scope)
+    unknown = {drop.chunk_id for drop in outcome.state.drops} - labels.keys()
+    if not unknown:
+        return labels
+    sources = {inclusion.connection.id: inclusion.connection.name for inclusion in scope.included}
+    rows = Chunk.objects.filter(
+        document_id__in={chunk_id.document_id for chunk_id in unknown}, connection_id__in=sources
+    ).values_list("document_id", "ordinal", "document__title", "heading_path", "connection_id")
+    found = {
+        ChunkId(document, ordinal): chunk_label(title, path, source=sources[connection_id])
+        for document, ordinal, title, path, connection_id in rows
+    }
+    return labels | {chunk_id: label for chunk_id, label in found.items() if chunk_id in unknown}
+
+
 def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
-    """Return the drops as rows. The nameless ones, and those without a label, are counted, never named."""
+    """Return the drops as rows. Nameless ones and those without a label are only counted."""
     dropped = tuple(drops)
     rows = tuple(
         DropRow(drop.chunk_id, labels[drop.chunk_id], drop.reason.label, readable(drop.detail, labels))
@@ -82,7 +105,7 @@ def drop_list(drops: Iterable[Drop], labels: ChunkLabels) -> DropList:
 
 
 def readable(detail: str, labels: ChunkLabels) -> str:
-    """Return a drop's detail with titles in the place of chunk ids."""
+    """Return a drop's detail with chunk ids replaced by labels."""
 
     def label(found: re.Match[str]) -> str:
         chunk_id = ChunkId(UUID(found.group(1)), int(found.group(2)))

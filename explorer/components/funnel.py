@@ -1,26 +1,27 @@
-"""The funnel: what each stage left, dropped and took, and what it says when opened."""
+"""The funnel: what each stage returned and dropped, its time, and its details."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
+from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.bars import BarPart, percent, stacked
 from explorer.components.drops import ChunkLabels, DropList, drop_list
 from explorer.components.events import EventLine, event_lines
 from explorer.wording.durations import milliseconds
-from retrieval.engine.state import Note, Span
+from retrieval.engine.state import Note, SearchState, Span
 from retrieval.engine.tunables import Tunables
 from retrieval.presets.preset import PresetConfig
 from retrieval.search.outcome import SearchOutcome
 
-#: Stages that fit beside each other.
-_MAX_BESIDE: Final = 18
+#: Stages that fit in one row.
+_MAX_IN_ROW: Final = 18
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A number that a stage ran with, and its declaration."""
+    """A setting of a stage, and its declaration."""
 
     key: str
     value: float
@@ -35,14 +36,14 @@ class FunnelCell:
     stage: str
     label: str
     purpose: str
-    #: What it left, in figures; empty for a stage that leaves nothing to count.
+    #: What it returned; empty for a stage that returns nothing to count.
     count: str
     unit: str
     dropped: int
     milliseconds: str
     #: Percent of the slowest stage's time.
     bar: float
-    #: Runs beside the cell before or after it.
+    #: Runs in parallel with the cell before or after it.
     parallel: bool
     degraded: bool
     notes: tuple[Note, ...]
@@ -56,74 +57,83 @@ class Funnel:
     """All stages and the clock."""
 
     cells: tuple[FunnelCell, ...]
-    #: Each stage's time on the scale of the deadline.
+    #: Each stage's time, as a share of the deadline.
     clock: tuple[BarPart, ...]
     milliseconds: str
     deadline_ms: int
 
     @property
     def is_long(self) -> bool:
-        """Whether there are more stages than fit beside each other."""
-        return len(self.cells) > _MAX_BESIDE
+        """Whether the stages need several rows."""
+        return len(self.cells) > _MAX_IN_ROW
 
 
 def funnel(outcome: SearchOutcome, labels: ChunkLabels) -> Funnel:
-    """Return the funnel of a search. Legs stand in the place of the stage that ran them."""
-    spans = list(leaf_spans(outcome.trace))
-    slowest = max((span.seconds for span in spans), default=0.0)
-    top = {span.stage: span.seconds for span in outcome.trace if not span.parent}
-    deadline_ms = outcome.config.deadline_ms
-    return Funnel(
-        cells=tuple(_cell(span, outcome, labels, slowest) for span in spans),
-        clock=stacked(top, whole=deadline_ms / 1000),
-        milliseconds=milliseconds(outcome.seconds),
-        deadline_ms=deadline_ms,
-    )
+    """Return the funnel of a search. Legs replace the stage that ran them."""
+    state = outcome.state
+    return _funnel(outcome.trace, outcome.config, labels, state.scope, seconds=outcome.seconds, state=state)
 
 
-def leaf_spans(trace: Iterable[Span]) -> Iterator[Span]:
-    """Yield the spans that did the work: children in the place of their parent."""
-    spans = tuple(trace)
+def stored_funnel(spans: Sequence[Span], config: PresetConfig, labels: ChunkLabels, scope: AccessScope) -> Funnel:
+    """Return the funnel of a stored search, of which only hits are counted; `scope` is what its reader may see."""
+    seconds = sum(span.seconds for span in spans if not span.parent)
+    return _funnel(spans, config, labels, scope, seconds=seconds, state=None)
+
+
+def _funnel(
+    spans: Sequence[Span],
+    config: PresetConfig,
+    labels: ChunkLabels,
+    scope: AccessScope,
+    *,
+    seconds: float,
+    state: SearchState | None,
+) -> Funnel:
     parents = {span.parent for span in spans}
-    return (span for span in spans if span.stage not in parents)
+    leaves = [span for span in spans if span.stage not in parents]
+    slowest = max((span.seconds for span in leaves), default=0.0)
+
+    def cell(span: Span) -> FunnelCell:
+        count, unit = _count(span, state)
+        return FunnelCell(
+            stage=span.stage,
+            label=wording.stage_label(span.stage),
+            purpose=wording.stage_purpose(span.stage),
+            count=count,
+            unit=unit,
+            dropped=removed(span),
+            milliseconds=milliseconds(span.seconds),
+            bar=round(percent(span.seconds, slowest), 1),
+            parallel=bool(span.parent),
+            degraded=any(note.degraded for note in span.notes),
+            notes=span.notes,
+            settings=settings_of(span.stage, config),
+            drops=drop_list(span.drops, labels),
+            events=event_lines(span.events, scope),
+        )
+
+    clock = stacked({span.stage: span.seconds for span in spans if not span.parent}, full=config.deadline_ms / 1000)
+    return Funnel(tuple(map(cell, leaves)), clock, milliseconds(seconds), config.deadline_ms)
 
 
 def removed(span: Span) -> int:
-    """Return how many hits a stage removed: its drops, or what it lost without naming it."""
+    """Return how many hits a stage removed: its drops, or hits that it lost without a drop."""
     return max(len(span.drops), span.hits_in - span.hits_out, 0)
 
 
-def _cell(span: Span, outcome: SearchOutcome, labels: ChunkLabels, slowest: float) -> FunnelCell:
-    count, unit = _left(span, outcome)
-    return FunnelCell(
-        stage=span.stage,
-        label=wording.stage_label(span.stage),
-        purpose=wording.stage_purpose(span.stage),
-        count=count,
-        unit=unit,
-        dropped=removed(span),
-        milliseconds=milliseconds(span.seconds),
-        bar=round(percent(span.seconds, slowest), 1),
-        parallel=bool(span.parent),
-        degraded=any(note.degraded for note in span.notes),
-        notes=span.notes,
-        settings=settings_of(span.stage, outcome.config),
-        drops=drop_list(span.drops, labels),
-        events=event_lines(span.events, outcome.state.scope),
-    )
-
-
-def _left(span: Span, outcome: SearchOutcome) -> tuple[str, str]:
-    """Return what a stage left, in figures, and what is counted."""
+def _count(span: Span, state: SearchState | None) -> tuple[str, str]:
+    """Return what a stage returned and its unit; empty for a stage that returns nothing to count."""
     about = wording.about(span.stage)
+    if state is None:
+        return (f"{span.hits_out:,}", "hits") if span.hits_in or span.hits_out else ("", "")
     if about is None:
         return f"{span.hits_out:,}", "hits"
-    count = about.left(outcome.state) if about.left else span.hits_out if about.unit else None
+    count = about.left(state) if about.left else span.hits_out if about.unit else None
     return ("", "") if count is None else (f"{count:,}", about.unit)
 
 
 def settings_of(stage: str, config: PresetConfig) -> tuple[Setting, ...]:
-    """Return the numbers that a stage ran with, by their keys in the configuration."""
+    """Return the settings of a stage, by their keys in the configuration."""
     about = wording.about(stage)
     section = about.section if about else ""
     if section not in {item.name for item in fields(config)}:

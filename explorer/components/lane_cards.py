@@ -1,4 +1,4 @@
-"""What the lanes show: cards, the drawing between them, the table, and what two rankings share."""
+"""The contents of lanes: cards, the lines between them, the table, and the overlap of two rankings."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from retrieval.engine.types import ChunkId
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where another lane has a card's chunk."""
+    """The rank of a card's chunk in another lane."""
 
     lane: str
-    #: The rank there in figures, or why there is none.
+    #: The rank, or why there is none.
     text: str
-    #: How the result moved it: up, down, same; empty where the other lane does not have it.
+    #: How the result moved it: up, down, same; empty if the other lane does not have it.
     direction: str = ""
     arrow: str = ""
 
@@ -23,7 +23,7 @@ class Card:
     """A chunk in a lane."""
 
     rank: int
-    #: None for one that its reader may not see, or that is gone: only its rank is told.
+    #: None for a chunk that was deleted or that the reader may not see: only its rank is shown.
     chunk_id: ChunkId | None
     score: str
     title: tuple[Segment, ...] = ()
@@ -32,12 +32,12 @@ class Card:
     source: str = ""
     hue: str = ""
     places: tuple[Place, ...] = ()
-    #: The last of those that were returned.
+    #: The last one that was returned.
     is_last: bool = False
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other lane has it."""
+        """Whether no other lane has the chunk."""
         return not any(place.direction for place in self.places)
 
 
@@ -48,16 +48,16 @@ class Lane:
     key: str
     label: str
     cards: tuple[Card, ...]
-    #: Hits of the whole ranking.
+    #: Hits of the ranking.
     total: int
     is_result: bool = False
-    #: How many of them were returned; None where all were.
+    #: How many were returned; None for all.
     returned: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A chunk's way from one lane to the next."""
+    """The line of a chunk from one lane to the next."""
 
     path: str
     direction: str
@@ -65,7 +65,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The drawing between two lanes."""
+    """The lines between two lanes."""
 
     lines: tuple[Line, ...]
     width: int
@@ -74,7 +74,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class LaneColumn:
-    """A lane and the drawing after it; None after the last."""
+    """A lane and the lines after it; None after the last."""
 
     lane: Lane
     gap: Gap | None
@@ -82,7 +82,7 @@ class LaneColumn:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Where a ranking has a chunk."""
+    """A chunk's place in a ranking."""
 
     rank: int
     score: str
@@ -93,13 +93,13 @@ class TableRow:
     """A chunk in the table view."""
 
     card: Card
-    #: Its rank and score in each whole ranking; None where one does not have it.
+    #: Its rank and score in each ranking; None in one without it.
     cells: tuple[Cell | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """What two rankings share, all their hits counted."""
+    """What two rankings share, counted over all hits."""
 
     left: str
     right: str
@@ -116,9 +116,9 @@ class LanesPanel:
 
     columns: tuple[LaneColumn, ...]
     table: tuple[TableRow, ...]
-    #: How alike the outer lanes are; None where there are not two to compare.
+    #: The overlap of the outer lanes; None unless there are two to compare.
     overlap: Overlap | None
-    #: The lane whose order the colours of the lines speak of.
+    #: The lane that the colours of lines refer to.
     result: str
-    #: Cards that a lane shows at most.
+    #: The maximum number of cards per lane.
     limit: int

@@ -1,15 +1,16 @@
-"""Lanes: rankings side by side, with a line for each chunk that stands in two of them.
+"""Lanes: rankings side by side, with a line for each chunk that is in two of them.
 
-Rows have a fixed height, so that the lines are numbers in a drawing and no script has to measure anything.
+Rows have a fixed height, so that the lines need no script that measures the page.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
 from corecube.scope import AccessScope
 from explorer import wording
+from explorer.components.hit_text import hit_text
 from explorer.components.lane_cards import (
     Card,
     Cell,
@@ -22,7 +23,6 @@ from explorer.components.lane_cards import (
     Place,
     TableRow,
 )
-from explorer.components.snippets import StemIn, highlight, snippet
 from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId, Hit, Ranking
 from retrieval.ranking.comparison import Direction, Move, compare
@@ -30,32 +30,32 @@ from retrieval.search.outcome import SearchOutcome
 
 #: Cards that a lane shows.
 MAX_CARDS: Final = 20
-#: Letters of a card's snippet, about two lines.
+#: Characters of a card's snippet, about two lines.
 _SNIPPET: Final = 120
 #: Units of the drawing: its width, and the height of one row.
 _WIDTH: Final = 100
 _ROW: Final = 100
-#: The result's own key.
+#: The key of the result's lane.
 RESULT: Final = "result"
 _TWO: Final = 2
-_NOWHERE: Final = "\N{EN DASH}"
+_ABSENT: Final = "\N{EN DASH}"
 _ARROWS: Final = {Direction.UP: "↑", Direction.DOWN: "↓", Direction.SAME: "="}
-#: The tokens of connections' colours.
+#: Colour tokens of connections.
 _HUES: Final = ("indigo", "teal", "amber", "violet", "green", "rose", "olive", "slate")
 
-#: A ranking's places, from 1.
+#: The ranks of a ranking, from 1.
 Ranks = Mapping[ChunkId, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a lane is made of."""
+    """The ranking of a lane."""
 
     key: str
     label: str
-    #: The whole ranking, best first.
+    #: Best first.
     hits: Ranking
-    #: Lines are coloured by how this lane changes what the one beside it has.
+    #: The colours of lines show how this lane changes the ranks of the others.
     is_result: bool = False
     #: How many were returned; None for all.
     returned: int | None = None
@@ -63,22 +63,21 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the cards' texts are made of."""
+    """The data behind the cards' texts."""
 
-    #: The chunks that may be shown, read from the store.
+    #: The chunks that the reader may see, with facts.
     read: Mapping[ChunkId, Hit]
     scope: AccessScope
-    stem_in: StemIn
-    #: Why a chunk left the search.
-    reasons: Mapping[ChunkId, str]
+    #: Why a chunk was dropped.
+    reasons: Mapping[ChunkId, str] = field(default_factory=dict)
 
 
 def lane_sources(outcome: SearchOutcome) -> tuple[Source, ...]:
-    """Return a search's lanes: its first leg, the result, the other legs. What access stopped is in none of them."""
+    """Return a search's lanes: first leg, result, other legs; without hits that the access check dropped."""
     state = outcome.state
-    stopped = {drop.chunk_id for drop in state.drops if drop.reason is DropReason.ACCESS}
+    denied = {drop.chunk_id for drop in state.drops if drop.reason is DropReason.ACCESS}
     legs = [
-        Source(leg, wording.lane_label(leg), tuple(hit for hit in ranking if hit.chunk_id not in stopped))
+        Source(leg, wording.lane_label(leg), tuple(hit for hit in ranking if hit.chunk_id not in denied))
         for leg, ranking in state.rankings.items()
     ]
     hits = state.hits if state.access_checked else ()
@@ -87,7 +86,7 @@ def lane_sources(outcome: SearchOutcome) -> tuple[Source, ...]:
 
 
 def shown_hits(sources: Sequence[Source]) -> dict[ChunkId, Hit]:
-    """Return the hits that the lanes have cards for; of a chunk in several lanes, the one that has its facts."""
+    """Return the hits that the lanes show, one per chunk, with facts if a lane has them."""
     found: dict[ChunkId, Hit] = {}
     for hit in (hit for source in sources for hit in source.hits[:MAX_CARDS]):
         if hit.chunk_id not in found or found[hit.chunk_id].facts is None:
@@ -96,16 +95,16 @@ def shown_hits(sources: Sequence[Source]) -> dict[ChunkId, Hit]:
 
 
 def drop_words(outcome: SearchOutcome) -> dict[ChunkId, str]:
-    """Return why each chunk left the search, in a word or two; nothing of those that are not named."""
+    """Return why each chunk was dropped; nameless drops are left out."""
     drops = (it for it in outcome.state.drops if not it.is_nameless and it.reason is not DropReason.TOP_K)
     return {drop.chunk_id: drop.reason.label for drop in drops}
 
 
 def lanes_panel(sources: Sequence[Source], facts: Facts) -> LanesPanel:
-    """Return the lanes of some rankings, in their order."""
+    """Return the lanes of rankings, in their order."""
     ranks = {source.key: _ranks(source) for source in sources}
-    # A chunk stands in several lanes, and to choose its snippet takes a while.
-    faces = {chunk_id: face(hit, facts) for chunk_id, hit in facts.read.items()}
+    # Once per chunk: choosing a snippet is slow, and a chunk can be in several lanes.
+    faces = {chunk_id: face(hit, facts.scope) for chunk_id, hit in facts.read.items()}
     lanes = [_lane(source, sources, ranks, facts.reasons, faces) for source in sources]
     height = max((len(lane.cards) for lane in lanes), default=0) * _ROW
     gaps = [Gap(tuple(_lines(left, right, ranks)), _WIDTH, height) for left, right in pairwise(sources)]
@@ -129,7 +128,7 @@ def _lane(
     reasons: Mapping[ChunkId, str],
     faces: Mapping[ChunkId, Card],
 ) -> Lane:
-    """Return one lane, its cards told where the lanes are that it is compared with: a leg with the result."""
+    """Return one lane; its cards show the ranks in the lanes that it is compared with: a leg with the result."""
     others = [it for it in sources if it.key != source.key and (it.is_result or source.is_result)]
     cards: list[Card] = []
     for rank, hit in enumerate(source.hits[:MAX_CARDS], start=1):
@@ -144,28 +143,18 @@ def _lane(
 
 
 def _place(source: Source, rank: int, other: Source, there: int | None) -> Place:
-    """Return where another lane has a chunk; the arrow says how the result moved it, whichever of the two that is."""
+    """Return a chunk's rank in another lane; the arrow shows how the result moved it, whichever of the two that is."""
     if there is None:
-        return Place(other.label, _NOWHERE)
+        return Place(other.label, _ABSENT)
     move = Move("", there, rank) if source.is_result else Move("", rank, there)
     return Place(other.label, str(there), move.direction, _ARROWS[move.direction])
 
 
-def face(hit: Hit, facts: Facts) -> Card:
-    """Return what every card of a chunk shows; its place and score differ by lane."""
-    chunk = hit.chunk
-    connection = facts.scope.inclusion(chunk.connection_id).connection
-    stem = facts.stem_in(connection.language)
-    return Card(
-        rank=0,
-        chunk_id=hit.chunk_id,
-        score="",
-        title=highlight(chunk.title, [match.lexeme for match in hit.matches], stem=stem),
-        trail=chunk.heading_path,
-        snippet=snippet(chunk.text, hit.matches, stem=stem, characters=_SNIPPET),
-        source=connection.name,
-        hue=hue_of(connection.id),
-    )
+def face(hit: Hit, scope: AccessScope) -> Card:
+    """Return what all cards of a chunk share; rank and score differ by lane."""
+    connection = scope.inclusion(hit.chunk.connection_id).connection
+    title, snippet = hit_text(hit, connection, characters=_SNIPPET)
+    return Card(0, hit.chunk_id, "", title, hit.chunk.heading_path, snippet, connection.name, hue_of(connection.id))
 
 
 def hue_of(connection_id: int) -> str:
@@ -174,7 +163,7 @@ def hue_of(connection_id: int) -> str:
 
 
 def _lines(left: Source, right: Source, ranks: Mapping[str, Ranks]) -> Iterator[Line]:
-    """Yield a curve for each chunk that both lanes show, coloured by where the result put it."""
+    """Yield a curve for each chunk that both lanes show, coloured by how the result moved it."""
     before, after = (right, left) if left.is_result else (left, right)
     for hit in left.hits[:MAX_CARDS]:
         rank, there = ranks[left.key][hit.chunk_id], ranks[right.key].get(hit.chunk_id)
@@ -190,7 +179,7 @@ def _curve(rank: int, there: int) -> str:
 
 
 def _overlap(sources: Sequence[Source]) -> Overlap | None:
-    """Return what the two legs share; of two lanes, what these do."""
+    """Return what the two legs share, or two lanes."""
     pair = sources if len(sources) == _TWO else [source for source in sources if not source.is_result]
     if len(pair) != _TWO:
         return None
@@ -208,14 +197,14 @@ def _overlap(sources: Sequence[Source]) -> Overlap | None:
 
 
 def _table(sources: Sequence[Source], lanes: Sequence[Lane]) -> Iterator[TableRow]:
-    """Yield a row for each chunk that a lane shows: the result's first, in its order, then those of the others."""
+    """Yield a row for each chunk that a lane shows: the result's first, then those of the others."""
     cells = [
         {hit.chunk_id: Cell(rank, f"{hit.score:.3f}") for rank, hit in enumerate(source.hits, start=1)}
         for source in sources
     ]
-    told: set[ChunkId] = set()
+    listed: set[ChunkId] = set()
     for source, lane in sorted(zip(sources, lanes, strict=True), key=lambda pair: not pair[0].is_result):
         for card, hit in zip(lane.cards, source.hits, strict=False):
-            if hit.chunk_id not in told:
-                told.add(hit.chunk_id)
+            if hit.chunk_id not in listed:
+                listed.add(hit.chunk_id)
                 yield TableRow(card, tuple(column.get(hit.chunk_id) for column in cells))

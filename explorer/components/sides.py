@@ -12,7 +12,7 @@ from corecube.access import Principal, ScopeRequest
 from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
-from explorer.components.badges import Badge, badges, badges_of_spans
+from explorer.components.badges import Badge, badges
 from explorer.components.preset_numbers import version_label
 from explorer.components.sections import has_sections
 from explorer.wording.durations import milliseconds
@@ -177,7 +177,7 @@ def _now(side: Side, question: Question, principal: Principal) -> Run:
         hits=outcome.hits,
         seconds=outcome.seconds,
         had_vector=any(note.code == "embed_cached" for span in outcome.trace for note in span.notes),
-        notes=badges(outcome),
+        notes=badges(outcome.trace),
         config=outcome.config,
         mode=side.mode,
         version=version_label(outcome.version_number),
@@ -198,7 +198,7 @@ def _logged(side: Side, record: SearchRecord) -> Run:
         hits=hits_of(trace),
         seconds=record.milliseconds / 1000,
         had_vector=any(note.code == "embed_cached" for span in spans for note in span.notes),
-        notes=badges_of_spans(spans),
+        notes=badges(spans),
         config=_logged_config(record),
         mode=trace.get("mode", HYBRID),
         version=version_label(trace.get("version", 0)) + (", as a draft" if trace.get("is_draft") else ""),

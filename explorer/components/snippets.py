@@ -14,8 +14,6 @@ from retrieval.engine.types import TermMatch
 
 #: Returns a lower-case word's lexeme, by the stemmer that made the query's.
 Stem = Callable[[str], str]
-#: Returns the stemmer of a connection's language.
-StemIn = Callable[[str], Stem]
 
 #: Letters that a snippet shows, about three lines of a hit.
 SNIPPET_CHARACTERS: Final = 240

@@ -22,7 +22,6 @@ from explorer.components.scope import scope_chips
 from explorer.components.section import picker
 from explorer.components.sections import has_sections, query_of, section_asked
 from explorer.components.sides import Question, Run, Side, narrowing_of, opposite, read_side, run
-from explorer.components.stems import stem_in
 from explorer.pages.compare.panels import ComparePanel, compare_panel, side_choices
 from explorer.pages.explorer.lost import completed
 from explorer.pages.explorer.views import failure_title, left_out
@@ -179,7 +178,7 @@ def _facts(left: Run, right: Run, scope: AccessScope) -> Facts:
         if hit.chunk_id not in hits or hits[hit.chunk_id].facts is None:
             hits[hit.chunk_id] = hit
     terms = right.terms if right.terms.terms else left.terms
-    return Facts(completed(hits, scope=scope, terms=terms), scope, stem_in, {})
+    return Facts(completed(hits, scope=scope, terms=terms), scope)
 
 
 def _form(viewer: User, asked: Compared) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, User
 from corecube.scope import AccessScope
-from explorer.components.stems import stem_in
 from explorer.pages.evidence.asked import MAX_SECONDS, MIN_SECONDS, EvidenceAsked
 from explorer.pages.evidence.panels import evidence_panel
 from explorer.pages.explorer.views import failure_title
@@ -143,5 +142,5 @@ def _gathered(principal: Principal, asked: EvidenceAsked, run_as: str) -> dict[s
         ),
         principal=principal,
     )
-    panel = evidence_panel(found, stem_in=stem_in, run_as=run_as)
+    panel = evidence_panel(found, run_as=run_as)
     return {"panel": panel, "announcement": panel.announcement}

@@ -1,4 +1,4 @@
-"""Everything that the results of one search show, computed together from its outcome."""
+"""The panels of one search, computed from its outcome."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -14,8 +14,7 @@ from explorer.components.context import ContextPanel, context_panel
 from explorer.components.drops import ChunkLabels
 from explorer.components.funnel import Funnel, funnel
 from explorer.components.preset_numbers import version_label
-from explorer.components.snippets import StemIn
-from explorer.components.timeline import TraceRow, trace_rows
+from explorer.components.timeline import TraceRow, span_rows
 from explorer.pages.explorer.hits import HitRow, hit_rows
 from retrieval.search.outcome import SearchOutcome
 
@@ -27,7 +26,7 @@ class ResultPanels:
     trace_id: UUID
     preset: str
     preset_version: str
-    #: The preset's version that it ran with, and whether that was the draft.
+    #: The version of the preset, and whether that was the draft.
     version: str
     is_draft: bool
     principal: str
@@ -37,27 +36,24 @@ class ResultPanels:
     hits: tuple[HitRow, ...]
     context: ContextPanel
     trace: tuple[TraceRow, ...]
-    #: None where there is nothing to draw.
+    #: None if there is nothing to draw.
     contributions: Chart | None
     scores: tuple[Chart, ...]
     waterfall: Chart | None
-    #: None when the time was up before it was judged.
+    #: None if the search timed out before.
     answerability: AnswerabilityPanel | None
-    #: Why nothing was searched; empty where something was.
+    #: Why nothing was searched; empty otherwise.
     skipped: str
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told when the results arrive."""
+        """What a screen reader announces when the results arrive."""
         found = wording.counted(len(self.hits), "hit") if self.hits else "No results"
         return f"{found} in {self.funnel.milliseconds} milliseconds."
 
 
-def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemIn) -> ResultPanels:
-    """Return the panels of a search.
-
-    `labels` names the chunks that its reader may see, `stem_in` gives the stemmer of a connection's language.
-    """
+def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels) -> ResultPanels:
+    """Return the panels of a search; `labels` has the chunks that its reader may see."""
     return ResultPanels(
         trace_id=outcome.id,
         preset=outcome.preset.name,
@@ -66,11 +62,11 @@ def result_panels(outcome: SearchOutcome, *, labels: ChunkLabels, stem_in: StemI
         is_draft=outcome.configuration.is_draft,
         principal=outcome.state.scope.principal,
         top_k=outcome.state.top_k,
-        badges=badges(outcome),
+        badges=badges(outcome.trace),
         funnel=funnel(outcome, labels),
-        hits=hit_rows(outcome, stem_in=stem_in),
+        hits=hit_rows(outcome),
         context=context_panel(outcome, labels),
-        trace=trace_rows(outcome),
+        trace=span_rows(outcome.trace, outcome.state.scope),
         contributions=contributions(outcome),
         scores=score_charts(outcome),
         waterfall=waterfall(

@@ -20,15 +20,14 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer import wording
 from explorer.components.answers import AnswerPanel, answer_panel
+from explorer.components.drops import chunk_labels
 from explorer.components.filter import filter_words
-from explorer.components.labels import chunk_labels
 from explorer.components.links import document_url
 from explorer.components.modes import mode_in, modes_of
 from explorer.components.scope import scope_chips, scope_rows, view_as
 from explorer.components.section import picker, section_strip
 from explorer.components.sections import has_sections, query_of, section_asked
 from explorer.components.sides import Side
-from explorer.components.stems import stem_in
 from explorer.pages.evaluation.judge import judging_context
 from explorer.pages.explorer.draft import draft_changes
 from explorer.pages.explorer.examples import examples_for
@@ -194,10 +193,10 @@ def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], trac
     scope: AccessScope = around["scope"]
     limits = read_filter(asked.filter)
     outcome = searched(_asking(principal, asked, scope, limits), trace)
-    panels = result_panels(outcome, labels=chunk_labels(outcome), stem_in=stem_in)
+    panels = result_panels(outcome, labels=chunk_labels(outcome))
     # Otherwise the page asks for the answer once it is shown.
     answer = answered(outcome, principal) if asked.tab == "answer" and asked.with_answer else None
-    lanes = lanes_of(outcome, stem_in=stem_in) if asked.tab == "lanes" else None
+    lanes = lanes_of(outcome) if asked.tab == "lanes" else None
     where = None
     if asked.tab == "where":
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)

@@ -10,14 +10,11 @@ from explorer import wording
 from explorer.charts.chart import Chart
 from explorer.charts.waterfall import waterfall
 from explorer.components.answerability import signal_label
-from explorer.components.bars import BarPart, percent, score_bar, stacked
-from explorer.components.drops import ChunkLabels, chunk_label, drop_list
-from explorer.components.events import event_lines
-from explorer.components.funnel import Funnel, FunnelCell, leaf_spans, removed, settings_of
+from explorer.components.bars import BarPart, score_bar
+from explorer.components.drops import ChunkLabels, chunk_label
+from explorer.components.funnel import Funnel, stored_funnel
 from explorer.components.preset_numbers import version_label
 from explorer.components.timeline import TraceRow, span_rows
-from explorer.wording.durations import milliseconds
-from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, TermMatch
 from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.preset import PresetConfig
@@ -137,7 +134,7 @@ def record_panels(record: SearchRecord, found: Found, config: PresetConfig) -> R
         version=version_label(record.trace.get("version", 0)),
         is_draft=record.trace.get("is_draft", False),
         principal=principal_label(record),
-        funnel=_funnel(spans, found, config),
+        funnel=stored_funnel(spans, config, found.labels, found.scope),
         trace=span_rows(spans, found.scope),
         waterfall=waterfall(
             record.trace.get("spans", ()), deadline_ms=config.deadline_ms, soft_share=config.soft_share
@@ -160,7 +157,6 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
     hashes = dict(ranking_of(trace))
     legs = frozenset(span.stage for span in spans_of(trace) if span.parent)
     citations = {passage["chunk"]: passage["number"] for passage in trace.get("passages", ())}
-    whole = config.highest_score
     for rank, hit in enumerate(hits_of(trace), start=1):
         yield StoredHit(
             rank=rank,
@@ -169,7 +165,7 @@ def _hits(record: SearchRecord, found: Found, config: PresetConfig) -> Iterator[
             presence=found.presence(hit.chunk_id, hashes.get(hit.chunk_id, "")),
             score=hit.score,
             score_type=hit.score_type.value,
-            bar=score_bar(hit, legs=legs, whole=whole),
+            bar=score_bar(hit, legs=legs, full=config.highest_score),
             legs=tuple(_legs(hit, legs)),
             contributions=tuple(_figures(hit.contributions, wording.signal_label)),
             signals=tuple(_figures(hit.signals, lambda name: name.replace("_", " "))),
@@ -186,35 +182,3 @@ def _legs(hit: Hit, legs: Iterable[str]) -> Iterator[Figure]:
 def _figures(values: Mapping[str, float], label: Callable[[str], str]) -> Iterator[Figure]:
     for name, value in values.items():
         yield Figure(label(name), f"{value:.4f}".rstrip("0").rstrip("."))
-
-
-def _funnel(spans: tuple[Span, ...], found: Found, config: PresetConfig) -> Funnel:
-    leaves = list(leaf_spans(spans))
-    slowest = max((span.seconds for span in leaves), default=0.0)
-    top = {span.stage: span.seconds for span in spans if not span.parent}
-    return Funnel(
-        cells=tuple(_cell(span, found, slowest, config) for span in leaves),
-        clock=stacked(top, whole=config.deadline_ms / 1000),
-        milliseconds=milliseconds(sum(top.values())),
-        deadline_ms=config.deadline_ms,
-    )
-
-
-def _cell(span: Span, found: Found, slowest: float, config: PresetConfig) -> FunnelCell:
-    is_counted = bool(span.hits_in or span.hits_out)
-    return FunnelCell(
-        stage=span.stage,
-        label=wording.stage_label(span.stage),
-        purpose=wording.stage_purpose(span.stage),
-        count=f"{span.hits_out:,}" if is_counted else "",
-        unit="hits" if is_counted else "",
-        dropped=removed(span),
-        milliseconds=milliseconds(span.seconds),
-        bar=round(percent(span.seconds, slowest), 1),
-        parallel=bool(span.parent),
-        degraded=any(note.degraded for note in span.notes),
-        notes=span.notes,
-        settings=settings_of(span.stage, config),
-        drops=drop_list(span.drops, found.labels),
-        events=event_lines(span.events, found.scope),
-    )

@@ -1,4 +1,4 @@
-"""Every preset's answer to one question: hits beside each other, what they share, what each took and packed."""
+"""The presets' results for one query side by side: hits, overlap, time, cost and packed context."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,8 @@ from explorer.components.bars import BarPart
 from explorer.components.context import ContextPanel, context_panel
 from explorer.components.drops import chunk_name
 from explorer.components.lane_cards import Card
-from explorer.components.lanes import Facts, face
+from explorer.components.lanes import face
 from explorer.components.preset_numbers import version_label
-from explorer.components.snippets import StemIn
 from explorer.pages.side_by_side.preset_cost import GroupTime, ModelUse, group_times, model_uses, time_bar
 from explorer.pages.side_by_side.request import Attempt
 from explorer.wording.durations import milliseconds
@@ -25,22 +24,22 @@ from retrieval.engine.types import ChunkId, Hit
 from retrieval.ranking.comparison import Overlap, alone, overlap_at, places_of
 from retrieval.search.outcome import SearchOutcome
 
-#: The depth that overlaps are counted to.
+#: The depth of overlaps.
 DEPTH: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Where another preset has a hit."""
+    """The rank of a hit with another preset."""
 
     preset: str
-    #: None where it did not return it.
+    #: None if it did not return the hit.
     rank: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class SharedHit:
-    """A hit of one preset, and how it stands with the others."""
+    """A hit of one preset, and its ranks with the others."""
 
     card: Card
     #: How many presets returned it.
@@ -50,7 +49,7 @@ class SharedHit:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a preset has nothing to show."""
+    """Why a preset has no results."""
 
     title: str
     message: str
@@ -58,7 +57,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What a preset found and did."""
+    """The results of a preset."""
 
     #: The stored trace.
     trace: str
@@ -66,21 +65,21 @@ class Found:
     hits: tuple[SharedHit, ...]
     badges: tuple[Badge, ...]
     answerability: AnswerabilityPanel | None
-    #: Why nothing was searched; empty where something was.
+    #: Why nothing was searched; empty otherwise.
     skipped: str
     milliseconds: str
     deadline_ms: int
-    #: The query's vector was kept from before, as from the preset that searched first, which saved the time to make it.
+    #: The query vector was cached, for example by the preset that ran first.
     had_vector: bool
     bar: tuple[BarPart, ...]
     models: tuple[ModelUse, ...]
-    #: What the models' answers cost; None where it is not to be told.
+    #: The language model cost; None if the reader may not see it.
     cost: Decimal | None
     context: ContextPanel
 
     @property
     def fallbacks(self) -> tuple[Badge, ...]:
-        """What fell back or was cut short."""
+        """The badges of fallbacks and of stages that were cut short."""
         return tuple(badge for badge in self.badges if badge.degraded)
 
 
@@ -96,12 +95,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class OverlapRow:
-    """What a preset's first hits share with those of the others."""
+    """The overlap of a preset's top hits with those of the others."""
 
     preset: str
-    #: In the presets' order; None with itself.
+    #: In preset order; None for itself.
     cells: tuple[Overlap | None, ...]
-    #: What no other preset has among its first hits: name and chunk.
+    #: Chunks that only this preset has in its top hits, with names.
     alone: tuple[tuple[ChunkId, str], ...]
 
 
@@ -110,42 +109,45 @@ class SideBySidePanel:
     """All presets."""
 
     columns: tuple[Column, ...]
-    #: The presets that found anything out, in their order.
+    #: The presets whose search succeeded, in order.
     names: tuple[str, ...]
     groups: tuple[GroupTime, ...]
     overlaps: tuple[OverlapRow, ...]
     chart: Chart | None
     depth: int
-    #: Different chunks, and those that every preset returned.
+    #: Distinct chunks, and those that every preset returned.
     chunks: int
     in_all: int
 
     @property
     def shows_costs(self) -> bool:
-        """Whether a column tells what its language model cost."""
+        """Whether a column shows its language model cost."""
         return any(column.found and column.found.cost is not None for column in self.columns)
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told when the presets' hits arrive."""
+        """What a screen reader announces when the results arrive."""
         failed = len(self.columns) - len(self.names)
-        said = f"{wording.counted(len(self.names), 'preset')} found {wording.counted(self.chunks, 'chunk')}"
-        return f"{said}, {self.in_all} of them in all.{f' {failed} failed.' if failed else ''}"
+        text = f"{wording.counted(len(self.names), 'preset')} found {wording.counted(self.chunks, 'chunk')}"
+        return f"{text}, {self.in_all} of them in all.{f' {failed} failed.' if failed else ''}"
 
 
-def side_by_side_panel(
-    attempts: Sequence[Attempt], *, stem_in: StemIn, costs: Mapping[str, Decimal] | None = None
-) -> SideBySidePanel:
-    """Return the presets beside each other.
+def side_by_side_panel(attempts: Sequence[Attempt], *, costs: Mapping[str, Decimal] | None = None) -> SideBySidePanel:
+    """Return the presets side by side.
 
-    `costs` has what each preset's language models cost, by the preset's name, for a reader who may know.
+    `costs` has the language model costs by preset, for a reader who may see them.
     """
     done = {attempt.preset.name: attempt.outcome for attempt in attempts if attempt.outcome}
-    hits = {name: _read(outcome) for name, outcome in done.items()}
+    # Hits that the deadline left without facts are not shown.
+    hits = {name: [hit for hit in outcome.hits if hit.facts is not None] for name, outcome in done.items()}
     rankings = [[hit.chunk_id for hit in ranking] for ranking in hits.values()]
     places = places_of(rankings)
-    names = {hit.chunk_id: _name(hit) for ranking in hits.values() for hit in ranking}
-    found = _each_found(done, hits, places, stem_in=stem_in, costs=costs)
+    names = {
+        hit.chunk_id: chunk_name(hit.chunk.title, hit.chunk.heading_path)
+        for ranking in hits.values()
+        for hit in ranking
+    }
+    found = _each_found(done, hits, places, costs=costs)
     return SideBySidePanel(
         columns=tuple(
             Column(it.preset.name, it.preset.description, found.get(it.preset.name), _failure(it.error))
@@ -166,41 +168,22 @@ def _each_found(
     hits: Mapping[str, Sequence[Hit]],
     places: Mapping[ChunkId, tuple[int | None, ...]],
     *,
-    stem_in: StemIn,
     costs: Mapping[str, Decimal] | None,
 ) -> dict[str, Found]:
     """Return what each preset found, by its name."""
-    whole_seconds = max((outcome.seconds for outcome in done.values()), default=0.0)
-    faces = _faces(done, hits, stem_in)
+    full_seconds = max((outcome.seconds for outcome in done.values()), default=0.0)
+    # Each chunk's card is made once: choosing a snippet is slow.
+    faces: dict[ChunkId, Card] = {}
     found: dict[str, Found] = {}
     for name, outcome in done.items():
-        ranked = [(hit, dict(zip(done, places[hit.chunk_id], strict=True))) for hit in hits[name]]
-        shared = tuple(_shared(hit, faces[hit.chunk_id], name, ranks) for hit, ranks in ranked)
-        cost = None if costs is None else costs.get(name, Decimal(0))
-        found[name] = _found(outcome, shared, whole_seconds, cost)
-    return found
-
-
-def _read(outcome: SearchOutcome) -> tuple[Hit, ...]:
-    """Return the hits wanted; those that the deadline left unread are left out."""
-    return tuple(hit for hit in outcome.hits if hit.facts is not None)
-
-
-def _name(hit: Hit) -> str:
-    return chunk_name(hit.chunk.title, hit.chunk.heading_path)
-
-
-def _faces(
-    done: Mapping[str, SearchOutcome], hits: Mapping[str, Sequence[Hit]], stem_in: StemIn
-) -> dict[ChunkId, Card]:
-    """Return each chunk's card, made once: to choose a snippet takes a while."""
-    faces: dict[ChunkId, Card] = {}
-    for name, outcome in done.items():
-        facts = Facts({}, outcome.state.scope, stem_in, {})
+        shared: list[SharedHit] = []
         for hit in hits[name]:
             if hit.chunk_id not in faces:
-                faces[hit.chunk_id] = face(hit, facts)
-    return faces
+                faces[hit.chunk_id] = face(hit, outcome.state.scope)
+            shared.append(_shared(hit, faces[hit.chunk_id], name, dict(zip(done, places[hit.chunk_id], strict=True))))
+        cost = None if costs is None else costs.get(name, Decimal(0))
+        found[name] = _found(outcome, tuple(shared), full_seconds, cost)
+    return found
 
 
 def _shared(hit: Hit, shown: Card, preset: str, ranks: Mapping[str, int | None]) -> SharedHit:
@@ -209,18 +192,18 @@ def _shared(hit: Hit, shown: Card, preset: str, ranks: Mapping[str, int | None])
     return SharedHit(card, sum(rank is not None for rank in ranks.values()), elsewhere)
 
 
-def _found(outcome: SearchOutcome, hits: tuple[SharedHit, ...], whole_seconds: float, cost: Decimal | None) -> Found:
+def _found(outcome: SearchOutcome, hits: tuple[SharedHit, ...], full_seconds: float, cost: Decimal | None) -> Found:
     return Found(
         trace=str(outcome.id),
         version=version_label(outcome.version_number),
         hits=hits,
-        badges=badges(outcome),
+        badges=badges(outcome.trace),
         answerability=answerability_panel(outcome),
         skipped=outcome.skipped,
         milliseconds=milliseconds(outcome.seconds),
         deadline_ms=outcome.config.deadline_ms,
         had_vector=any(note.code == "embed_cached" for span in outcome.trace for note in span.notes),
-        bar=time_bar(outcome, whole_seconds=whole_seconds),
+        bar=time_bar(outcome, full_seconds=full_seconds),
         models=model_uses(outcome),
         cost=cost,
         context=context_panel(outcome, {}),
@@ -237,8 +220,8 @@ def _overlaps(
     return tuple(
         OverlapRow(
             preset,
-            tuple(None if other is own else overlap_at(DEPTH, own, other) for other in rankings),
+            tuple(None if other is ranking else overlap_at(DEPTH, ranking, other) for other in rankings),
             tuple((chunk_id, names[chunk_id]) for chunk_id in lone),
         )
-        for preset, own, lone in zip(presets, rankings, alone(rankings, DEPTH), strict=True)
+        for preset, ranking, lone in zip(presets, rankings, alone(rankings, DEPTH), strict=True)
     )

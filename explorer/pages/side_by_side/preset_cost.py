@@ -60,10 +60,10 @@ def seconds_by_group(spans: Sequence[Span]) -> dict[str, float]:
     return seconds
 
 
-def time_bar(outcome: SearchOutcome, *, whole_seconds: float) -> tuple[BarPart, ...]:
-    """Return a search's time by group as a bar, on a scale of `whole_seconds`."""
+def time_bar(outcome: SearchOutcome, *, full_seconds: float) -> tuple[BarPart, ...]:
+    """Return a search's time by group as a bar, on a scale of `full_seconds`."""
     parts = {f"group-{group}": seconds for group, seconds in seconds_by_group(outcome.trace).items()}
-    return stacked(parts, whole=whole_seconds)
+    return stacked(parts, full=full_seconds)
 
 
 def group_times(outcomes: Sequence[SearchOutcome | None]) -> tuple[GroupTime, ...]:

@@ -21,7 +21,6 @@ from corecube.models import User
 from corecube.scope import AccessScope
 from explorer.components.filter import filter_words
 from explorer.components.scope import scope_chips
-from explorer.components.stems import stem_in
 from explorer.pages.explorer.views import failure_title, left_out
 from explorer.pages.side_by_side.panels import SideBySidePanel, side_by_side_panel
 from explorer.pages.side_by_side.request import Asking, Attempt, ask_each, usable_presets
@@ -121,7 +120,7 @@ def _sides(viewer: User, principal: Principal, scope: AccessScope, asked: Asked)
         limits=read_filter(asked.filter),
     )
     attempts = ask_each(asking, principal)
-    panel = side_by_side_panel(attempts, stem_in=stem_in, costs=_costs(attempts) if viewer.is_admin else None)
+    panel = side_by_side_panel(attempts, costs=_costs(attempts) if viewer.is_admin else None)
     failures = [attempt.error.status for attempt in attempts if attempt.error]
     return panel, failures[0] if failures and not panel.names else 200
 

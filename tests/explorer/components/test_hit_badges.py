@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from explorer.components.hit_badges import hit_badges
+from explorer.components.badges import hit_badges
 from tests.explorer.conftest import FIRST
 
 
@@ -12,7 +12,7 @@ def badges(provider="", **signals):
 
 
 def test_a_hit_of_a_preset_without_sections_has_none():
-    assert hit_badges(FIRST) == ()
+    assert list(hit_badges(FIRST)) == []
 
 
 def test_each_way_to_its_place_is_named():

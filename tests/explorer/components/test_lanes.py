@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from explorer.components import lanes
 from explorer.components.lanes import (
     MAX_CARDS,
     Facts,
@@ -17,14 +18,10 @@ from retrieval.engine.types import Hit, ScoreType, TermMatch
 from tests.explorer.conftest import FIRST, RUNBOOKS, SCOPE, SECOND, THIRD, WIKI, chunk_id
 
 
-def stem_in(_):
-    return lambda word: word
-
-
 def panel(outcome, *, without=()):
     sources = lane_sources(outcome)
     read = {hit.chunk_id: hit for hit in (FIRST, SECOND, THIRD) if hit.chunk_id not in without}
-    return lanes_panel(sources, Facts(read, SCOPE, stem_in, drop_words(outcome)))
+    return lanes_panel(sources, Facts(read, SCOPE, drop_words(outcome)))
 
 
 def hits(*numbers):
@@ -120,8 +117,8 @@ def test_cards_carry_the_title_its_connection_and_the_matched_words(finished):
     assert (card.source, card.hue, card.score) == ("Runbooks", hue_of(RUNBOOKS.id), "0.830")
     assert card.trail == ("Staging",)
     assert [segment.text for segment in card.title if segment.matched] == ["Rollback"]
-    marked = replace(FIRST, matches=(TermMatch("release", 1.0, 0.1, "C"),))
-    told = lanes_panel(lane_sources(finished), Facts({chunk_id(1): marked}, SCOPE, stem_in, {}))
+    marked = replace(FIRST, matches=(TermMatch("releas", 1.0, 0.1, "C"),))
+    told = lanes_panel(lane_sources(finished), Facts({chunk_id(1): marked}, SCOPE))
     assert [segment.text for segment in told.columns[1].lane.cards[0].snippet if segment.matched] == ["release"]
 
 
@@ -169,17 +166,18 @@ def test_any_number_of_legs_can_stand_beside_the_result(make_outcome):
 
 def test_two_runs_take_the_same_widget():
     sources = (Source("a", "A", hits(1, 2)), Source("b", "B", hits(2, 3), is_result=True))
-    shown = lanes_panel(sources, Facts({}, SCOPE, stem_in, {}))
+    shown = lanes_panel(sources, Facts({}, SCOPE))
     left, right = (column.lane for column in shown.columns)
     assert [card.places[0].direction for card in left.cards] == ["", "up"]
     assert [card.places[0].text for card in right.cards] == ["2", "\N{EN DASH}"]
     assert [line.direction for line in shown.columns[0].gap.lines] == ["up"]
 
 
-def test_a_chunk_that_stands_in_several_lanes_is_read_once(finished):
-    asked = []
+def test_the_snippet_of_a_chunk_in_several_lanes_is_made_once(finished, monkeypatch):
+    made = []
+    monkeypatch.setattr(lanes, "hit_text", lambda hit, _, **__: made.append(hit) or ((), ()))
     sources = lane_sources(finished)
     read = {hit.chunk_id: hit for hit in (FIRST, SECOND, THIRD)}
-    lanes_panel(sources, Facts(read, SCOPE, lambda language: asked.append(language) or str, {}))
-    assert len(asked) == 3
+    lanes_panel(sources, Facts(read, SCOPE))
+    assert len(made) == 3
     assert sum(len(source.hits) for source in sources) > 3

@@ -10,7 +10,6 @@ from corecube.models import Connection
 from corecube.models.languages import LANGUAGE_CHOICES
 from explorer.pages.explorer.hits import hit_rows
 from retrieval.engine.query import read_query
-from retrieval.engine.words import stemmer
 from retrieval.index import store
 from retrieval.ingest.sync import sync_connection
 from retrieval.search.request import SearchRequest
@@ -92,7 +91,7 @@ def test_a_changed_language_reads_the_documents_again(world, handbook):
 
 def test_words_are_marked_by_the_language_of_their_connection(world, handbook):
     outcome, _ = found(world, "Haus")
-    rows = hit_rows(outcome, stem_in=lambda language: stemmer(language or "english"))
+    rows = hit_rows(outcome)
     marked = {"".join(it.text for it in row.title): [it.text for it in row.snippet if it.matched] for row in rows}
     assert marked == {"Kantine": ["Haus"], "Urlaub": ["Häuser"], "Queues": [], "Rolling back": []}
 

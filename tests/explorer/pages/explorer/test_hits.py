@@ -7,12 +7,11 @@ import pytest
 
 from corecube.scope import FreshnessBasis
 from explorer.pages.explorer.hits import age, hit_rows
-from retrieval.engine.words import stemmer
 
 
 @pytest.fixture
 def rows(finished):
-    return hit_rows(finished, stem_in=lambda _: stemmer("english"))
+    return hit_rows(finished)
 
 
 def text(segments):
@@ -43,14 +42,14 @@ def test_each_row_is_compared_with_the_next(rows):
 
 
 def test_a_hit_beyond_those_wanted_is_still_what_the_last_one_beats(make_outcome):
-    rows = hit_rows(make_outcome(top_k=2), stem_in=lambda _: str)
+    rows = hit_rows(make_outcome(top_k=2))
     assert len(rows) == 2
     assert rows[1].verdict.startswith("Beats #3")
 
 
 def test_a_hit_that_the_deadline_left_unread_is_left_out(finished, make_outcome):
     unread = replace(finished.hits[1], facts=None)
-    assert len(hit_rows(make_outcome(hits=(finished.hits[0], unread)), stem_in=lambda _: str)) == 1
+    assert len(hit_rows(make_outcome(hits=(finished.hits[0], unread)))) == 1
 
 
 def test_age_counts_from_what_the_connection_says(finished):

@@ -144,6 +144,6 @@ def test_why_one_stands_before_the_next(finished):
 def test_the_hit_list_tells_it_so(finished):
     first = scored(finished.hits[0], 0.850, source_type="excel", precedence=0.0027, merit_rank=1)
     second = scored(finished.hits[1], 0.851, precedence=0.0, merit_rank=2)
-    rows = hit_rows(evidence(finished, first, second), stem_in=lambda _: lambda word: word)
+    rows = hit_rows(evidence(finished, first, second))
     assert rows[0].verdict.startswith("Beats #2 on precedence")
     assert rows[1].verdict == "Last hit in the pool."

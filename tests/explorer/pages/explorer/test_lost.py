@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.components.stems import stem_in
 from explorer.pages.explorer.lost import completed, lanes_of
 from retrieval.models import Chunk
 from retrieval.search.request import SearchRequest
@@ -26,7 +25,7 @@ def cards(lanes):
 def test_what_the_pool_lost_is_read_by_one_statement(narrow, django_assert_num_queries):
     # The statement, and the savepoint around it that a transaction needs.
     with django_assert_num_queries(3):
-        lanes = lanes_of(narrow, stem_in=stem_in)
+        lanes = lanes_of(narrow)
     assert len(cards(lanes)) > len(narrow.state.hits) + 1
     assert all(card.chunk_id and card.title and card.source for card in cards(lanes))
     assert any(place.text == "outside the pool" for card in cards(lanes) for place in card.places)
@@ -34,7 +33,7 @@ def test_what_the_pool_lost_is_read_by_one_statement(narrow, django_assert_num_q
 
 def test_what_is_gone_meanwhile_has_a_place_and_no_text(narrow):
     Chunk.objects.all().delete()
-    lanes = lanes_of(narrow, stem_in=stem_in)
+    lanes = lanes_of(narrow)
     assert sum(card.chunk_id is None for card in cards(lanes)) > 0
     assert all(card.rank for card in cards(lanes))
 
@@ -50,4 +49,4 @@ def test_nothing_out_of_scope_is_read_or_kept(narrow, world):
 
 def test_a_leg_alone_has_lanes_too(narrow):
     outcome = replace(narrow, state=replace(narrow.state, rankings={"dense": narrow.state.rankings["dense"]}))
-    assert [column.lane.label for column in lanes_of(outcome, stem_in=stem_in).columns] == ["Vector", "Result"]
+    assert [column.lane.label for column in lanes_of(outcome).columns] == ["Vector", "Result"]

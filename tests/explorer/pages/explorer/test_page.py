@@ -6,7 +6,7 @@ from explorer.pages.explorer.page import result_panels
 
 
 def panels(outcome):
-    return result_panels(outcome, labels={}, stem_in=lambda _: str)
+    return result_panels(outcome, labels={})
 
 
 def test_the_announcement_counts_the_hits(finished, make_outcome):
