@@ -163,6 +163,10 @@ _KINDS: Final[Mapping[str, type[ModelManifest]]] = MappingProxyType(
         for manifest in (Manifest, CrossEncoderManifest, Seq2SeqManifest, SparseManifest, LateInteractionManifest)
     }
 )
+#: Fields that manifests of earlier releases name otherwise.
+_RENAMED: Final[Mapping[str, str]] = MappingProxyType(
+    {"smallest_dim": "min_dim", "most_new_tokens": "max_new_tokens", "most_terms": "max_terms"}
+)
 
 
 def read_any_manifest(directory: Path) -> ModelManifest:
@@ -244,7 +248,7 @@ def _understood(content: object) -> ModelManifest:
     """Return the manifest that a file holds; one without a kind is an embedding model's."""
     if not isinstance(content, dict):
         raise TypeError("it holds no object")
-    fields = {name: value for name, value in content.items() if name != "kind"}
+    fields = {_RENAMED.get(name, name): value for name, value in content.items() if name != "kind"}
     kind = content.get("kind", Manifest.kind)
     if kind not in _KINDS:
         raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")

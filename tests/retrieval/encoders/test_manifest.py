@@ -27,6 +27,14 @@ def test_a_manifest_without_a_kind_is_an_embedding_models(make_model):
     assert read_manifest(path.parent).kind == "embedding"
 
 
+def test_a_manifest_of_an_earlier_release_is_read(make_model):
+    path = make_model(min_dim=2) / "manifest.json"
+    content = json.loads(path.read_text())
+    content["smallest_dim"] = content.pop("min_dim")
+    path.write_text(json.dumps(content))
+    assert read_manifest(path.parent).min_dim == 2
+
+
 def test_a_missing_directory_names_the_command_that_helps(tmp_path):
     with pytest.raises(ModelMissingError, match=r"manage\.py models fetch bge"):
         read_manifest(tmp_path / "bge")
