@@ -55,8 +55,8 @@ lock: .venv/.dev-installed ## Write the locks anew from pyproject.toml (ARGS=--u
 	$(LOCK) $(ARGS) pyproject.toml --output-file requirements.lock
 	$(LOCK) $(ARGS) --group dev --constraint requirements.lock --output-file requirements-dev.lock
 
-screenshots: .venv/.dev-installed test-tools test-models ## Take a picture of every page into docs/screenshots
-	@$(BIN)/python -m tests.browser.screenshots
+screenshots: .venv/.dev-installed test-tools test-models ## Take a picture of every page into docs/screenshots (ARGS=health for one)
+	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 torch: .venv/.dev-installed ## Install torch, for comparing the encoders with an independent implementation
 	$(PIP) install -qq '$(TORCH)' 'sentence-transformers>=5,<7'

@@ -1,4 +1,7 @@
-"""`make screenshots`: a picture of every page of the product, on its sample data, into docs/screenshots."""
+"""`make screenshots`: a picture of every page of the product, on its sample data, into docs/screenshots.
+
+`make screenshots ARGS='explorer-hits health'` takes these pages alone.
+"""
 
 import os
 import re
@@ -54,6 +57,8 @@ ASKED = {
 _TELLING = {"overview", "log", "audit", "health"}
 #: How this machine's names are shown.
 NAMES = [[str(ROOT), "/srv/corecube"], [f"{socket.gethostname()}:", "server:"]]
+#: Names of the pages to take; empty for all.
+WANTED = frozenset(sys.argv[1:])
 QUERY = "how do we fail over the larder database?"
 
 
@@ -202,7 +207,9 @@ def chatted(page):
 
 
 def take(page, name, show):
-    """Take the pictures of the page that `show` opens."""
+    """Take the pictures of the page that `show` opens, where it is wanted."""
+    if WANTED and name not in WANTED:
+        return
     for width, height in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         show()
@@ -242,7 +249,8 @@ def main():
     """Start the product, live a little, and take every page's pictures."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.glob("*.png"):
-        old.unlink()
+        if not WANTED or old.name.rsplit("-", 2)[0] in WANTED:
+            old.unlink()
     with (
         tempfile.TemporaryDirectory() as folder,
         running(Path(folder)) as (address, name, password),
