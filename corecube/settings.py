@@ -38,6 +38,8 @@ CORECUBE_VAR_DIR: Final = usable_folder(env_path("CORECUBE_VAR_DIR", BASE_DIR / 
 make_private(CORECUBE_VAR_DIR)
 CORECUBE_POSTGRES_DIR: Final = CORECUBE_VAR_DIR / "postgres"
 CORECUBE_MODELS_DIR: Final = CORECUBE_VAR_DIR / "models"
+#: Scripts that were downloaded: `manage.py fetch_charts`.
+CORECUBE_SCRIPTS_DIR: Final = usable_folder(CORECUBE_VAR_DIR / "static")
 CORECUBE_UPLOADS_DIR: Final = CORECUBE_VAR_DIR / "uploads"
 #: The BM25 index, which can be built again at any time.
 CORECUBE_BM25_DIR: Final = CORECUBE_VAR_DIR / "bm25"
@@ -202,12 +204,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
-STATICFILES_FINDERS = [
-    "django.contrib.staticfiles.finders.FileSystemFinder",
-    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    "explorer.plotly.PlotlyFinder",
-]
+STATICFILES_DIRS = [BASE_DIR / "static", ("vendor", CORECUBE_SCRIPTS_DIR)]
 WHITENOISE_USE_FINDERS = True
 #: Files whose names tell their version: browsers keep them for good.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/vendor/plotly-[0-9.]+\.min\.js$"

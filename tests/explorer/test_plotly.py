@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def script():
-    if not plotly.is_fetched():
+    if not plotly.script_path().exists():
         pytest.skip("the script is not here: run manage.py fetch_charts")
     return plotly.script_path()
 
@@ -29,7 +29,7 @@ def script():
 @pytest.fixture
 def index(tmp_path, settings, monkeypatch):
     """Return a function that puts a wheel with a text as the script on the package index; nothing is fetched yet."""
-    settings.CORECUBE_VAR_DIR = tmp_path
+    settings.CORECUBE_SCRIPTS_DIR = tmp_path
 
     def publish(text):
         def download(requirement, folder):
@@ -47,8 +47,7 @@ def test_the_script_is_taken_out_of_the_wheel_once(index, monkeypatch, capsys):
     script = dataclasses.replace(plotly.SCRIPT, sha256=hashlib.sha256(b"draw()").hexdigest())
     monkeypatch.setattr(plotly, "SCRIPT", script)
     index("draw()")
-    assert finders.find(plotly.NAME) is None
-    assert list(plotly.PlotlyFinder().list(None)) == []
+    assert not plotly.script_path().exists()
     call_command("fetch_charts")
     path = plotly.script_path()
     assert path.read_text() == "draw()"
@@ -64,14 +63,13 @@ def test_another_file_than_the_known_one_is_not_served(index):
     index("steal()")
     with pytest.raises(CommandError, match=r"its sha256 differs\. Charts show their numbers as tables\."):
         call_command("fetch_charts")
-    assert finders.find(plotly.NAME) is None
+    assert not plotly.script_path().exists()
 
 
 def test_the_one_file_is_served(script):
     assert file_sha256(script) == plotly.SCRIPT.sha256
     assert plotly.NAME.endswith(f"-{plotly.SCRIPT.wheel.version}.min.js")
     assert Path(finders.find(plotly.NAME)) == script
-    assert [name for name, _ in plotly.PlotlyFinder().list(None)] == [plotly.NAME, f"{plotly.NAME}.gz"]
     for other in ("vendor/widgetbundle.js", "widgetbundle.js", "plotly/package_data/plotly.min.js"):
         assert finders.find(other) is None
 
