@@ -25,7 +25,7 @@ from retrieval.api.connection_schemas import (
 from retrieval.api.connections import router
 from retrieval.api.managed import managed_connection, may_manage, require_admin, require_own_source
 from retrieval.api.schemas import REFUSALS
-from retrieval.ingest.enrich.allowed import default_enrichment
+from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection
 
 #: Settings that are stored as sent.

@@ -1,43 +1,57 @@
-"""Claims: which worker takes which item, what becomes of it, and what happens to a lost worker's items.
+"""Claims: which worker processes which item, the outcome, and what happens to the items of a lost worker.
 
-The rows are the truth. A claim is a row that says whose it is; whoever stores the document must still hold it.
+A claim is a row that names its worker; only the worker that holds it may store the document.
 """
 
 import random
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast, Now
 from django.utils import timezone
 
 from retrieval.ingest.encode import ClaimLostError
-from retrieval.ingest.heartbeat import alive_since
-from retrieval.ingest.locking import locked
-from retrieval.ingest.problems import note_problems, solve_problems
+from retrieval.ingest.locks import lock_items
+from retrieval.ingest.problems import clear_problems, record_problems
 from retrieval.ingest.reasons import TRANSIENT
 from retrieval.models import Sync, SyncItem
 
 #: Items that are claimed at once.
 CLAIMED_AT_ONCE: Final = 64
-#: Tries that an item gets: of a source that is down for a while, and of workers that die over it.
+#: Tries of an item, for a source that is down for a while and for workers that die on it.
 MAX_ATTEMPTS: Final = 5
 _FIRST_WAIT_SECONDS: Final = 2.0
 _WAIT_FACTOR: Final = 4.0
 _MAX_WAIT_SECONDS: Final = 600.0
-#: Why an item waits that a worker ended over, perhaps because of it.
+#: Why an item waits whose worker ended, perhaps because of it.
 LOST: Final = "lost"
-_LOST_MESSAGE: Final = "The process that took it in ended every time."
+_LOST_MESSAGE: Final = "Each worker process that tried it ended."
 _STATE = SyncItem.State
 
 
-def fair_sync() -> Sync | None:
-    """Return the sync whose turn it is: of those with something to claim, the one with the fewest running claims.
+def alive_since() -> datetime:
+    """Return the moment after which the last heartbeat of a live process lies."""
+    return timezone.now() - timedelta(seconds=settings.CORECUBE_LOST_SECONDS)
 
-    Ties go to the one that began first. None when nothing is to be claimed.
+
+def record_heartbeat(sync_id: UUID, worker: UUID) -> None:
+    """Store a heartbeat for a running sync and for the worker's claims of it."""
+    now = timezone.now()
+    Sync.objects.filter(pk=sync_id, status=Sync.Status.RUNNING).update(heartbeat_at=now)
+    with transaction.atomic():
+        claimed = SyncItem.objects.filter(worker=worker, state=_STATE.RUNNING, sync_id=sync_id)
+        lock_items(claimed).update(heartbeat_at=now)
+
+
+def next_sync() -> Sync | None:
+    """Return the sync with claimable items that has the fewest running claims; None without claimable items.
+
+    Ties go to the one that started first.
     """
     due = claimable().filter(sync_id=OuterRef("pk"))
     syncs = list(shared_syncs().filter(Exists(due)).select_related("connection", "connection__compartment"))
@@ -57,9 +71,9 @@ def claimable() -> QuerySet[SyncItem]:
 
 
 def claim(sync: Sync, worker: UUID, *, limit: int = CLAIMED_AT_ONCE) -> list[SyncItem]:
-    """Claim the next items of a sync and return them, in the source's order; nobody else gets the same ones.
+    """Claim the next items of a sync and return them, in the source's order; no other worker gets the same ones.
 
-    One that a worker ended over comes last and by itself, so that it takes no other with it.
+    An item whose worker ended comes last and alone, so that it affects no other item.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -80,75 +94,75 @@ def claim(sync: Sync, worker: UUID, *, limit: int = CLAIMED_AT_ONCE) -> list[Syn
     return items
 
 
-def enter_embedding(item: int, worker: UUID, *, chunks: int) -> None:
-    """Say that a claimed item is parsed, and to how many chunks."""
-    held([item], worker).update(stage=SyncItem.Stage.EMBEDDING, chunks=chunks)
+def set_embedding(item: int, worker: UUID, *, chunks: int) -> None:
+    """Record that a claimed item is parsed, and its number of chunks."""
+    claimed_by(worker, [item]).update(stage=SyncItem.Stage.EMBEDDING, chunks=chunks)
 
 
-def enter_storing(items: Sequence[int], worker: UUID) -> None:
-    """Say that all chunks of claimed items are embedded."""
+def set_storing(items: Sequence[int], worker: UUID) -> None:
+    """Record that all chunks of claimed items are embedded."""
     with transaction.atomic():
-        locked(held(items, worker)).update(stage=SyncItem.Stage.STORING, embedded=F("chunks"))
+        lock_items(claimed_by(worker, items)).update(stage=SyncItem.Stage.STORING, embedded=F("chunks"))
 
 
-def note_embedded(items: Sequence[int], worker: UUID, share: float) -> None:
-    """Say that this share, 0 to 1, of the chunks of claimed items has its vectors."""
+def set_embedded_share(items: Sequence[int], worker: UUID, share: float) -> None:
+    """Record which share, 0 to 1, of the chunks of claimed items is embedded."""
     with transaction.atomic():
-        locked(held(items, worker)).update(embedded=Cast(F("chunks") * share, IntegerField()))
+        lock_items(claimed_by(worker, items)).update(embedded=Cast(F("chunks") * share, IntegerField()))
 
 
-def held(items: Sequence[int], worker: UUID) -> QuerySet[SyncItem]:
+def claimed_by(worker: UUID, items: Sequence[int]) -> QuerySet[SyncItem]:
     """Return those of the items that the worker still holds."""
     return SyncItem.objects.filter(pk__in=list(items), worker=worker, state=_STATE.RUNNING)
 
 
 def finish(item: int, worker: UUID, *, sync: Sync, outcome: SyncItem.Outcome, chunks: int = 0) -> None:
-    """Mark a claimed item as done and count it; raise ClaimLostError when it is not the worker's any more.
+    """Mark a claimed item as done and count it; raise ClaimLostError when the worker no longer holds it.
 
     Called in the transaction that stores the document, so that a document is stored and counted once or not at all.
     """
     done = {"state": _STATE.DONE, "stage": "", "outcome": outcome, "chunks": chunks, "reason": ""}
-    if not held([item], worker).update(**done):
+    if not claimed_by(worker, [item]).update(**done):
         raise ClaimLostError
-    solve_problems(sync.connection_id, SyncItem.objects.filter(pk=item).values_list("external_id", flat=True))
+    clear_problems(sync.connection_id, SyncItem.objects.filter(pk=item).values_list("external_id", flat=True))
     counts = {outcome.value: F(outcome.value) + 1, "chunks": F("chunks") + chunks}
     if not Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(**counts):
         raise ClaimLostError
 
 
 def finish_unchanged(items: Sequence[int], worker: UUID, *, sync: Sync) -> None:
-    """Mark claimed items as done because the store holds them already, and count them."""
+    """Mark claimed items as done because the store has them already, and count them."""
     with transaction.atomic():
-        mine = locked(held(items, worker))
-        count = mine.update(state=_STATE.DONE, stage="", outcome=SyncItem.Outcome.UNCHANGED, reason="")
-        solve_problems(sync.connection_id, mine.values_list("external_id", flat=True))
+        claimed = lock_items(claimed_by(worker, items))
+        count = claimed.update(state=_STATE.DONE, stage="", outcome=SyncItem.Outcome.UNCHANGED, reason="")
+        clear_problems(sync.connection_id, claimed.values_list("external_id", flat=True))
         Sync.objects.filter(pk=sync.pk).update(unchanged=F("unchanged") + count)
 
 
-def put_back(item: SyncItem, worker: UUID, *, sync: Sync, reason: str, message: str) -> None:
-    """Mark a claimed item as failed, or as waiting to be tried again when the reason may pass."""
+def fail_or_retry(item: SyncItem, worker: UUID, *, sync: Sync, reason: str, message: str) -> None:
+    """Mark a claimed item as failed, or as waiting for the next try when the reason is transient."""
     if reason in TRANSIENT and item.attempts < MAX_ATTEMPTS:
         next_try_at = timezone.now() + timedelta(seconds=wait_seconds(item.attempts))
-        held([item.pk], worker).update(
+        claimed_by(worker, [item.pk]).update(
             state=_STATE.QUEUED, stage="", worker=None, reason=reason, message=message, next_try_at=next_try_at
         )
         return
-    fail(held([item.pk], worker), sync_id=sync.pk, reason=reason, message=message)
+    fail(claimed_by(worker, [item.pk]), sync_id=sync.pk, reason=reason, message=message)
 
 
 def fail(items: QuerySet[SyncItem], *, sync_id: UUID, reason: str, message: str) -> None:
     """Mark items of one sync as failed, and count them."""
     with transaction.atomic():
-        failing = locked(items)
+        failing = lock_items(items)
         count = failing.update(
             state=_STATE.FAILED, stage="", worker=None, reason=reason, message=message, next_try_at=None
         )
-        note_problems(failing.select_related("sync"))
+        record_problems(failing.select_related("sync"))
         Sync.objects.filter(pk=sync_id).update(failed=F("failed") + count)
 
 
 def wait_seconds(attempts: int, draw: Callable[[], float] = random.random) -> float:
-    """Return the seconds until the next try: 2, 8, 32 ... up to 600, each between half and one and a half times that.
+    """Return the seconds until the next try: 2, 8, 32 ... up to 600, each times a random factor from 0.5 to 1.5.
 
     `attempts` were made so far, at least one; `draw` gives a number from 0 to 1.
     """
@@ -157,41 +171,41 @@ def wait_seconds(attempts: int, draw: Callable[[], float] = random.random) -> fl
 
 
 def release(worker: UUID) -> None:
-    """Give back what a worker holds; the tries do not count."""
+    """Release a worker's claims; the tries do not count."""
     with transaction.atomic():
-        mine = locked(SyncItem.objects.filter(worker=worker, state=_STATE.RUNNING))
-        mine.update(state=_STATE.QUEUED, stage="", worker=None, attempts=F("attempts") - 1)
+        claimed = lock_items(SyncItem.objects.filter(worker=worker, state=_STATE.RUNNING))
+        claimed.update(state=_STATE.QUEUED, stage="", worker=None, attempts=F("attempts") - 1)
 
 
-def return_lost(sync: Sync | None = None) -> None:
-    """Give back what workers hold that gave no sign of life, of every sync or, without waiting for that, of one.
+def release_lost(sync: Sync | None = None) -> None:
+    """Release the claims of workers without a recent heartbeat; of one sync all claims, recent or not.
 
-    An item that several workers died over fails.
+    An item that several workers died on fails.
     """
     running = SyncItem.objects.filter(state=_STATE.RUNNING)
-    return_ended(running.filter(sync=sync) if sync else running.filter(heartbeat_at__lt=alive_since()))
+    release_ended(running.filter(sync=sync) if sync else running.filter(heartbeat_at__lt=alive_since()))
 
 
-def return_ended(items: QuerySet[SyncItem], message: str = _LOST_MESSAGE) -> None:
-    """Give back running items whose worker ended over them; those that were tried often enough fail."""
+def release_ended(items: QuerySet[SyncItem], message: str = _LOST_MESSAGE) -> None:
+    """Release running items whose worker ended; those without tries left fail."""
     for sync_id in items.order_by().values_list("sync_id", flat=True).distinct():
-        deadly = items.filter(sync_id=sync_id, attempts__gte=MAX_ATTEMPTS)
-        fail(deadly, sync_id=sync_id, reason=LOST, message=message)
+        exhausted = items.filter(sync_id=sync_id, attempts__gte=MAX_ATTEMPTS)
+        fail(exhausted, sync_id=sync_id, reason=LOST, message=message)
     with transaction.atomic():
-        locked(items).update(state=_STATE.QUEUED, stage="", worker=None, reason=LOST, message=message)
+        lock_items(items).update(state=_STATE.QUEUED, stage="", worker=None, reason=LOST, message=message)
 
 
-def drop(sync: Sync, worker: UUID) -> None:
-    """Forget what a worker holds of a sync that nobody wants any more."""
+def delete_claimed(sync: Sync, worker: UUID) -> None:
+    """Delete the items that a worker holds of a sync that was cancelled."""
     with transaction.atomic():
-        locked(SyncItem.objects.filter(sync=sync, worker=worker, state=_STATE.RUNNING)).delete()
+        lock_items(SyncItem.objects.filter(sync=sync, worker=worker, state=_STATE.RUNNING)).delete()
 
 
-def in_hand(sync: Sync) -> QuerySet[SyncItem]:
-    """Return the items of a sync that workers hold who gave a sign of life lately."""
+def active_claims(sync: Sync) -> QuerySet[SyncItem]:
+    """Return the claimed items of a sync whose workers sent a recent heartbeat."""
     return SyncItem.objects.filter(sync=sync, state=_STATE.RUNNING, heartbeat_at__gte=alive_since())
 
 
-def count_encoding(sync: Sync, seconds: float) -> None:
-    """Add to the seconds that a sync's texts were in the encoder."""
+def add_encode_seconds(sync: Sync, seconds: float) -> None:
+    """Add to the seconds that a sync spent in the encoder."""
     Sync.objects.filter(pk=sync.pk).update(encode_seconds=F("encode_seconds") + seconds)

@@ -1,4 +1,4 @@
-"""A dry run: what a sync would add and change, and which files it could not take in, with nothing stored."""
+"""A dry run: what a sync would add and change, and which files it could not index, with nothing stored."""
 
 import time
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from django.db import Error
 
 from corecube.connectors import ItemProblem, SourceItem
 from corecube.errors import UnknownConnectionError
-from retrieval.ingest.prepare import fingerprint, version_mark
+from retrieval.ingest.prepared_document import fingerprint, version_mark
 from retrieval.ingest.problems import reason_of
 from retrieval.ingest.run import Job, SyncEndedError
 from retrieval.ingest.sandbox.process import InterruptedPreparationError
@@ -20,18 +20,18 @@ from retrieval.models import Document
 from retrieval.models.document import document_id
 
 _NOT_OPENED: Final = (
-    "{opened:,} of {all:,} new and changed files were opened in {seconds} seconds (CORECUBE_DRY_RUN_SECONDS);"
-    " of the others only what the source lists is known."
+    "{opened:,} of {all:,} new and changed files were opened in {seconds} seconds (CORECUBE_DRY_RUN_SECONDS)."
+    " The others were listed only."
 )
 
 
 @dataclass(slots=True)
 class DryRun:
-    """Opens the new and changed files of a source as a sync would, for as long as a dry run may take."""
+    """Opens the new and changed files of a source as a sync would, up to the time limit of a dry run."""
 
     job: Job
     steps: Steps
-    #: Documents whose bytes are those that are stored.
+    #: Documents whose bytes are stored already.
     unchanged: set[UUID] = field(default_factory=set)
     _opened: int = 0
     _unopened: int = 0
@@ -39,14 +39,14 @@ class DryRun:
 
     @property
     def summary(self) -> str:
-        """What was not opened, in words for an admin; empty when everything was."""
+        """A message for admins on the files that were not opened; empty when all were."""
         if not self._unopened:
             return ""
         both = self._opened + self._unopened
         return _NOT_OPENED.format(opened=self._opened, all=both, seconds=settings.CORECUBE_DRY_RUN_SECONDS)
 
-    def tried(self, page: Sequence[SourceItem | ItemProblem]) -> list[SourceItem | ItemProblem]:
-        """Return a page of a listing with a problem in the place of each item that cannot be taken in.
+    def check(self, page: Sequence[SourceItem | ItemProblem]) -> list[SourceItem | ItemProblem]:
+        """Return a page of a listing, with each item that cannot be indexed replaced by its problem.
 
         Raises SyncEndedError soon after the sync was cancelled.
         """
@@ -57,11 +57,11 @@ class DryRun:
         return [
             entry
             if isinstance(entry, ItemProblem)
-            else self._tried(entry, ids[entry.external_id], *known.get(ids[entry.external_id], ("", "")))
+            else self._check(entry, ids[entry.external_id], *known.get(ids[entry.external_id], ("", "")))
             for entry in page
         ]
 
-    def _tried(self, item: SourceItem, identity: UUID, version: str, mark: str) -> SourceItem | ItemProblem:
+    def _check(self, item: SourceItem, identity: UUID, version: str, mark: str) -> SourceItem | ItemProblem:
         recipe = self.job.recipe(item)
         if version and version == version_mark(item.version, recipe=recipe):
             return item
@@ -78,13 +78,13 @@ class DryRun:
             elif is_late:
                 self._unopened += 1
             else:
-                self.job.prepared(item, content)
+                self.job.prepare(item, content)
                 self._opened += 1
         except (Error, UnknownConnectionError):
             raise
         except InterruptedPreparationError as error:
             raise SyncEndedError from error
-        except Exception as error:  # noqa: BLE001 -- as in a sync: whatever is wrong with one item stops no other
+        except Exception as error:  # noqa: BLE001 -- as in a sync, an error in one item does not stop the others
             self._opened += 1
             return ItemProblem(item.external_id, *reason_of(error))
         return item

@@ -1,4 +1,4 @@
-"""Making the vectors of many chunks: batches across documents, as many at once as memory allows."""
+"""Embedding many chunks in batches across documents, as many calls at once as memory allows."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,13 +19,13 @@ from retrieval.text.context_line import in_context
 
 
 class Listener:
-    """Hears how embedding goes on, and may end it."""
+    """Follows the progress of embedding, and may end it."""
 
     def calling(self) -> None:
-        """Let the next call of the model begin; called from any thread. What it raises ends the work."""
+        """Allow the next call of the model, in any thread; an exception ends the work."""
 
     def embedded(self, share: float) -> None:
-        """Hear, again and again, which share of the texts has its vectors, 0 to 1."""
+        """Get the share of the texts that have vectors, 0 to 1; called repeatedly."""
 
 
 NO_LISTENER: Final = Listener()
@@ -33,29 +33,29 @@ NO_LISTENER: Final = Listener()
 
 @dataclass(frozen=True, slots=True)
 class ChunkText:
-    """What of a chunk goes into its vector."""
+    """The parts of a chunk that its vector is made from."""
 
     heading_path: tuple[str, ...]
     text: str
-    #: What was written of its place in the document; empty for nothing.
+    #: Its context line; empty for none.
     context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentText:
-    """What of a document goes into its chunks' vectors."""
+    """The parts of a document that its chunks' vectors are made from."""
 
     title: str
     chunks: tuple[ChunkText, ...]
 
     @property
     def embedded(self) -> list[str]:
-        """Each chunk as the model reads it by itself."""
+        """Each chunk as the model reads it alone."""
         return [in_context(self.title, it.heading_path, it.text, it.context) for it in self.chunks]
 
     @property
     def passages(self) -> list[str]:
-        """Each chunk as the model reads it among its neighbours: under its last heading."""
+        """Each chunk as the model reads it within its document: under its last heading."""
         return ["\n".join((*it.heading_path[-1:], it.text)) for it in self.chunks]
 
 
@@ -65,17 +65,17 @@ def embed_documents(
     """Return the unit vector of every chunk of every document, in order.
 
     Raises EncoderError if the model fails, ConfigError if it cannot make vectors in this mode, and what the listener
-    raises, with nothing more begun.
+    raises, with no further calls.
     """
     if mode == EmbeddingIndex.Mode.LATE:
-        return [list(vectors) for vectors in _read_whole(documents, encoder, listener)]
+        return [list(vectors) for vectors in _embed_late(documents, encoder, listener)]
     known = embed_texts([text for document in documents for text in document.embedded], encoder, listener)
     return [[known[text] for text in document.embedded] for document in documents]
 
 
 def embed_texts(texts: Sequence[str], encoder: Encoder, listener: Listener = NO_LISTENER) -> dict[str, Vector]:
-    """Return the unit vector of every text; one that stands there twice is embedded once."""
-    # Longest first, so that what takes longest starts first and texts that share a call are alike. Characters will do.
+    """Return the unit vector of every text; a repeated text is embedded once."""
+    # Longest first, so that the slowest calls start first and texts of a call have similar lengths, in characters.
     new = sorted(dict.fromkeys(texts), key=lambda text: (-len(text), text))
     batching = encoder.batching
     batches = [new[start : start + batching.texts] for start in range(0, len(new), batching.texts)]
@@ -93,7 +93,7 @@ def embed_texts(texts: Sequence[str], encoder: Encoder, listener: Listener = NO_
         return made
 
 
-def _read_whole(documents: Sequence[DocumentText], encoder: Encoder, listener: Listener) -> list[NDArray[np.float32]]:
+def _embed_late(documents: Sequence[DocumentText], encoder: Encoder, listener: Listener) -> list[NDArray[np.float32]]:
     if not isinstance(encoder, PassageEncoder):
         raise ConfigError(f"The model {encoder.name!r} is not for late chunking.")
 

@@ -1,7 +1,6 @@
-"""Encoding what a connection has with the optional models that the settings name: at the end of syncs, and by command.
+"""Encoding a connection's chunks with the configured optional models, at the end of syncs and by command.
 
-What is made depends on title, headings and text alone, not on what a language model wrote of a chunk: so it stays as it
-is until the chunk changes.
+Encodings depend only on title, headings and text, not on enrichment, so they stay valid until the chunk changes.
 """
 
 import logging
@@ -28,16 +27,16 @@ from retrieval.text.context_line import in_context
 
 logger = logging.getLogger(__name__)
 
-#: Chunks that are encoded and stored together; a token's vector has a byte a component, a chunk some 60 kB of them.
-_AT_ONCE: Final = 64
+#: Chunks that are encoded and stored together; the token vectors of a chunk take about 60 kB.
+_BATCH_CHUNKS: Final = 64
 
 Progress = Callable[[int], None]
 
 
 def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> dict[str, int]:
-    """Encode the chunks of a connection that lack what a configured model makes, and return how many, by kind.
+    """Encode the chunks of a connection that lack an encoding, and return how many, by kind.
 
-    What a model made that was chosen before goes, as no search reads it.
+    Encodings by models that are no longer configured are deleted.
     `progress` gets the chunks of each batch. Raises EncoderError.
     """
     made: dict[str, int] = {}
@@ -50,21 +49,21 @@ def fill_encodings(connection_id: int, progress: Progress = lambda _: None) -> d
     return made
 
 
-def fill_encodings_or_say(connection_id: int, progress: Callable[[], None]) -> None:
-    """Encode what lacks; a model that fails is logged, and the next sync tries again: searches go on without it.
+def fill_encodings_or_log(connection_id: int, progress: Callable[[], None]) -> None:
+    """Encode the missing chunks; a failing model is logged, and the next sync tries again.
 
-    `progress` is called after each batch; what it raises ends the work.
+    Searches work without these encodings. `progress` is called after each batch; an exception ends the work.
     """
     try:
         fill_encodings(connection_id, lambda _: progress())
     except EncoderError as error:
-        logger.warning("ingest.encodings_left_out connection=%d code=%s", connection_id, error.code)
+        logger.warning("ingest.encodings_skipped connection=%d code=%s", connection_id, error.code)
 
 
 def _fill(kind: Encodings, model: SparseEncoder | LateEncoder, connection_id: int, progress: Progress) -> int:
     key, stored = key_of(model), 0
     drop_other_encodings(kind, connection_id, model_key=key)
-    for chunks in unencoded(kind, connection_id=connection_id, model_key=key, at_once=_AT_ONCE):
+    for chunks in unencoded(kind, connection_id=connection_id, model_key=key, at_once=_BATCH_CHUNKS):
         stored += store_encodings(kind, chunks, _encoded(model, chunks), model_key=key)
         progress(len(chunks))
     return stored

@@ -20,7 +20,7 @@ _DATABASE_RETRY_SECONDS: Final = 5
 
 @shared_task(bind=True, max_retries=None, default_retry_delay=_RETRY_SECONDS)
 def build(self, index_id: int) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 -- Celery binds the task itself
-    """Build an embedding index; while its service or the database cannot be used, try again later."""
+    """Build an embedding index; try again later while its service or the database is unavailable."""
     try:
         clear_dropped()
         row = EmbeddingIndex.objects.filter(pk=index_id).first()
@@ -43,12 +43,12 @@ def clear() -> None:
 
 @worker_ready.connect
 def resume(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
-    """Take up what a worker that was killed left unfinished; an index that is being built is left to its builder."""
+    """Queue the building of unfinished indexes, as after a killed worker; a running build is not affected."""
     try:
         for row in unfinished_indexes():
             build.delay(row.pk)
     except Error as error:
-        # The next worker that starts looks again.
+        # The next worker that starts tries again.
         logger.warning("index.not_resumed error=%s", type(error).__name__)
     finally:
         close_old_connections()

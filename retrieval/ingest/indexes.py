@@ -1,4 +1,4 @@
-"""What admins do with embedding indexes: each leaves an audit event, and building is queued."""
+"""Changes of embedding indexes by admins: each is recorded in the audit log, and building is queued."""
 
 from functools import partial
 
@@ -19,9 +19,9 @@ from retrieval.models import EmbeddingIndex
 def start_index(
     choice: Choice, *, actor: User | None, mode: str = "", scan: ScanChoice | None = None, queue: bool = True
 ) -> EmbeddingIndex:
-    """Start an index with this model beside the active one, and queue its building; `scan` None walks whole vectors.
+    """Add an index with this model to the active one, and queue its build; `scan` None searches full vectors.
 
-    Raises IndexStateError when that cannot be, EncoderError or ConfigError when the model cannot be used so.
+    Raises IndexStateError when it cannot be added, EncoderError or ConfigError when the model cannot be used.
     """
     encoder = choice.load()
     with transaction.atomic():
@@ -39,12 +39,12 @@ def start_index(
 
 
 def queue_build(row: EmbeddingIndex) -> None:
-    """Let a worker build the index once the transaction is committed."""
+    """Queue the build of the index when the transaction is committed."""
     transaction.on_commit(partial(build.delay, row.pk))
 
 
 def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
-    """Let searches use this index; raise IndexStateError when it is not complete, EncoderError, ConfigError."""
+    """Make this index the active one; raise IndexStateError when it is not complete, EncoderError, ConfigError."""
     active.encoder_of(row)
     with transaction.atomic():
         row = embedding_index.activate(row)
@@ -53,15 +53,15 @@ def switch_to(row: EmbeddingIndex, *, actor: User | None) -> EmbeddingIndex:
 
 
 def roll_back(*, actor: User | None) -> EmbeddingIndex:
-    """Let searches use the index that they used before; raise IndexStateError when it is not kept any more."""
+    """Make the previous index the active one again; raise IndexStateError when it no longer exists."""
     row = EmbeddingIndex.objects.filter(status=EmbeddingIndex.Status.PREVIOUS).order_by("-switched_at").first()
     if row is None:
-        raise IndexStateError("No previous embedding index is kept.")
+        raise IndexStateError("There is no previous embedding index.")
     return switch_to(row, actor=actor)
 
 
 def drop(row: EmbeddingIndex, *, actor: User | None, queue: bool = False) -> None:
-    """Delete an index with its vectors, or let a worker delete those; raise IndexStateError for the active one."""
+    """Delete an index with its vectors, or queue their deletion; raise IndexStateError for the active one."""
     with transaction.atomic():
         subject, model, dim = str(row.pk), row.model, row.dim
         embedding_index.forget_index(row)
@@ -73,7 +73,7 @@ def drop(row: EmbeddingIndex, *, actor: User | None, queue: bool = False) -> Non
 
 
 def build_again(row: EmbeddingIndex, *, actor: User | None) -> None:
-    """Queue the building of an index that stopped; raise IndexStateError for one that is complete."""
+    """Queue the build of an index that stopped; raise IndexStateError for a complete one."""
     if row.ready_at is not None:
         raise IndexStateError("This embedding index is complete.")
     with transaction.atomic():
@@ -82,7 +82,7 @@ def build_again(row: EmbeddingIndex, *, actor: User | None) -> None:
 
 
 def chosen(*, model: str = "", dim: int = 0, next_service: bool = False) -> Choice:
-    """Return the model that was asked for: a folder, the service that is next, or else the configured one."""
+    """Return the requested model: a folder, the next service, or else the configured one."""
     if next_service:
         return choices().next()
     return choices().local(model, dim) if model else choices().configured()

@@ -1,44 +1,68 @@
-"""Jobs as people see them: each sync with its state, how far it is and how fast."""
+"""Jobs as people see them: each sync with its state, its progress and rate, and what a queued one waits for."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
 from django.db.models import Count, Sum
 
-from retrieval.ingest.heartbeat import alive_since
-from retrieval.ingest.lock import is_locked
+from retrieval.ingest.claims import alive_since
+from retrieval.ingest.locks import is_locked
 from retrieval.ingest.pace import Rest, seconds_left
 from retrieval.ingest.problems import retryable
-from retrieval.ingest.waiting import Wait, waits
 from retrieval.models import Sync, SyncItem
 
-#: What a running sync is said to be in when nobody works on it.
+#: State of a running sync that no process works on.
 STALLED: Final = "stalled"
+#: A running worker checks every open sync more often than this.
+_CHECK_INTERVAL: Final = timedelta(seconds=60)
+
+
+class WaitReason(StrEnum):
+    """Why a sync has not started."""
+
+    #: Its connection is disabled.
+    DISABLED = "disabled"
+    #: Another sync of its connection comes first.
+    SAME_CONNECTION = "same_connection"
+    #: Workers are running and will start it.
+    WORKER = "worker"
+    #: No worker has checked it recently.
+    NO_WORKER = "no_worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What a queued sync waits for."""
+
+    reason: WaitReason
+    #: Queued syncs before it.
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class JobState:
-    """Where one sync stands."""
+    """State and progress of one sync."""
 
     sync: Sync
     #: queued, running, stalled, done, failed, stopped, cancelling or cancelled.
     state: str
-    #: Items by what they are at: queued, parsing, embedding, storing, failed, gone. Empty once it has ended.
+    #: Items by state or stage: queued, parsing, embedding, storing, failed, gone. Empty once it has ended.
     items: Mapping[str, int]
-    #: Documents and chunks that were taken in a second; 0 before there are any.
+    #: Documents and chunks per second; 0 before there are any.
     documents_per_second: float
     chunks_per_second: float
-    #: Failed items of it for which trying again can help.
+    #: Failed items for which another try can help.
     retryable: int
-    #: What it waits for; None once it has begun.
+    #: What it waits for; None once it has started.
     wait: Wait | None = None
-    #: Chunks of the items that are being embedded or stored, and how many of them have their vectors.
+    #: Chunks of the items that are being embedded or stored, and how many of them have vectors.
     chunks_in_hand: int = 0
     chunks_embedded: int = 0
-    #: Until its items are done, at its pace of the last minutes; None where nothing tells.
+    #: Estimated from the last minutes; None without an estimate.
     seconds_left: float | None = None
 
     @property
@@ -47,68 +71,33 @@ class JobState:
         return self.state if self.state == STALLED else self.sync.label
 
 
-def job_states(syncs: Iterable[Sync], now: datetime) -> list[JobState]:
-    """Return where syncs stand, in the same order, in three queries whatever their number.
-
-    They were read with their connections.
-    """
-    syncs = list(syncs)
-    items = _items_of([sync.pk for sync in syncs if sync.status == Sync.Status.RUNNING])
-    again = _retryable([sync.pk for sync in syncs if sync.status not in Sync.OPEN])
-    waiting = waits([sync for sync in syncs if sync.status == Sync.Status.QUEUED], now)
-    return [
-        replace(_state(sync, items.get(sync.pk, _Items()), again.get(sync.pk, 0), now), wait=waiting.get(sync.pk))
-        for sync in syncs
-    ]
-
-
 @dataclass(slots=True)
 class _Items:
     """The items of a sync that are not done."""
 
     counts: dict[str, int] = field(default_factory=dict)
-    #: Of those that are parsed.
+    #: Chunks of the parsed items, and how many of them have vectors.
     chunks: int = 0
     embedded: int = 0
 
-    @property
-    def unparsed(self) -> int:
-        return sum(self.counts.get(name, 0) for name in (SyncItem.State.QUEUED, SyncItem.Stage.PARSING))
+
+def job_states(syncs: Iterable[Sync], now: datetime) -> list[JobState]:
+    """Return the states of syncs, in the same order, in three queries for any number of them.
+
+    The syncs were read with their connections.
+    """
+    syncs = list(syncs)
+    items = _items_by_sync([sync.pk for sync in syncs if sync.status == Sync.Status.RUNNING])
+    ended = [sync.pk for sync in syncs if sync.status not in Sync.OPEN]
+    failed = retryable(SyncItem.objects.filter(sync_id__in=ended)).order_by()
+    again: dict[UUID, int] = dict(failed.values_list("sync_id").annotate(Count("pk")))
+    waiting = waits([sync for sync in syncs if sync.status == Sync.Status.QUEUED], now)
+    return [
+        _state(sync, items.get(sync.pk, _Items()), again.get(sync.pk, 0), waiting.get(sync.pk), now) for sync in syncs
+    ]
 
 
-def _state(sync: Sync, items: _Items, again: int, now: datetime) -> JobState:
-    seconds = ((sync.finished_at or now) - sync.started_at).total_seconds() if sync.started_at else 0.0
-    taken = sync.added + sync.changed + sync.unchanged
-    return JobState(
-        sync=sync,
-        state=STALLED if is_stalled(sync) else sync.status,
-        items=items.counts,
-        chunks_in_hand=items.chunks,
-        chunks_embedded=items.embedded,
-        seconds_left=_seconds_left(sync, items, now),
-        documents_per_second=taken / seconds if seconds > 0 else 0.0,
-        chunks_per_second=sync.chunks / seconds if seconds > 0 else 0.0,
-        retryable=again,
-    )
-
-
-def _seconds_left(sync: Sync, items: _Items, now: datetime) -> float | None:
-    """Return how long a sync's items still take; None before all are listed, and where its pace does not tell."""
-    if sync.status != Sync.Status.RUNNING or sync.listed_at is None or not sync.pace:
-        return None
-    parsed = max(sync.pace[-1][1], 1)
-    rest = Rest(items.unparsed, items.chunks - items.embedded, (sync.chunks + items.chunks) / parsed)
-    return seconds_left(sync.pace, rest, at=now.timestamp()) if rest.items or rest.chunks else None
-
-
-def is_stalled(sync: Sync) -> bool:
-    """Return whether a sync is said to run while nobody gave a sign of life for it lately."""
-    if sync.status != Sync.Status.RUNNING or (sync.heartbeat_at and sync.heartbeat_at >= alive_since()):
-        return False
-    return not (sync.is_private and is_locked(sync.connection_id))
-
-
-def _items_of(syncs: list[UUID]) -> dict[UUID, _Items]:
+def _items_by_sync(syncs: list[UUID]) -> dict[UUID, _Items]:
     rows = (
         SyncItem.objects.filter(sync_id__in=syncs)
         .exclude(state=SyncItem.State.DONE)
@@ -126,6 +115,59 @@ def _items_of(syncs: list[UUID]) -> dict[UUID, _Items]:
     return found
 
 
-def _retryable(syncs: list[UUID]) -> dict[UUID, int]:
-    failed = retryable(SyncItem.objects.filter(sync_id__in=syncs)).order_by()
-    return dict(failed.values_list("sync_id").annotate(Count("pk")))
+def _state(sync: Sync, items: _Items, again: int, wait: Wait | None, now: datetime) -> JobState:
+    seconds = ((sync.finished_at or now) - sync.started_at).total_seconds() if sync.started_at else 0.0
+    documents = sync.added + sync.changed + sync.unchanged
+    return JobState(
+        sync=sync,
+        state=STALLED if is_stalled(sync) else sync.status,
+        items=items.counts,
+        chunks_in_hand=items.chunks,
+        chunks_embedded=items.embedded,
+        seconds_left=_seconds_left(sync, items, now),
+        documents_per_second=documents / seconds if seconds > 0 else 0.0,
+        chunks_per_second=sync.chunks / seconds if seconds > 0 else 0.0,
+        retryable=again,
+        wait=wait,
+    )
+
+
+def is_stalled(sync: Sync) -> bool:
+    """Return whether a sync has the status RUNNING but no process works on it."""
+    if sync.status != Sync.Status.RUNNING or (sync.heartbeat_at and sync.heartbeat_at >= alive_since()):
+        return False
+    return not (sync.is_private and is_locked(sync.connection_id))
+
+
+def _seconds_left(sync: Sync, items: _Items, now: datetime) -> float | None:
+    """Return how long a sync's items still take; None before all are listed, and without an estimate."""
+    if sync.status != Sync.Status.RUNNING or sync.listed_at is None or not sync.pace:
+        return None
+    parsed = max(sync.pace[-1][1], 1)
+    unparsed = sum(items.counts.get(name, 0) for name in (SyncItem.State.QUEUED, SyncItem.Stage.PARSING))
+    rest = Rest(unparsed, items.chunks - items.embedded, (sync.chunks + items.chunks) / parsed)
+    return seconds_left(sync.pace, rest, at=now.timestamp()) if rest.items or rest.chunks else None
+
+
+def waits(queued: Collection[Sync], now: datetime) -> dict[UUID, Wait]:
+    """Return what queued syncs, read with their connections, wait for; one query, none for no syncs."""
+    if not queued:
+        return {}
+    opened = list(
+        Sync.objects.filter(status__in=Sync.OPEN)
+        .order_by("queued_at", "pk")
+        .only("pk", "connection_id", "status", "queued_at", "woken_at")
+    )
+    return {sync.pk: _wait(sync, opened, now) for sync in queued}
+
+
+def _wait(sync: Sync, opened: list[Sync], now: datetime) -> Wait:
+    before = [it for it in opened if (it.queued_at, it.pk) < (sync.queued_at, sync.pk)]
+    waiting = [it for it in before if it.status == Sync.Status.QUEUED]
+    running = {it.connection_id for it in opened if it.status != Sync.Status.QUEUED}
+    if not sync.connection.enabled:
+        return Wait(WaitReason.DISABLED)
+    if sync.connection_id in running or any(it.connection_id == sync.connection_id for it in waiting):
+        return Wait(WaitReason.SAME_CONNECTION)
+    is_unchecked = now - max(sync.queued_at, sync.woken_at or sync.queued_at) > _CHECK_INTERVAL
+    return Wait(WaitReason.NO_WORKER if is_unchecked else WaitReason.WORKER, len(waiting))

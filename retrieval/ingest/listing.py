@@ -1,6 +1,6 @@
-"""Listing a source: an item is known by its version or becomes one that workers take in, and the rest is gone.
+"""Listing a source: new and changed items are queued for workers, and documents that are missing become GONE items.
 
-Of a source that tells what changed only that may be listed; then nothing is gone.
+A source that can list its changes may be listed by these alone; then no document counts as missing.
 """
 
 import logging
@@ -20,75 +20,73 @@ from corecube.connectors.types import IncrementalConnector, ItemGone
 from corecube.connectors.upload import UploadConnector
 from corecube.models import AuditEvent, Connection
 from corecube.sanitise import storable
-from retrieval.ingest.changes import changes_since, settings_mark
 from retrieval.ingest.dry_run import DryRun
-from retrieval.ingest.prepare import version_mark
-from retrieval.ingest.problems import note_problems, solve_problems
+from retrieval.ingest.prepared_document import version_mark
+from retrieval.ingest.problems import clear_problems, record_problems
 from retrieval.ingest.reasons import TRANSIENT
 from retrieval.ingest.run import Job, Progress, SyncEndedError, item_to_json, reload
+from retrieval.ingest.schedule import changes_since, settings_mark
 from retrieval.ingest.steps import Steps
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.models.document import document_id
 
 logger = logging.getLogger(__name__)
 
-#: What the audit log calls an upload; its details name the connection by its id.
+#: The audit action of an upload; its details have the connection's id.
 FILE_UPLOADED: Final = "connection.file_uploaded"
-#: Entries of a source that one transaction takes note of; of a dry run, which opens files, fewer.
+#: Entries that one transaction stores; fewer in a dry run, which opens files.
 _PAGE: Final = 500
 _DRY_PAGE: Final = 20
 _STATE = SyncItem.State
 _Entry = TypeVar("_Entry")
-#: Items that a dry run names of those that it would add, of those that it would change and of those that are gone.
-FIRST_NAMES: Final = 10
-#: Counts that a listing, begun anew, makes anew.
+#: Items that a dry run lists by name: so many to add, to change and to delete each.
+MAX_NAMES: Final = 10
+#: Counts that are reset when a listing starts again.
 _COUNTS: Final = ("seen", "added", "changed", "unchanged", "failed", "deleted")
 
 
 @dataclass(slots=True)
 class Listing:
-    """One pass over a source. After a pass that was cut off, the next one keeps what was done since."""
+    """One pass over a source. After an interrupted pass, the next one keeps the items that are done."""
 
     job: Job
     progress: Progress
     steps: Steps
-    #: Ids of what the source holds, 16 bytes each: all of them, so that what is missing can be told at the end.
+    #: Ids of all items of the source, 16 bytes each, to find the missing documents at the end.
     _seen: set[bytes] = field(default_factory=set)
-    #: Folders that could not be listed: what lies below is not seen, but not gone either.
-    _hidden: list[str] = field(default_factory=list)
-    #: What a dry run found to be as it is stored.
+    #: Folders that could not be listed; documents below them do not count as missing.
+    _unlisted: list[str] = field(default_factory=list)
+    #: Documents that a dry run found unchanged.
     _unchanged: set[UUID] = field(default_factory=set)
-    #: Items beyond the first with the same id, by that id.
-    _twins: Counter[str] = field(default_factory=Counter)
+    #: Number of further items with the same id, by that id.
+    _duplicates: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> None:
-        """List the source to its end, or its changes. Raises what the connector raises, and SyncEndedError."""
-        self.job.source.connector.check()
-        self._require_uploads()
+        """List the source, or only its changes. Raises what the connector raises, and SyncEndedError."""
+        connector, connection = self.job.source.connector, self.job.target.connection
+        connector.check()
+        # Files that were uploaded on another machine are not gone.
+        if isinstance(connector, UploadConnector) and has_uploads(connection):
+            connector.require_folder()
         if not self._list_changes():
             self._list_all()
         self._update(listed_at=timezone.now(), stage=Sync.Stage.WORKING)
         reload(self.job.sync)
 
-    def _require_uploads(self) -> None:
-        """Raise ConfigError where files were uploaded, and lie on another machine: they are not gone."""
-        connector, connection = self.job.source.connector, self.job.target.connection
-        if isinstance(connector, UploadConnector) and has_uploads(connection):
-            connector.require_folder()
-
     def _list_changes(self) -> bool:
-        """List what changed, where that is enough; return False when all is to be listed after all."""
+        """List the changes if that is enough; return False when a full listing is needed."""
         sync, connector = self.job.sync, self.job.source.connector
         since = changes_since(sync.connection) if sync.kind == Sync.Kind.CHANGES else None
         if since is None or not isinstance(connector, IncrementalConnector):
             return False
-        self._forget_counts()
-        for page in _pages(self._wanted(connector.changed_since(since)), _PAGE):
-            # What hangs on such a document may not be shown any more either, and only a look at everything tells.
-            if self._are_stored(it.external_id for it in page if isinstance(it, ItemGone)):
+        self._reset_counts()
+        for page in _pages(self._until_cancelled(connector.changed_since(since)), _PAGE):
+            # Other documents may have disappeared with a deleted one, which only a full listing shows.
+            gone = [document_id(sync.connection_id, it.external_id) for it in page if isinstance(it, ItemGone)]
+            if Document.objects.filter(pk__in=gone).exists():
                 return False
             self._note_page([it for it in page if not isinstance(it, ItemGone)])
-        self._take_up_failed()
+        self._retry_failed()
         return True
 
     def _list_all(self) -> None:
@@ -96,25 +94,22 @@ class Listing:
         kind = Sync.Kind.FULL if sync.kind == Sync.Kind.CHANGES else sync.kind
         self._update(kind=kind, settings_mark=settings_mark(self.job.target.connection))
         self._seen.clear()
-        self._forget_counts()
+        self._reset_counts()
         reload(sync)
         if sync.kind == Sync.Kind.DRY_RUN:
-            self._try_all()
+            trial = DryRun(self.job, self.steps)
+            for page in _pages(self._until_cancelled(self.job.source.connector.items()), _DRY_PAGE):
+                # Before the transaction, because this opens files.
+                checked = trial.check(page)
+                self._unchanged = trial.unchanged
+                self._note_page(checked)
+            self._update(message=trial.summary)
         else:
-            for page in _pages(self._wanted(self.job.source.connector.items()), _PAGE):
+            for page in _pages(self._until_cancelled(self.job.source.connector.items()), _PAGE):
                 self._note_page(page)
         self._note_missing()
 
-    def _try_all(self) -> None:
-        trial = DryRun(self.job, self.steps)
-        for page in _pages(self._wanted(self.job.source.connector.items()), _DRY_PAGE):
-            # Before the transaction: files are opened meanwhile.
-            tried = trial.tried(page)
-            self._unchanged = trial.unchanged
-            self._note_page(tried)
-        self._update(message=trial.summary)
-
-    def _wanted(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
+    def _until_cancelled(self, entries: Iterable[_Entry]) -> Iterator[_Entry]:
         """Yield the entries until the sync is cancelled, and raise SyncEndedError then."""
         for entry in entries:
             self.steps.require_wanted()
@@ -126,14 +121,8 @@ class Listing:
         reload(self.job.sync)
         self.progress(self.job.sync)
 
-    def _are_stored(self, external_ids: Iterable[str]) -> bool:
-        """Return whether any of these is stored."""
-        connection = self.job.target.connection
-        ids = [document_id(connection.pk, external_id) for external_id in external_ids]
-        return Document.objects.filter(pk__in=ids).exists()
-
-    def _take_up_failed(self) -> None:
-        """Try again what earlier syncs could not take in for a reason that may have passed."""
+    def _retry_failed(self) -> None:
+        """Queue the items again that failed in earlier syncs for a transient reason."""
         sync = self.job.sync
         failed = SyncItem.objects.filter(
             sync__connection=sync.connection_id, state=_STATE.FAILED, reason__in=TRANSIENT
@@ -145,8 +134,8 @@ class Listing:
             )
             self._update(seen=F("seen") + count)
 
-    def _forget_counts(self) -> None:
-        """Count only what an earlier pass led to: items that are done or failed already."""
+    def _reset_counts(self) -> None:
+        """Reset the counts to the items that are done or failed after an earlier pass."""
         sync = self.job.sync
         done = sync.items.filter(state=_STATE.DONE)
         counts = dict.fromkeys(_COUNTS, 0) | {
@@ -157,35 +146,36 @@ class Listing:
         self._update(**counts, stage=Sync.Stage.LISTING)
 
     def _note(self, page: Sequence[SourceItem | ItemProblem]) -> None:
-        """Store what is to be done about a page of entries."""
+        """Store the items and problems of a page of entries."""
         new: list[SyncItem] = []
         items: dict[UUID, SourceItem] = {}
         for entry in page:
             identity = document_id(self.job.target.connection.pk, entry.external_id)
             if isinstance(entry, ItemProblem):
                 new.append(self._problem(identity, entry))
-                self._hidden += [entry.external_id] if entry.covers_subtree else []
+                self._unlisted += [entry.external_id] if entry.covers_subtree else []
             elif identity.bytes in self._seen:
-                new.append(self._twin(entry.external_id))
+                new.append(self._duplicate(entry.external_id))
             elif storable(entry.locator) != entry.locator:
-                new.append(self._problem(identity, ItemProblem(entry.external_id, "bad_name", "Its name is no text.")))
+                problem = ItemProblem(entry.external_id, "bad_name", "Its name is not valid text.")
+                new.append(self._problem(identity, problem))
             else:
                 items[identity] = entry
             self._seen.add(identity.bytes)
         self._store(len(page), new, items)
 
-    def _twin(self, external_id: str) -> SyncItem:
-        """Return the problem of an item whose id another one has already, under a name of its own."""
-        self._twins[external_id] += 1
-        name = f"{external_id} (duplicate {self._twins[external_id]})"
-        problem = ItemProblem(name, "duplicate", "Another item has the same id; the first one counts.")
+    def _duplicate(self, external_id: str) -> SyncItem:
+        """Return the problem of an item with the id of another one, under a different name."""
+        self._duplicates[external_id] += 1
+        name = f"{external_id} (duplicate {self._duplicates[external_id]})"
+        problem = ItemProblem(name, "duplicate", "Another item has the same id. Only the first one is indexed.")
         return self._problem(document_id(self.job.target.connection.pk, name), problem)
 
     def _store(self, seen: int, problems: list[SyncItem], items: dict[UUID, SourceItem]) -> None:
         sync = self.job.sync
         ids = [*items, *(problem.document_id for problem in problems)]
         if sync.kind == Sync.Kind.CHANGES:
-            # A full sync forgets what failed before it all at once, when it ends.
+            # A full sync deletes earlier failures when it ends.
             SyncItem.objects.filter(document_id__in=ids, state=_STATE.FAILED).exclude(sync=sync).delete()
         noted = set(sync.items.filter(document_id__in=ids).values_list("document_id", flat=True))
         fresh = {identity: item for identity, item in items.items() if identity not in noted}
@@ -193,18 +183,22 @@ class Listing:
         failed = list({it.document_id: it for it in problems if it.document_id not in noted}.values())
         SyncItem.objects.bulk_create(failed)
         if sync.kind != Sync.Kind.DRY_RUN:
-            note_problems(failed)
-            solve_problems(sync.connection_id, [fresh[identity].external_id for identity in unchanged])
+            record_problems(failed)
+            clear_problems(sync.connection_id, [fresh[identity].external_id for identity in unchanged])
             Document.objects.filter(pk__in=unchanged).update(synced_at=self.job.target.synced_at)
-            waiting = fresh.keys() - set(unchanged)
-            SyncItem.objects.bulk_create(self._waiting(it, fresh[it]) for it in fresh if it in waiting)
+            new = fresh.keys() - set(unchanged)
+            SyncItem.objects.bulk_create(
+                SyncItem(sync=sync, document_id=pk, external_id=item.external_id, item=item_to_json(item))
+                for pk, item in fresh.items()
+                if pk in new
+            )
         else:
-            self._name_first(fresh, unchanged)
+            self._store_names(fresh, unchanged)
         counts |= {"seen": seen, "unchanged": len(unchanged), "failed": len(failed)}
         self._update(**{name: F(name) + count for name, count in counts.items()})
 
-    def _name_first(self, items: dict[UUID, SourceItem], unchanged: list[UUID]) -> None:
-        """Keep the names of the first that a dry run would add and change."""
+    def _store_names(self, items: dict[UUID, SourceItem], unchanged: list[UUID]) -> None:
+        """Store the names of the first items that a dry run would add and change."""
         new = [identity for identity in items if identity not in set(unchanged)]
         known = set(Document.objects.filter(pk__in=new).values_list("pk", flat=True))
         for outcome, ids in (
@@ -223,11 +217,11 @@ class Listing:
             )
 
     def _room(self, **kind: str) -> int:
-        """Return how many more items of a kind a dry run may name."""
-        return max(FIRST_NAMES - self.job.sync.items.filter(**kind).count(), 0)
+        """Return how many more items of a kind a dry run may list by name."""
+        return max(MAX_NAMES - self.job.sync.items.filter(**kind).count(), 0)
 
     def _sort(self, items: dict[UUID, SourceItem]) -> tuple[list[UUID], dict[str, int]]:
-        """Return which items are known to be unchanged, and, for a dry run, how many of the others are what."""
+        """Return the unchanged items, and for a dry run the numbers of added and changed ones."""
         rows = Document.objects.filter(pk__in=items).values_list("pk", "version", "fingerprint")
         known = {pk: (version, mark) for pk, version, mark in rows}
         is_dry = self.job.sync.kind == Sync.Kind.DRY_RUN
@@ -253,11 +247,8 @@ class Listing:
             message=storable(problem.message),
         )
 
-    def _waiting(self, identity: UUID, item: SourceItem) -> SyncItem:
-        return SyncItem(sync=self.job.sync, document_id=identity, external_id=item.external_id, item=item_to_json(item))
-
     def _note_missing(self) -> None:
-        """Note the documents that the source no longer holds; what could not be read or listed is not missing."""
+        """Store GONE items for documents that the source no longer has, except those that could not be listed."""
         for page in _pages(self._missing(), _PAGE):
             noted = page
             if self.job.sync.kind == Sync.Kind.DRY_RUN:
@@ -272,20 +263,20 @@ class Listing:
     def _missing(self) -> Iterator[tuple[UUID, str]]:
         documents = Document.objects.filter(connection=self.job.target.connection).order_by("pk")
         for pk, external_id in documents.values_list("pk", "external_id").iterator(chunk_size=_PAGE):
-            if pk.bytes not in self._seen and not self._is_hidden(external_id):
+            if pk.bytes not in self._seen and not self._is_below_unlisted(external_id):
                 yield pk, external_id
 
-    def _is_hidden(self, external_id: str) -> bool:
-        return any(folder in {"", "."} or external_id.startswith(f"{folder}/") for folder in self._hidden)
+    def _is_below_unlisted(self, external_id: str) -> bool:
+        return any(folder in {"", "."} or external_id.startswith(f"{folder}/") for folder in self._unlisted)
 
     def _update(self, **values: object) -> None:
-        """Write to the sync's row; raise SyncEndedError when it runs no more."""
+        """Update the sync's row; raise SyncEndedError when it no longer runs."""
         if not Sync.objects.filter(pk=self.job.sync.pk, status=Sync.Status.RUNNING).update(**values):
             raise SyncEndedError
 
 
 def has_uploads(connection: Connection) -> bool:
-    """Return whether files were ever uploaded to a connection, whatever folder this machine has."""
+    """Return whether files were ever uploaded to a connection, on any machine."""
     events = AuditEvent.objects.filter(action=FILE_UPLOADED, details__connection_id=connection.pk)
     return Document.objects.filter(connection=connection).exists() or events.exists()
 

@@ -1,17 +1,17 @@
-"""How fast a sync works, from what its work came to lately, and how long the rest takes at that pace. No Django.
+"""The pace of a sync in the last minutes, and the time left at that pace. No Django.
 
-Reading items and embedding chunks take different times and alternate, so each is timed by itself; how many workers
-share the sync shows in how much work fits into a second.
+Reading items and embedding chunks take different times and alternate, so each is timed separately. The effort per
+second reflects how many workers share the sync.
 """
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Final
 
-#: Moments that are kept, and the least time between two of them; together they are the last minutes.
+#: Number of stored marks, and the minimum time between two of them; together they cover the last minutes.
 _MAX_MARKS: Final = 13
 _SPACING_SECONDS: Final = 5.0
-#: What has to be seen before anything is said, and after how much silence nothing is said any more.
+#: Time that the marks must cover for an estimate, and time without work after which there is none.
 _MIN_SECONDS: Final = 2.0
 _MAX_SILENCE_SECONDS: Final = 120.0
 _MAX_SILENCE_FACTOR: Final = 3.0
@@ -19,7 +19,7 @@ _MAX_SILENCE_FACTOR: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """An amount of work: items that were read and parsed, chunks that were embedded, and the seconds that each took."""
+    """An amount of work: items that were read and parsed, chunks that were embedded, and the seconds for each."""
 
     items: int = 0
     reading_seconds: float = 0.0
@@ -27,59 +27,59 @@ class Effort:
     embedding_seconds: float = 0.0
 
     def __add__(self, other: "Effort") -> "Effort":
-        """Return both together."""
+        """Return the sum."""
         return Effort(*(mine + its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     def __sub__(self, other: "Effort") -> "Effort":
-        """Return what is in this and not in the other."""
+        """Return the difference."""
         return Effort(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def seconds(self) -> float:
-        """How long it took one worker."""
+        """The time of one worker for all of it."""
         return self.reading_seconds + self.embedding_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What a sync has still to do."""
+    """The remaining work of a sync."""
 
     #: Items that are not parsed yet.
     items: int
     #: Chunks of parsed items that have no vector yet.
     chunks: int
-    #: Chunks that an item was cut to so far, on average.
+    #: Mean number of chunks of an item so far.
     chunks_per_item: float
 
 
-#: The work of a sync up to a moment: its seconds since the epoch, then the fields of `Effort`. As JSON stores it.
+#: The effort up to a time, as JSON: seconds since the epoch, then the fields of `Effort`.
 Mark = Sequence[float]
 
 
 def with_work(marks: Sequence[Mark], done: Effort, *, at: float) -> list[Mark]:
-    """Return marks with the work that was done since the last of them, at this moment."""
+    """Return the marks with one more, for the effort since the last of them."""
     last = marks[-1] if marks else (at,)
     added: list[Mark] = [*marks, [max(at, last[0]), *astuple(_work(last) + done)]]
-    # The last one is always the latest; it takes the place of one that lies too close behind another.
-    if len(added) > 2 and added[-2][0] - added[-3][0] < _SPACING_SECONDS:  # noqa: PLR2004 -- the last two behind a first
+    # The last mark is always the current one; it replaces a mark that follows another too soon.
+    if len(added) > 2 and added[-2][0] - added[-3][0] < _SPACING_SECONDS:  # noqa: PLR2004 -- the last two after a first
         del added[-2]
     return added[-_MAX_MARKS:]
 
 
 def seconds_left(marks: Sequence[Mark], rest: Rest, *, at: float) -> float | None:
-    """Return the seconds that the rest takes at the pace of the last minutes; None where nothing tells yet."""
+    """Return the seconds for the remaining work at the pace of the last minutes; None without an estimate."""
     if len(marks) < 2:  # noqa: PLR2004 -- two make a pace
         return None
     first, last = marks[0], marks[-1]
     seen, silence = last[0] - first[0], max(at - last[0], 0.0)
-    lately, whole = _work(last) - _work(first), _work(last)
+    recent, total = _work(last) - _work(first), _work(last)
     chunks = rest.chunks + rest.items * rest.chunks_per_item
-    reading = _each(lately.reading_seconds, lately.items, whole.reading_seconds, whole.items) if rest.items else 0.0
-    embedding = _each(lately.embedding_seconds, lately.chunks, whole.embedding_seconds, whole.chunks) if chunks else 0.0
+    reading = _each(recent.reading_seconds, recent.items, total.reading_seconds, total.items) if rest.items else 0.0
+    embedding = _each(recent.embedding_seconds, recent.chunks, total.embedding_seconds, total.chunks) if chunks else 0.0
     is_silent = silence > max(_MAX_SILENCE_SECONDS, _MAX_SILENCE_FACTOR * seen / (len(marks) - 1))
-    if reading is None or embedding is None or seen < _MIN_SECONDS or is_silent or not lately.seconds:
+    if reading is None or embedding is None or seen < _MIN_SECONDS or is_silent or not recent.seconds:
         return None
-    left = (rest.items * reading + chunks * embedding) * seen / lately.seconds
+    left = (rest.items * reading + chunks * embedding) * seen / recent.seconds
     return max(left - silence, 0.0)
 
 
@@ -88,8 +88,8 @@ def _work(mark: Mark) -> Effort:
     return Effort(int(items), reading, int(chunks), embedding)
 
 
-def _each(lately: float, count: int, whole: float, whole_count: int) -> float | None:
-    """Return the seconds for one, by the last minutes or else by all of the time; None for none so far."""
+def _each(recent: float, count: int, total: float, total_count: int) -> float | None:
+    """Return the seconds for one, from the last minutes or else from the total; None for none so far."""
     if count:
-        return lately / count
-    return whole / whole_count if whole_count else None
+        return recent / count
+    return total / total_count if total_count else None

@@ -1,11 +1,12 @@
-"""From a source item's bytes to chunks with everything that is worked out from their texts. Free of Django.
+"""From the bytes of a source item to chunks with everything that is computed from their texts. Free of Django.
 
-All of it reads what strangers wrote, so it runs in the limited process: see `retrieval.ingest.parsing`.
+The input is untrusted, so the preparation runs in the limited process: see `retrieval.ingest.parsing`.
 """
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from corecube.sanitise import storable
 from retrieval.encoders.tokenizer import counter_of
@@ -20,27 +21,27 @@ from retrieval.text.quality import ChunkQuality, quality_of
 from retrieval.text.simhash import simhash
 from retrieval.text.traits import ChunkTraits, traits_of
 
-_NOWHERE = Place(0, "", "")
+_NO_PLACE: Final = Place(0, "", "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """What decides, beside its bytes, what becomes of a source item."""
+    """What decides, besides its bytes, how a source item is prepared."""
 
     limits: ChunkLimits = field(default_factory=ChunkLimits)
-    #: The path of the tokenizer's file; empty counts words and signs.
+    #: The path of the tokenizer's file; if empty, words and punctuation marks are counted.
     tokenizer: str = ""
-    #: What the source says of the item. A title among it stands above the file's own.
+    #: Metadata from the source. Its title replaces the file's.
     facts: Mapping[str, str] = field(default_factory=dict)
-    #: The canonical source type that its connection gives it; empty for the parser's.
+    #: The canonical source type that its connection sets; empty for the parser's.
     source_type: str = ""
-    #: Where the document stands: what its links start from.
-    place: Place = _NOWHERE
+    #: The document's address, which its links are relative to.
+    place: Place = _NO_PLACE
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedChunk:
-    """A chunk and what is worked out from its text."""
+    """A chunk and what is computed from its text."""
 
     draft: ChunkDraft
     content_hash: str
@@ -52,7 +53,7 @@ class PreparedChunk:
 
 @dataclass(frozen=True, slots=True)
 class PreparedText:
-    """What a document's bytes become before they are embedded."""
+    """A document before its chunks are embedded."""
 
     title: str
     source_type: str
@@ -62,48 +63,33 @@ class PreparedText:
 
 
 def prepare_raw(raw: RawDocument, how: Preparation) -> PreparedText:
-    """Return what becomes of a source item; raise IngestError as `parse` and `prepare_text` do."""
+    """Parse and prepare a source item; raise IngestError as `parse` and `prepare_text` do."""
     return prepare_text(parse(raw), how)
 
 
 def prepare_text(parsed: ParsedDocument, how: Preparation) -> PreparedText:
-    """Return what becomes of a parsed document; raise IngestError when no text is left."""
+    """Prepare a parsed document; raise IngestError when no text is left."""
     drafts = tuple(map(_storable_draft, chunk(parsed, counter_of(how.tokenizer), how.limits)))
     if not drafts:
         raise IngestError("no_text", "There is no text in the file.")
     title = storable(how.facts.get("title") or parsed.title)
-    metadata = _metadata(how.facts, parsed)
-    graph = graph_of(
-        DocumentWords(title, how.source_type or parsed.source_type, metadata, tuple(map(_words, drafts)), how.place)
+    # The file's own metadata replaces the source's; the title is separate.
+    merged = {**{key: value for key, value in how.facts.items() if key != "title"}, **parsed.metadata}
+    metadata = {storable(key): storable(value) for key, value in merged.items()}
+    words = tuple(ChunkWords(it.ordinal, it.text, it.heading_path, it.links) for it in drafts)
+    graph = graph_of(DocumentWords(title, how.source_type or parsed.source_type, metadata, words, how.place))
+    chunks = tuple(
+        PreparedChunk(
+            draft,
+            content_hash=content_hash(draft.text),
+            simhash=simhash(draft.text),
+            quality=quality_of(draft.text),
+            traits=traits_of(draft, source_type=parsed.source_type),
+            graph=chunk_graph,
+        )
+        for draft, chunk_graph in zip(drafts, graph.chunks, strict=True)
     )
-    chunks = tuple(_chunk(draft, parsed.source_type, it) for draft, it in zip(drafts, graph.chunks, strict=True))
     return PreparedText(title, parsed.source_type, metadata, graph.names, chunks)
-
-
-def content_hash(text: str) -> str:
-    """Return the SHA-256 of a chunk's text, with white space normalised."""
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
-
-
-def _chunk(draft: ChunkDraft, source_type: str, graph: ChunkGraph) -> PreparedChunk:
-    return PreparedChunk(
-        draft,
-        content_hash=content_hash(draft.text),
-        simhash=simhash(draft.text),
-        quality=quality_of(draft.text),
-        traits=traits_of(draft, source_type=source_type),
-        graph=graph,
-    )
-
-
-def _words(draft: ChunkDraft) -> ChunkWords:
-    return ChunkWords(draft.ordinal, draft.text, draft.heading_path, draft.links)
-
-
-def _metadata(facts: Mapping[str, str], parsed: ParsedDocument) -> dict[str, str]:
-    """Return the facts that the source tells and those in the file, which count more; the title is none."""
-    merged = {**{key: value for key, value in facts.items() if key != "title"}, **parsed.metadata}
-    return {storable(key): storable(value) for key, value in merged.items()}
 
 
 def _storable_draft(draft: ChunkDraft) -> ChunkDraft:
@@ -113,3 +99,8 @@ def _storable_draft(draft: ChunkDraft) -> ChunkDraft:
         heading_path=tuple(storable(heading) for heading in draft.heading_path),
         links=tuple(Hyperlink(storable(link.text), storable(link.target)) for link in draft.links),
     )
+
+
+def content_hash(text: str) -> str:
+    """Return the SHA-256 of a chunk's text, with white space normalised."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()

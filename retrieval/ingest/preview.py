@@ -1,4 +1,4 @@
-"""What a folder would become: parsed and chunked, neither embedded nor stored."""
+"""A preview of a folder: its files are parsed and chunked, but neither embedded nor stored."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
-from corecube.connectors import ItemError, ItemProblem, SourceItem
+from corecube.connectors import ItemError, ItemProblem
 from corecube.connectors.types import Connector
 from retrieval.errors import IngestError
 from retrieval.ingest.parsing import prepare_limited
@@ -16,13 +16,13 @@ from retrieval.text.document import RawDocument
 
 @dataclass(frozen=True, slots=True)
 class PreviewedFile:
-    """One file that would get in."""
+    """One file that would be indexed."""
 
     external_id: str
     source_type: str
     #: Tokens of each of its chunks.
     tokens: tuple[int, ...]
-    #: Of reading, parsing and preparing.
+    #: Time for reading, parsing and preparing.
     seconds: float
 
 
@@ -44,15 +44,19 @@ def preview(
     how: Preparation,
     prepare: Callable[[RawDocument, Preparation], PreparedText] = prepare_limited,
 ) -> Iterator[PreviewedFile | ItemProblem]:
-    """Yield what each item of a source would become, or why it would be refused."""
+    """Yield the result for each item of a source, or why it would be refused."""
     for item in connector.items():
         if isinstance(item, ItemProblem):
             yield item
             continue
+        started = perf_counter()
         try:
-            yield _previewed(item, connector, lambda raw: prepare(raw, how))
+            document = prepare(RawDocument(item.name, connector.read(item), item.media_type), how)
         except (ItemError, IngestError) as error:
             yield ItemProblem(item.external_id, error.reason, str(error))
+            continue
+        tokens = tuple(chunk.draft.token_count for chunk in document.chunks)
+        yield PreviewedFile(item.external_id, document.source_type, tokens, perf_counter() - started)
 
 
 def summaries(files: Iterable[PreviewedFile]) -> list[TypeSummary]:
@@ -61,17 +65,6 @@ def summaries(files: Iterable[PreviewedFile]) -> list[TypeSummary]:
     for file in files:
         by_type[file.source_type].append(file)
     return [_summary(source_type, found) for source_type, found in sorted(by_type.items())]
-
-
-def _previewed(
-    item: SourceItem,
-    connector: Connector,
-    prepare: Callable[[RawDocument], PreparedText],
-) -> PreviewedFile:
-    started = perf_counter()
-    document = prepare(RawDocument(item.name, connector.read(item), item.media_type))
-    tokens = tuple(chunk.draft.token_count for chunk in document.chunks)
-    return PreviewedFile(item.external_id, document.source_type, tokens, perf_counter() - started)
 
 
 def _summary(source_type: str, files: Sequence[PreviewedFile]) -> TypeSummary:

@@ -1,4 +1,4 @@
-"""Problems: the items of a connection that could not be taken in when they were last tried.
+"""Problems: the items of a connection that could not be indexed at their last try.
 
 An item that fails is counted by its sync and listed here in one transaction, so the two never differ.
 """
@@ -15,7 +15,7 @@ from retrieval.models import Sync, SyncItem, SyncProblem
 
 
 def reason_of(error: Exception) -> tuple[str, str]:
-    """Return an error's stable word and its message; of one that nobody foresaw only the type."""
+    """Return an error's stable reason and its message; for an unexpected error the message has only its type."""
     match error:
         case ItemError() | IngestError():
             return error.reason, str(error)
@@ -24,11 +24,11 @@ def reason_of(error: Exception) -> tuple[str, str]:
         case EncoderError():
             return "embedding", str(error)
         case _:
-            return "error", f"It could not be taken in ({type(error).__name__})."
+            return "error", f"It could not be indexed ({type(error).__name__})."
 
 
-def note_problems(failed: Iterable[SyncItem]) -> None:
-    """List items that failed, in place of what was listed of them before; a dry run's are left out."""
+def record_problems(failed: Iterable[SyncItem]) -> None:
+    """List items that failed, and replace their earlier problems; those of a dry run are skipped."""
     problems = [
         SyncProblem(
             connection_id=item.sync.connection_id,
@@ -47,13 +47,13 @@ def note_problems(failed: Iterable[SyncItem]) -> None:
     )
 
 
-def solve_problems(connection_id: int, external_ids: Iterable[str]) -> None:
-    """Take items off the list that are taken in."""
+def clear_problems(connection_id: int, external_ids: Iterable[str]) -> None:
+    """Delete the problems of items that are indexed now."""
     SyncProblem.objects.filter(connection_id=connection_id, external_id__in=external_ids).delete()
 
 
-def keep_problems_of(sync: Sync) -> None:
-    """Take off the list what a sync of the whole source did not fail at: it is taken in by now, or gone."""
+def clear_solved_problems(sync: Sync) -> None:
+    """Delete the problems of items that did not fail in this full sync: they are indexed by now, or gone."""
     failed = sync.items.filter(state=SyncItem.State.FAILED)
     SyncProblem.objects.filter(connection=sync.connection).exclude(
         external_id__in=failed.values("external_id")
@@ -61,5 +61,5 @@ def keep_problems_of(sync: Sync) -> None:
 
 
 def retryable(items: QuerySet[SyncItem]) -> QuerySet[SyncItem]:
-    """Return those items of ended syncs for which another try can help: the source listed them, and it may pass."""
+    """Return those items of ended syncs for which another try can help: they were listed, and the reason can change."""
     return items.filter(state=SyncItem.State.FAILED).exclude(item={}).exclude(reason__in=PERMANENT)

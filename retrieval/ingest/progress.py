@@ -1,4 +1,4 @@
-"""Storing, while a worker works on a sync, what it came to: how far the chunks in hand are, and the pace."""
+"""Storing the progress of a sync while a worker processes it: the share of embedded chunks, and the pace."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -18,8 +18,8 @@ _EVERY_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
-class PaceKeeper:
-    """Adds what a worker did to its sync's pace, at most once a second."""
+class PaceRecorder:
+    """Adds the effort of a worker to its sync's pace, at most once a second."""
 
     sync: Sync
     _done: Effort = field(default_factory=Effort)
@@ -30,24 +30,19 @@ class PaceKeeper:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Count an item that is read in the block."""
+        """Count an item that the block reads."""
         started = time.monotonic()
         yield
         self.add(Effort(items=1, reading_seconds=time.monotonic() - started))
 
     def add(self, done: Effort) -> None:
-        """Count what was done, and store it when it is time."""
+        """Count the effort, and store it when the last write is a second ago."""
         self._done += done
-        if self.is_due:
+        if time.monotonic() - self._stored_at >= _EVERY_SECONDS:
             self.store()
 
-    @property
-    def is_due(self) -> bool:
-        """Whether the last write is long enough ago."""
-        return time.monotonic() - self._stored_at >= _EVERY_SECONDS
-
     def store(self) -> None:
-        """Write what was done since the last write."""
+        """Store the effort since the last write."""
         done, self._done, self._stored_at = self._done, Effort(), time.monotonic()
         with transaction.atomic():
             sync = Sync.objects.select_for_update(no_key=True).filter(pk=self.sync.pk).only("pace").first()
@@ -56,26 +51,26 @@ class PaceKeeper:
 
 
 @dataclass(slots=True)
-class Embedding:
-    """Hears which share of some documents' chunks is embedded, and says so at their items."""
+class EmbeddingProgress:
+    """Stores which share of a batch's chunks is embedded."""
 
-    pace: PaceKeeper
+    pace: PaceRecorder
     worker: UUID
     #: Chunks by claimed item.
     chunks: Mapping[int, int]
     _share: float = 0.0
-    _heard_at: float = field(default_factory=time.monotonic)
+    _updated_at: float = field(default_factory=time.monotonic)
     _written_at: float = field(default_factory=time.monotonic)
 
-    def note(self, share: float) -> None:
-        """Note the share, 0 to 1; with all of it the documents are being stored."""
+    def update(self, share: float) -> None:
+        """Record the share, 0 to 1; at 1 the storing of the documents begins."""
         now, total = time.monotonic(), sum(self.chunks.values())
         before, self._share = self._share, max(share, self._share)
         made = int(total * self._share) - int(total * before)
-        seconds, self._heard_at = now - self._heard_at, now
+        seconds, self._updated_at = now - self._updated_at, now
         if share >= 1.0:
-            claims.enter_storing(list(self.chunks), self.worker)
+            claims.set_storing(list(self.chunks), self.worker)
         elif now - self._written_at >= _EVERY_SECONDS:
             self._written_at = now
-            claims.note_embedded(list(self.chunks), self.worker, self._share)
+            claims.set_embedded_share(list(self.chunks), self.worker, self._share)
         self.pace.add(Effort(chunks=made, embedding_seconds=seconds))

@@ -1,6 +1,6 @@
-"""Why items are not taken in: which reasons may pass by themselves, and what a person can do about the others.
+"""Why items are not indexed: which reasons are transient, and what a person can do about the others.
 
-Connectors, parsers and workers give a failure one of these stable words; what follows from a word is said here alone.
+Connectors, parsers and workers give each failure one of these stable reasons.
 """
 
 from collections.abc import Mapping
@@ -11,38 +11,38 @@ from typing import Final
 
 
 class Retry(Enum):
-    """Whether trying the same item again can help while its source stays as it is."""
+    """Whether another try can help while the source stays unchanged."""
 
-    #: Workers try it again by themselves; after the last of these tries a person may.
+    #: Workers try again; after their last try a person may.
     AUTOMATIC = "automatic"
     #: It may help, for instance after a change of this installation; a person decides.
     BY_HAND = "by_hand"
-    #: Only a change in the source helps, and then a sync takes the item up.
+    #: Only a change in the source helps, and the next sync finds it.
     NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What follows from one reason."""
+    """Whether to retry after a failure, and what helps."""
 
     retry: Retry
-    #: What helps, as a sentence; empty where the message says it already.
+    #: What helps, as a sentence; empty where the message contains it.
     advice: str = ""
 
 
-_PASSING: Final = (
+_AUTOMATIC: Final = (
     ("unreachable", "Check the network between this server and the source."),
     ("timeout", ""),
     ("unavailable", ""),
-    ("embedding", "Check the embedding model on the page Health."),
+    ("embedding", "Check the embedding model on the Health page."),
     ("parser", "Check the memory of the machine that the worker runs on."),
 )
 _BY_HAND: Final = (
     ("too_slow", "Raise CORECUBE_PARSE_SECONDS or split the file, then try again."),
     ("lost", "Check the memory of the machine that the worker runs on, then try again."),
-    ("error", "Look for this moment in the worker's log."),
+    ("error", "Check the worker's log for this time."),
 )
-_LASTING: Final = (
+_NEVER: Final = (
     ("archived", "Restore the object and sync again."),
     ("bad_address", "Correct the address in the source or in the connection and sync again."),
     ("bad_name", "Rename the item and sync again."),
@@ -51,38 +51,38 @@ _LASTING: Final = (
     ("empty", "Add text to the file, or exclude it from the connection."),
     ("encoding", "Save the file as UTF-8 and sync again."),
     ("encrypted", "Remove the password and sync again."),
-    ("gone", "It is no longer in the source; the next sync removes it."),
+    ("gone", "The source no longer has it; the next sync removes it."),
     ("left_out", "Change the connection's patterns and sync again."),
     ("lfs_pointer", "Commit the file itself to the repository, or exclude it from the connection."),
-    ("no_text", "Recognise the text of the scan (OCR) and sync again."),
-    ("not_allowed", "Put the file below one of CORECUBE_FOLDER_ROOTS, or exclude it from the connection."),
+    ("no_text", "Run text recognition (OCR) on the scan and sync again."),
+    ("not_allowed", "Move the file below one of CORECUBE_FOLDER_ROOTS, or exclude it from the connection."),
     ("not_a_file", "Exclude it from the connection."),
-    ("page_limit", "Raise the connection's limit of pages and sync again."),
-    ("private_address", "Only addresses on the public internet are fetched; exclude it from the connection."),
+    ("page_limit", "Raise the connection's page limit and sync again."),
+    ("private_address", "Only public internet addresses are fetched; exclude it from the connection."),
     ("redirect", "Correct the address in the source and sync again."),
-    ("refused", "Give the connection's account access to it and sync again."),
-    ("restricted", "Let the connection take in restricted pages, or leave it as it is."),
+    ("refused", "Grant the connection's account access to it and sync again."),
+    ("restricted", "Allow restricted pages in the connection, or ignore this problem."),
     ("submodule", ""),
-    ("symlink", "Put the file itself in the place of the link and sync again."),
-    ("too_large", "Split the file and sync again, or raise the limit if the message names one of yours."),
+    ("symlink", "Replace the link with the file itself and sync again."),
+    ("too_large", "Split the file and sync again, or raise the limit if the message names a setting."),
     ("unreadable", "Allow CoreCube to read it and sync again."),
-    ("unsupported_type", "Save it in a format that is read, or exclude it from the connection."),
+    ("unsupported_type", "Save it in a supported format, or exclude it from the connection."),
 )
 FAILURES: Final[Mapping[str, Failure]] = MappingProxyType(
     {
-        **{reason: Failure(Retry.AUTOMATIC, advice) for reason, advice in _PASSING},
+        **{reason: Failure(Retry.AUTOMATIC, advice) for reason, advice in _AUTOMATIC},
         **{reason: Failure(Retry.BY_HAND, advice) for reason, advice in _BY_HAND},
-        **{reason: Failure(Retry.NEVER, advice) for reason, advice in _LASTING},
+        **{reason: Failure(Retry.NEVER, advice) for reason, advice in _NEVER},
     }
 )
-#: An older release may have stored a reason that is gone since.
+#: An older release may have stored a reason that no longer exists.
 _UNKNOWN: Final = Failure(Retry.BY_HAND)
-#: What may be better in a moment: the network, a server that is down or busy.
-TRANSIENT: Final = frozenset(reason for reason, it in FAILURES.items() if it.retry is Retry.AUTOMATIC)
-#: What stays as it is until the source changes.
-PERMANENT: Final = frozenset(reason for reason, it in FAILURES.items() if it.retry is Retry.NEVER)
+#: Reasons that may disappear without a change: the network, a server that is down or busy.
+TRANSIENT: Final = frozenset(dict(_AUTOMATIC))
+#: Reasons that only a change in the source removes.
+PERMANENT: Final = frozenset(dict(_NEVER))
 
 
 def advice(reason: str) -> str:
-    """Return what a person can do about a failure; empty where only its message helps."""
+    """Return what a person can do about a failure; empty when only its message helps."""
     return FAILURES.get(reason, _UNKNOWN).advice

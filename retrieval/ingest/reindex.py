@@ -1,7 +1,6 @@
-"""Filling an embedding index beside the one that is searched.
+"""Building an embedding index while another one is searched.
 
-What is left to do is what the tables lack, so a build that is killed goes on where it stopped, and running it twice
-does no harm.
+The remaining work is what the tables lack, so a build that is killed continues where it stopped, and can be repeated.
 """
 
 import logging
@@ -26,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 Report = Callable[[EmbeddingIndex], None]
 
-#: Chunks that are embedded together, at least, and documents that are looked at for them.
+#: Minimum of chunks that are embedded together, and maximum of documents read for them.
 _BATCH_CHUNKS: Final = 256
 _BATCH_DOCUMENTS: Final = 64
 #: Documents whose vectors are copied together.
@@ -35,13 +34,13 @@ _FIRST: Final = UUID(int=0)
 
 
 def build_index(row: EmbeddingIndex, *, report: Report = lambda _: None) -> bool:
-    """Give every chunk a vector in an index, and return whether it is complete.
+    """Make a vector for every chunk in an index, and return whether it is complete.
 
-    It is not when somebody else builds it, or when it was dropped meanwhile. `report` is called after every batch.
-    Raises EncoderError or ConfigError when its model cannot be used, which the row then says.
+    It is not complete when another process builds it, or when it was dropped meanwhile. `report` is called after every
+    batch. Raises EncoderError or ConfigError when its model cannot be used; the row then has the message.
     """
-    with only_builder(row) as is_ours:
-        if not is_ours:
+    with only_builder(row) as is_builder:
+        if not is_builder:
             return False
         try:
             _fill(row, active.encoder_of(row), report)
@@ -52,12 +51,12 @@ def build_index(row: EmbeddingIndex, *, report: Report = lambda _: None) -> bool
 
 
 def unfinished_indexes() -> list[EmbeddingIndex]:
-    """Return the indexes that lack vectors, as far as is known."""
+    """Return the indexes that are not complete."""
     return list(EmbeddingIndex.objects.filter(ready_at__isnull=True).order_by("pk"))
 
 
 def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
-    """Go through the documents until none lacks anything, or until the index is dropped."""
+    """Process the documents until no vector is missing, or until the index is dropped."""
     _copy(row, report)
     while _rows(row).exists():
         after: UUID | None = _FIRST
@@ -71,7 +70,7 @@ def _fill(row: EmbeddingIndex, encoder: Encoder, report: Report) -> None:
 
 
 def _copy(row: EmbeddingIndex, report: Report) -> None:
-    """Take what another index with the same vectors has, which takes no model; the rest is left to be embedded."""
+    """Copy the vectors of another index with the same model, which needs no embedding."""
     twin = twin_of(row)
     after = _FIRST
     while twin and (lacking := lacking_documents(searched(row), after=after, limit=_COPIED_DOCUMENTS)):
@@ -83,13 +82,19 @@ def _copy(row: EmbeddingIndex, report: Report) -> None:
 
 
 def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | None:
-    """Fill in the next documents, by id, and return the last of them; None when there were none."""
+    """Embed the next documents, by id, and return the last of them; None when there were none."""
     index = searched(row)
     started = perf_counter()
-    lacking = _batch(lacking_documents(index, after=after, limit=_BATCH_DOCUMENTS))
-    if not lacking:
+    batch: list[UUID] = []
+    chunks = 0
+    for document, count in lacking_documents(index, after=after, limit=_BATCH_DOCUMENTS):
+        if chunks >= _BATCH_CHUNKS:
+            break
+        batch.append(document)
+        chunks += count
+    if not batch:
         return None
-    stored = stored_texts(lacking)
+    stored = stored_texts(batch)
     made = embed_documents([it.text for it in stored.values()], encoder, mode=row.mode)
     vectors = [
         MissingVector(key, ordinal, it.fingerprint, vector, chunk.context)
@@ -98,27 +103,13 @@ def _fill_some(row: EmbeddingIndex, encoder: Encoder, after: UUID) -> UUID | Non
     ]
     fill_index(index, vectors)
     _record(row, len(vectors), perf_counter() - started)
-    return lacking[-1]
+    return batch[-1]
 
 
 def _record(row: EmbeddingIndex, vectors: int, seconds: float) -> None:
-    """Note how much was built in how long, and that somebody builds."""
-    now = timezone.now()
-    _rows(row).update(
-        built=F("built") + vectors, build_seconds=F("build_seconds") + seconds, heartbeat_at=now, problem=""
-    )
-
-
-def _batch(lacking: list[tuple[UUID, int]]) -> list[UUID]:
-    """Return as many of the documents as have a batch's chunks, at least one where there is one."""
-    taken: list[UUID] = []
-    chunks = 0
-    for document, count in lacking:
-        if chunks >= _BATCH_CHUNKS:
-            break
-        taken.append(document)
-        chunks += count
-    return taken
+    """Add to the number of vectors and the build time, and store a heartbeat."""
+    total = F("build_seconds") + seconds
+    _rows(row).update(built=F("built") + vectors, build_seconds=total, heartbeat_at=timezone.now(), problem="")
 
 
 def _rows(row: EmbeddingIndex) -> QuerySet[EmbeddingIndex]:

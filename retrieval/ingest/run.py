@@ -1,4 +1,4 @@
-"""What the parts of a sync share: where it reads from, where it writes to, and what decides what is stored."""
+"""What the parts of a sync share: its source, its target, and the settings that decide what is stored."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from retrieval.ingest.preparation import Preparation, PreparedText
 from retrieval.models import Sync
 from retrieval.text.document import CHUNK_PROFILES, ChunkLimits, RawDocument
 
-#: What changes while a sync runs.
+#: Fields that change while a sync runs.
 _PROGRESS_FIELDS: Final = (
     *("status", "stage", "message", "listed_at", "started_at", "finished_at", "heartbeat_at", "is_private"),
     *("kind", "seen", "added", "changed", "unchanged", "failed", "deleted", "chunks", "encode_seconds", "pace"),
@@ -31,7 +31,7 @@ Progress = Callable[[Sync], None]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a sync reads from, and what makes chunks of what it reads."""
+    """Where a sync reads items, and how it prepares them."""
 
     connector: Connector
     prepare: Callable[[RawDocument, Preparation], PreparedText] = prepare_limited
@@ -47,13 +47,13 @@ class Job:
     limits: ChunkLimits
 
     def recipe(self, item: SourceItem) -> str:
-        """Return everything beside the bytes that decides what is stored for an item."""
+        """Return everything besides the bytes that decides what is stored for an item."""
         target = self.target
         made_by = f"{target.text_search_config} {self.limits} {target.connection.source_type}"
         return f"{made_by} {item.name} {sorted(item.facts.items())}" if item.facts else f"{made_by} {item.name}"
 
-    def prepared(self, item: SourceItem, content: bytes) -> PreparedText:
-        """Return what becomes of an item's bytes; raise IngestError and as the source's `prepare` does."""
+    def prepare(self, item: SourceItem, content: bytes) -> PreparedText:
+        """Parse and prepare an item's bytes; raise IngestError and as the source's `prepare` does."""
         connection = self.target.connection
         how = Preparation(
             limits=self.limits,
@@ -66,7 +66,7 @@ class Job:
 
 
 def job_of(sync: Sync, source: Source | None = None) -> Job:
-    """Return a sync with what it works on; raise ConfigError for a source that cannot be read as configured."""
+    """Return a sync with its source and target; raise ConfigError for a source that cannot be read as configured."""
     connection = sync.connection
     source = source or Source(connector_for(connection))
     encoder = active.encoder()
@@ -75,28 +75,28 @@ def job_of(sync: Sync, source: Source | None = None) -> Job:
         encoder=encoder,
         index=ensure_index(encoder),
         text_search_config=text_search_config_of(connection),
-        # One moment for the whole sync, whichever worker stores a document.
+        # The same time for all documents of the sync, whichever worker stores them.
         synced_at=sync.started_at or timezone.now(),
     )
     return Job(sync, source, target, limits_of(connection))
 
 
 def text_search_config_of(connection: Connection) -> str:
-    """Return PostgreSQL's name for the language that a connection's documents are read in."""
+    """Return the PostgreSQL text search configuration of a connection's documents."""
     return connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG
 
 
 def limits_of(connection: Connection) -> ChunkLimits:
-    """Return the sizes that a connection's documents are cut to."""
+    """Return the chunk sizes for a connection's documents."""
     return CHUNK_PROFILES.get(connection.chunk_profile, ChunkLimits())
 
 
 class SyncEndedError(Exception):
-    """The sync was cancelled, or deleted with its connection; nothing more is to be done for it."""
+    """The sync was cancelled, or deleted with its connection; work on it stops."""
 
 
 def reload(sync: Sync) -> None:
-    """Read where a sync stands; raise SyncEndedError when it is gone."""
+    """Read the current state of a sync; raise SyncEndedError when it is deleted."""
     try:
         sync.refresh_from_db(fields=_PROGRESS_FIELDS)
     except Sync.DoesNotExist as error:
@@ -104,7 +104,7 @@ def reload(sync: Sync) -> None:
 
 
 def item_to_json(item: SourceItem) -> dict[str, Any]:
-    """Return an item as it is kept until a worker takes it."""
+    """Return an item as it is stored until a worker claims it."""
     return {
         "name": item.name,
         "uri": item.uri,
@@ -116,16 +116,16 @@ def item_to_json(item: SourceItem) -> dict[str, Any]:
     }
 
 
-def item_from_json(external_id: str, kept: Mapping[str, Any]) -> SourceItem:
-    """Return an item that was kept."""
-    modified = kept["modified_at"]
+def item_from_json(external_id: str, stored: Mapping[str, Any]) -> SourceItem:
+    """Return the item that `item_to_json` stored."""
+    modified = stored["modified_at"]
     return SourceItem(
         external_id=external_id,
-        name=kept["name"],
-        uri=kept["uri"],
-        locator=kept["locator"],
+        name=stored["name"],
+        uri=stored["uri"],
+        locator=stored["locator"],
         modified_at=datetime.fromisoformat(modified) if modified else None,
-        media_type=kept["media_type"],
-        version=kept["version"],
-        facts=kept["facts"],
+        media_type=stored["media_type"],
+        version=stored["version"],
+        facts=stored["facts"],
     )

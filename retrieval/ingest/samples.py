@@ -1,7 +1,7 @@
-"""The sample sources: an invented company in `corecube/samples`, for a first look at everything.
+"""The sample sources: a fictional company in `corecube/samples` for trying out the product.
 
 `company.toml` there lists compartments, groups, users, grants and connections. Adding them is idempotent;
-removing takes away what carries their names, except what has found other use since.
+removing deletes the rows with their names, except those with another use.
 """
 
 import tomllib
@@ -28,7 +28,7 @@ _REMOVED: Final = "samples.removed"
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """The tables of `company.toml`; each row is a mapping as the file has it."""
+    """The tables of `company.toml`; each row is a mapping as in the file."""
 
     folder: Path
     compartments: tuple[dict[str, Any], ...]
@@ -45,7 +45,7 @@ class Company:
         return cls(folder, *(tuple(tables[name]) for name in names))
 
     def path(self, connection: dict[str, Any]) -> str:
-        """Return where a connection's documents are."""
+        """Return the folder of a connection's documents."""
         return str(self.folder / connection["path"])
 
     def slugs(self) -> list[str]:
@@ -53,8 +53,8 @@ class Company:
         return [row["slug"] for row in self.connections]
 
 
-def were_offered(company: Company) -> bool:
-    """Return whether the samples were added before, or would land among sources that somebody works with."""
+def is_in_use(company: Company) -> bool:
+    """Return whether the samples were added before, or the installation has other connections."""
     return (
         AuditEvent.objects.filter(action=_ADDED).exists()
         or Connection.objects.exclude(slug__in=company.slugs()).exists()
@@ -62,10 +62,10 @@ def were_offered(company: Company) -> bool:
 
 
 def add_samples(company: Company, progress: Callable[[Sync], None] = lambda _: None) -> list[NewAccount]:
-    """Add what is missing of the samples, take their documents in, and return the users who got a password.
+    """Add the missing samples, index their documents, and return the users who got a password.
 
-    After an interruption it can be called again. Raises InvalidRequestError when a connection of one of
-    their names is somebody else's, and what a sync raises.
+    After an interruption it can be called again. Raises InvalidRequestError when another connection has one of their
+    names, and what a sync raises.
     """
     _add_rows(company)
     for connection in Connection.objects.filter(slug__in=company.slugs()).select_related("compartment"):
@@ -76,7 +76,12 @@ def add_samples(company: Company, progress: Callable[[Sync], None] = lambda _: N
 @transaction.atomic
 def _add_rows(company: Company) -> None:
     """Add compartments, people and connections. Users cannot sign in yet."""
-    compartments = {row["slug"]: _add_compartment(row) for row in company.compartments}
+    compartments = {
+        row["slug"]: Compartment.objects.get_or_create(
+            slug=row["slug"], defaults={"name": row["name"], "description": row["description"]}
+        )[0]
+        for row in company.compartments
+    }
     groups = {row["slug"]: Group.objects.get_or_create(name=row["name"])[0] for row in company.groups}
     users = {row["username"]: _add_user(row, groups) for row in company.users}
     for row in company.grants:
@@ -87,11 +92,6 @@ def _add_rows(company: Company) -> None:
         _grant(compartment, Sensitivity.RESTRICTED, group=administrators)
     for row in company.connections:
         _add_connection(row, company.path(row), compartments[row["compartment"]])
-
-
-def _add_compartment(row: dict[str, Any]) -> Compartment:
-    defaults = {"name": row["name"], "description": row["description"]}
-    return Compartment.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
 
 
 def _add_user(row: dict[str, Any], groups: dict[str, Group]) -> User:
@@ -126,13 +126,13 @@ def _add_connection(row: dict[str, Any], path: str, compartment: Compartment) ->
     }
     connection, _ = Connection.objects.get_or_create(slug=row["slug"], defaults=defaults)
     if connection.config != {"path": path}:
-        message = f"There is a connection {connection.slug!r} already, of other documents than the sample's."
+        message = f"A connection {connection.slug!r} with other documents exists already."
         raise InvalidRequestError(message)
 
 
 @transaction.atomic
 def _open_accounts(company: Company) -> list[NewAccount]:
-    """Give a password to each sample user who never had one, and remember that the samples are complete."""
+    """Set a password for each sample user who never had one, and record that the samples are complete."""
     accounts = []
     names = [row["username"] for row in company.users]
     for user in User.objects.filter(username__in=names, last_login=None, is_active=True):
@@ -145,7 +145,7 @@ def _open_accounts(company: Company) -> list[NewAccount]:
 
 
 def remove_samples(company: Company) -> None:
-    """Remove the samples' documents and connections, then the users, groups and compartments that nobody else uses."""
+    """Delete the samples' documents and connections, then the users, groups and compartments without another use."""
     for row in company.connections:
         connection = Connection.objects.filter(slug=row["slug"], config={"path": company.path(row)}).first()
         if connection is not None:

@@ -1,4 +1,4 @@
-"""Starting syncs and taking uploads: writes that also enqueue work or leave an audit event."""
+"""Starting and cancelling syncs, storing uploads, deleting connections: changes with an audit event or queued work."""
 
 from collections.abc import Collection
 from typing import IO, Final
@@ -11,7 +11,7 @@ from corecube.changing import changing
 from corecube.connectors.upload import save_upload
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
-from retrieval.ingest.cancelling import ask_to_cancel, finish_cancelled
+from retrieval.ingest.completion import finish_cancelled, request_cancel
 from retrieval.ingest.listing import FILE_UPLOADED
 from retrieval.ingest.problems import retryable
 from retrieval.ingest.sync import require_enabled
@@ -19,16 +19,16 @@ from retrieval.ingest.tasks import wake_workers
 from retrieval.models import Document, Sync, SyncItem, TermFrequency
 
 _NOTHING_TO_RETRY: Final = (
-    "Nothing of this sync can be tried again. What failed needs a change in the source first; sync again after it."
+    "No item of this sync can be retried. Correct the failed items in the source, then sync again."
 )
 
 
 def queue_sync(
     connection: Connection, *, actor: User | None, allow_deletions: bool = False, dry_run: bool = False
 ) -> Sync:
-    """Queue a sync for a worker and return it. One of the same kind that is queued already is returned as it is.
+    """Queue a sync for a worker and return it, or the queued one of the same kind.
 
-    A dry run stores nothing but how much it would add, change and delete. Raises ConnectionDisabledError.
+    A dry run stores only how much it would add, change and delete. Raises ConnectionDisabledError.
     """
     require_enabled(connection)
     kind = Sync.Kind.DRY_RUN if dry_run else Sync.Kind.FULL
@@ -44,17 +44,16 @@ def queue_sync(
                 allow_deletions=allow_deletions,
                 kind=kind.value,
             )
-        # Also for one that waits already: its message may be lost, and a second one finds nothing left to do.
-        _wake_when_committed()
+        # Also for one that is queued already: its message may be lost, and a second message does no harm.
+        transaction.on_commit(wake_workers)
     return sync
 
 
 def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str] | None = None) -> Sync:
-    """Queue a sync of what failed in an earlier one, and of nothing else, and return it.
+    """Queue a sync of only the items that failed in an earlier one, and return it.
 
-    `external_ids` are the only items of it that are tried; None is all. Raises ConnectionDisabledError, and
-    InvalidRequestError when nothing is left for which another try can help: what could not even be listed, or stays as
-    it is until its source changes, needs a full sync.
+    `external_ids` limits these items; None is all. Raises ConnectionDisabledError, and InvalidRequestError when another
+    try can help none of them: items that could not be listed, or that need a change in the source, need a full sync.
     """
     require_enabled(sync.connection)
     with changing():
@@ -71,30 +70,26 @@ def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str
         Sync.objects.filter(pk=retry.pk).update(seen=F("seen") + count)
         if created:
             audit.record("connection.retry_queued", actor=actor, subject=sync.connection.slug, items=count)
-        _wake_when_committed()
+        transaction.on_commit(wake_workers)
     retry.refresh_from_db()
     return retry
 
 
 def cancel_sync(sync: Sync, *, actor: User | None) -> Sync:
-    """End a sync that waits or runs, and return it; documents that are stored by then stay.
+    """Cancel a queued or running sync, and return it; documents that are stored already stay.
 
-    It is CANCELLING until those who work on it have stopped, which takes seconds, and then CANCELLED. They store
-    nothing more of it from now on. One that has ended is left as it is.
+    It is CANCELLING until its workers have stopped, which takes seconds, and then CANCELLED. The workers store nothing
+    more from now on. A sync that has ended is not changed.
     """
-    if ask_to_cancel(sync):
+    if request_cancel(sync):
         audit.record("connection.sync_cancelled", actor=actor, subject=sync.connection.slug)
     finish_cancelled(sync)
     sync.refresh_from_db()
     return sync
 
 
-def _wake_when_committed() -> None:
-    transaction.on_commit(wake_workers)
-
-
 def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor: User | None) -> None:
-    """Keep an uploaded file with its connection; the next sync takes it in.
+    """Store an uploaded file with its connection; the next sync indexes it.
 
     Raises InvalidRequestError for a connection of another kind, ConnectionDisabledError, and ItemError for a
     bad name or a file over the limit.
@@ -107,13 +102,13 @@ def store_upload(connection: Connection, *, name: str, content: IO[bytes], actor
 
 
 def delete_connection(connection: Connection, *, actor: User | None) -> tuple[int, int]:
-    """Delete a connection with all that it owns, in one transaction; return how many documents and chunks went.
+    """Delete a connection with all its data in one transaction; return the numbers of deleted documents and chunks.
 
-    What a sync is storing just then goes too, and the sync ends. Files that the connection keeps go once that is done.
-    Raises NotFoundError for one that is gone already.
+    A document that a sync is storing is deleted too, and the sync ends. The connection's files are deleted after the
+    transaction. Raises NotFoundError for a connection that is deleted already.
     """
     with changing():
-        # In the order of every deletion: the connection first, which a sync that is storing holds.
+        # Every deletion locks the connection first, which a sync holds while it stores a document.
         Connection.objects.select_for_update().get(pk=connection.pk)
         documents, chunks = stored_counts(connection)
         slug, kind = connection.slug, connection.kind
@@ -123,7 +118,7 @@ def delete_connection(connection: Connection, *, actor: User | None) -> tuple[in
 
 
 def stored_counts(connection: Connection) -> tuple[int, int]:
-    """Return how many documents and chunks of a connection are stored."""
+    """Return the numbers of stored documents and chunks of a connection."""
     counted = TermFrequency.objects.filter(connection_id=connection.pk, lexeme="")
     chunks = counted.aggregate(total=Sum("chunks", default=0))["total"]
     return Document.objects.filter(connection=connection).count(), chunks

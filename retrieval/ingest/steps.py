@@ -1,4 +1,4 @@
-"""What one worker is at, step by step, so that its watchdog sees when it makes no progress."""
+"""The current step of a worker, which its watchdog checks for progress."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from retrieval.ingest.run import SyncEndedError
 
 
 class Doing(StrEnum):
-    """What a worker does with items, as a message says it."""
+    """What a worker does with items, as messages show it."""
 
     READING = "Reading it from its source"
     PREPARING = "Parsing and preparing it"
@@ -19,10 +19,10 @@ class Doing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A piece of work on claimed items, which may take so long without progress."""
+    """One operation on claimed items, with a time limit for progress."""
 
     doing: Doing
-    #: Ids of the claims that it is about.
+    #: Ids of the claimed items.
     claims: tuple[int, ...]
     seconds: float
     #: When it last made progress, by the monotonic clock.
@@ -31,32 +31,29 @@ class Step:
 
 @dataclass(slots=True)
 class Steps:
-    """The step that a worker is at. Written by the worker's threads, read by its watchdog's."""
+    """The current step of a worker. Written by the worker's threads, read by its watchdog's."""
 
-    #: What one step may take without progress.
+    #: How long one step may take without progress.
     seconds: float
+    #: Set once, to stop the worker.
     is_ended: bool = False
     _step: Step | None = field(default=None)
 
     def begin(self, doing: Doing, claims: Sequence[int], *, seconds: float = 0.0) -> None:
-        """Begin a step, which may take `seconds` where that is more than usual; raise SyncEndedError after the end."""
+        """Begin a step, with a limit of `seconds` if that is more than usual; raise SyncEndedError after the end."""
         self.require_wanted()
         self._step = Step(doing, tuple(claims), max(self.seconds, seconds), monotonic())
 
     def progress(self) -> None:
-        """Note that the step goes on; raise SyncEndedError after the end."""
+        """Record progress of the step; raise SyncEndedError after the end."""
         self.require_wanted()
         step = self._step
         if step is not None:
             self._step = replace(step, since=monotonic())
 
     def rest(self) -> None:
-        """Note that no item is in hand."""
+        """Record that the worker has no item."""
         self._step = None
-
-    def end(self) -> None:
-        """Let the worker do nothing more."""
-        self.is_ended = True
 
     def require_wanted(self) -> None:
         """Raise SyncEndedError after the end."""
@@ -64,6 +61,6 @@ class Steps:
             raise SyncEndedError
 
     def overdue(self) -> Step | None:
-        """Return the step when it has made no progress for longer than it may."""
+        """Return the step if it exceeds its time limit without progress."""
         step = self._step
         return step if step is not None and monotonic() - step.since > step.seconds else None

@@ -1,7 +1,7 @@
-"""Syncing a connection: what is new or changed is embedded, what is gone is deleted, the rest is left alone.
+"""Syncing a connection: new and changed items are embedded, missing ones are deleted, the rest stays as it is.
 
-A sync is a row, and what it has to do are rows too; processes only work on them. So one that is killed loses at most
-what it had in hand, and whoever comes next goes on where it stopped.
+A sync and its items are rows, and processes only work on them. A process that is killed loses at most the items in
+progress, and the next one continues where it stopped.
 """
 
 import logging
@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.db import InterfaceError, OperationalError, transaction
 from django.db import connection as database
@@ -19,22 +19,18 @@ from corecube.errors import CoreCubeError, UnknownConnectionError
 from corecube.models import Connection
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
 from retrieval.ingest import claims
-from retrieval.ingest.cancelling import finish_cancelled
-from retrieval.ingest.heartbeat import alive_since
+from retrieval.ingest.completion import complete, delete_items, end, finish_cancelled, has_open_items, update_derived
 from retrieval.ingest.listing import Listing
-from retrieval.ingest.lock import only_sync_of
-from retrieval.ingest.locking import locked
+from retrieval.ingest.locks import lock_items, sync_lock
 from retrieval.ingest.run import Progress, Source, SyncEndedError, job_of, reload
-from retrieval.ingest.settle import end, forget_items, has_work_left, settle, tidy
 from retrieval.ingest.watchdog import Watchdog, new_steps
 from retrieval.ingest.work import Work
 from retrieval.models import Sync, SyncItem
 
 logger = logging.getLogger(__name__)
 
-#: What a sync is in that can be worked on.
 _WORKABLE: Final = (Sync.Status.QUEUED, Sync.Status.RUNNING)
-#: How often a process looks whether items that wait may be tried again.
+#: How often a process checks whether waiting items may be tried again.
 _WAIT_SECONDS: Final = 0.5
 
 
@@ -47,28 +43,28 @@ def sync_connection(
 ) -> Sync:
     """Bring the store in line with a connection's source in this process and return the finished sync.
 
-    `progress` is called as the counts change; `source` stands in for the connection's own connector and parsers.
+    `progress` is called as the counts change; `source` replaces the connection's connector and parsers.
     The sync ends as DONE (bad items are listed as problems), as STOPPED when it would delete more than the
-    guarded share and its `allow_deletions` is off, as CANCELLED when a person wanted that, or as FAILED, and then
-    the error is raised on. A stored sync that has ended already is returned as it is.
-    Raises SyncRunningError when another sync of the connection is at work, ConnectionDisabledError, and
-    UnknownConnectionError when the connection is deleted meanwhile.
+    guarded share and its `allow_deletions` is off, as CANCELLED when a person cancelled it, or as FAILED, and then
+    the error is raised again. A stored sync that has ended already is returned unchanged.
+    Raises SyncRunningError when another sync of the connection is running, ConnectionDisabledError, and
+    UnknownConnectionError when the connection is deleted during the sync.
     """
     sync = sync or Sync(connection=connection)
-    with only_sync_of(connection):
-        if _has_ended(sync):
+    with sync_lock(connection):
+        if Sync.objects.filter(pk=sync.pk).exclude(status__in=_WORKABLE).exists():
             sync.refresh_from_db()
             return sync
-        begin(sync, is_private=True)
-        with failing(sync):
+        start(sync, is_private=True)
+        with recording_failure(sync):
             _run(sync, source, progress)
     return sync
 
 
-def begin(sync: Sync, *, is_private: bool) -> None:
-    """Store the sync as running, once the connection's interrupted one is closed; the caller holds its lock.
+def start(sync: Sync, *, is_private: bool) -> None:
+    """Close the connection's interrupted sync and store this one as running; the caller holds its lock.
 
-    A private sync is worked on by this process alone. Raises SyncRunningError while workers are at another one.
+    Only this process works on a private sync. Raises SyncRunningError while workers run another one.
     """
     for other in sync.connection.syncs.filter(status=Sync.Status.CANCELLING):
         if not finish_cancelled(other):
@@ -78,8 +74,8 @@ def begin(sync: Sync, *, is_private: bool) -> None:
             raise SyncRunningError
         _close_interrupted(other)
     if sync.status == Sync.Status.RUNNING and sync.is_private:
-        # Its process ended with claims in hand, and nobody else can have any.
-        claims.return_lost(sync)
+        # Its process ended while it held claims, and no other process can hold any.
+        claims.release_lost(sync)
     sync.is_private, sync.message, sync.finished_at = is_private, "", None
     if sync.status != Sync.Status.RUNNING:
         sync.status, sync.started_at = Sync.Status.RUNNING, timezone.now()
@@ -93,77 +89,76 @@ def begin(sync: Sync, *, is_private: bool) -> None:
 
 
 def is_alive(sync: Sync) -> bool:
-    """Return whether workers gave a sign of life of a running sync lately; of a private one its lock tells."""
-    return not sync.is_private and sync.heartbeat_at is not None and sync.heartbeat_at >= alive_since()
+    """Return whether workers sent a recent heartbeat for a running sync; False for a private one, which has a lock."""
+    return not sync.is_private and sync.heartbeat_at is not None and sync.heartbeat_at >= claims.alive_since()
 
 
 def _run(sync: Sync, source: Source | None, progress: Progress) -> None:
-    """List, work and settle, in this process alone."""
     require_enabled(sync.connection)
     job = job_of(sync, source)
     worker, steps = uuid4(), new_steps()
-    with Watchdog(sync, worker, steps), _giving_back(worker):
+    with Watchdog(sync, worker, steps), _releasing(worker):
         if sync.kind != Sync.Kind.RETRY:
             Listing(job, progress, steps).run()
         work = Work(job, worker, progress, steps)
-        while work.batch() or has_work_left(sync):
+        while work.process_batch() or has_open_items(sync):
             reload(sync)
             if sync.status != Sync.Status.RUNNING:
                 raise SyncEndedError
-            if not claims.claimable().filter(sync=sync).exists() and has_work_left(sync):
+            if not claims.claimable().filter(sync=sync).exists() and has_open_items(sync):
                 time.sleep(_WAIT_SECONDS)
-        settle(sync, steps)
+        complete(sync, steps)
     logger.info("sync.%s connection=%s chunks=%d", sync.status, sync.connection.slug, sync.chunks)
 
 
 @contextmanager
-def _giving_back(worker: object) -> Iterator[None]:
-    """Give back what the worker holds when its process is told to end."""
+def _releasing(worker: UUID) -> Iterator[None]:
+    """Release the worker's claims when its process is asked to end."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
         if not database.in_atomic_block:
-            claims.release(worker)  # type: ignore[arg-type]
+            claims.release(worker)
         raise
 
 
 @contextmanager
-def failing(sync: Sync) -> Iterator[None]:
-    """Store the sync as failed when the block raises, and raise on; return when it was cancelled meanwhile.
+def recording_failure(sync: Sync) -> Iterator[None]:
+    """Store the sync as failed when the block raises, and raise again; return when it was cancelled meanwhile.
 
-    What only ends the process (Ctrl-C, a worker told to quit) or the database leaves the sync running, and it is
-    taken up again.
+    An exception that only ends the process (Ctrl-C, a worker's shutdown) or comes from a lost database leaves the sync
+    running, and it is resumed later.
     """
     try:
         yield
     except SyncEndedError as error:
         if not Sync.objects.filter(pk=sync.pk).exists():
-            raise UnknownConnectionError("The connection was deleted while it was synced.") from error
-        stopped(sync)
+            raise UnknownConnectionError("The connection was deleted during the sync.") from error
+        clean_up_stopped(sync)
         reload(sync)
     except (InterfaceError, OperationalError):
-        # The database went away, and with it everything that could be said; what it holds will be gone on with.
+        # Without the database nothing can be stored; the sync is resumed later.
         raise
     except Exception as error:
         if not Sync.objects.filter(pk=sync.pk).exists():
-            raise UnknownConnectionError("The connection was deleted while it was synced.") from error
-        # One that is being cancelled ends as that.
+            raise UnknownConnectionError("The connection was deleted during the sync.") from error
+        # A sync that is being cancelled ends as cancelled.
         with suppress(SyncEndedError):
             end(sync, Sync.Status.FAILED, str(error) if isinstance(error, CoreCubeError) else type(error).__name__)
         raise
 
 
-def stopped(sync: Sync) -> None:
-    """Put what was stored in order after this process stopped working on a sync, and end it if it was cancelled."""
+def clean_up_stopped(sync: Sync) -> None:
+    """Update derived data after this process stopped working on a sync, and end the sync if it was cancelled."""
     if Sync.objects.filter(pk=sync.pk, status=Sync.Status.CANCELLING).exists():
-        finish_cancelled(sync, is_ours=True)
+        finish_cancelled(sync, worked_here=True)
         return
-    with suppress(SyncRunningError), only_sync_of(sync.connection):
-        tidy(sync.connection)
+    with suppress(SyncRunningError), sync_lock(sync.connection):
+        update_derived(sync.connection)
 
 
 def require_enabled(connection: Connection) -> None:
-    """Raise ConnectionDisabledError for a connection that is switched off."""
+    """Raise ConnectionDisabledError for a disabled connection."""
     if not connection.enabled:
         raise ConnectionDisabledError
 
@@ -171,15 +166,10 @@ def require_enabled(connection: Connection) -> None:
 def _close_interrupted(sync: Sync) -> None:
     """Close a sync that was running when its process died."""
     with transaction.atomic():
-        # The process may be alive after all: whoever changes items and their sync begins with the items.
+        # The process may be alive after all, so the items are locked before their sync.
         running = SyncItem.objects.filter(sync=sync, state=SyncItem.State.RUNNING)
-        locked(running).update(state=SyncItem.State.QUEUED)
-        forget_items(sync)
+        lock_items(running).update(state=SyncItem.State.QUEUED)
+        delete_items(sync)
         Sync.objects.filter(pk=sync.pk, status=Sync.Status.RUNNING).update(
             status=Sync.Status.FAILED, stage="", finished_at=timezone.now(), message="It was interrupted."
         )
-
-
-def _has_ended(sync: Sync) -> bool:
-    """Return whether the sync was run since it was read."""
-    return Sync.objects.filter(pk=sync.pk).exclude(status__in=_WORKABLE).exists()

@@ -1,4 +1,4 @@
-"""Work for Celery workers. What there is to do stands in the database; a message only says that there is something."""
+"""Ingestion in Celery workers. The database holds the work; a message only wakes a worker."""
 
 import logging
 from typing import Final
@@ -7,7 +7,7 @@ from celery import shared_task
 from django.db import Error, connection
 from kombu.exceptions import OperationalError as QueueError
 
-from retrieval.ingest.crew import work_through
+from retrieval.ingest.dispatch import work_until_idle
 
 logger = logging.getLogger(__name__)
 
@@ -16,9 +16,9 @@ _RETRY_SECONDS: Final = 5
 
 @shared_task(bind=True, max_retries=None, default_retry_delay=_RETRY_SECONDS)
 def work(self) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 -- Celery binds the task itself
-    """Do what is to be done until nothing is left; when the database goes away, look again a little later."""
+    """Work until nothing is left; try again later when the database is unavailable."""
     try:
-        work_through(wake_workers)
+        work_until_idle(wake_workers)
     except Error as error:
         logger.warning("work.interrupted error=%s", type(error).__name__)
         connection.close()
@@ -26,7 +26,7 @@ def work(self) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 -- Celer
 
 
 def wake_workers() -> None:
-    """Tell a worker to look. Without a queue nothing is lost: workers look by themselves now and then."""
+    """Send a worker a message. Without a queue nothing is lost: workers also check regularly by themselves."""
     try:
         work.apply_async(retry=False)
     except (QueueError, OSError) as error:

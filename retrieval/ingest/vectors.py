@@ -1,4 +1,4 @@
-"""The vectors of documents that are to be stored, for every embedding index that is kept."""
+"""The vectors of documents for every embedding index, made before the documents are stored."""
 
 import logging
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class DocumentVectors:
-    """The vectors of some documents' chunks, by index; what the store holds already is not embedded again."""
+    """The vectors of some documents' chunks, by index; stored texts are not embedded again."""
 
-    #: By document id, what is to be stored.
+    #: By document id.
     texts: dict[UUID, DocumentText]
-    #: The index and the model that the caller has at hand.
+    #: The caller's index and its model.
     index: VectorIndex
     encoder: Encoder
-    #: Hears of the vectors for all indexes together.
+    #: Gets the progress over all indexes.
     listener: Listener = NO_LISTENER
     #: Seconds in encoders so far.
     seconds: float = 0.0
@@ -38,14 +38,14 @@ class DocumentVectors:
 
     @property
     def indexes(self) -> frozenset[int]:
-        """The indexes that are dealt with."""
+        """The indexes with vectors."""
         return frozenset(self._by_index)
 
     def make(self) -> None:
-        """Make the vectors of the indexes that are kept and not dealt with yet.
+        """Make the vectors for the indexes that have none yet.
 
-        Raises EncoderError when the active index's model fails. Another index goes without these vectors then; it is
-        not ready any more, and its building adds them later.
+        Raises EncoderError when the active index's model fails. When another index's model fails, that index is no
+        longer ready, and its next build adds the vectors.
         """
         rows = kept_indexes()
         for place, row in enumerate(rows):
@@ -55,11 +55,10 @@ class DocumentVectors:
                 part = _Part(self.listener, place, len(rows))
                 self._by_index[row.pk] = self._made(row, part) if twin is None else self._by_index[twin]
 
-    def of(self, document: UUID, place: int, kept: frozenset[int]) -> dict[int, Vector]:
-        """Return the vectors of a document's chunk at that place, by index, for those of the indexes that are kept."""
-        return {
-            index: made[document][place] for index, made in self._by_index.items() if index in kept and document in made
-        }
+    def of(self, document: UUID, place: int, indexes: frozenset[int]) -> dict[int, Vector]:
+        """Return the vectors of a document's chunk at that place, by index, for those of the indexes that have any."""
+        found = self._by_index.items()
+        return {index: made[document][place] for index, made in found if index in indexes and document in made}
 
     def _made(self, row: EmbeddingIndex, listener: Listener) -> dict[UUID, list[Vector]]:
         started = perf_counter()
@@ -78,8 +77,12 @@ class DocumentVectors:
     def _vectors(self, row: EmbeddingIndex, encoder: Encoder, listener: Listener) -> dict[UUID, list[Vector]]:
         stored = _stored(list(self.texts), row.pk)
         if row.mode == EmbeddingIndex.Mode.LATE:
-            known = {key: whole(vectors) for key, (text, vectors) in stored.items() if text == self.texts[key]}
-            made = {key: vectors for key, vectors in known.items() if vectors}
+            known = {
+                key: [vector for vector in vectors if vector is not None]
+                for key, (text, vectors) in stored.items()
+                if text == self.texts[key]
+            }
+            made = {key: vectors for key, vectors in known.items() if vectors and len(vectors) == len(stored[key][1])}
             new = [key for key in self.texts if key not in made]
             vectors = embed_documents([self.texts[key] for key in new], encoder, mode=row.mode, listener=listener)
             return made | dict(zip(new, vectors, strict=True))
@@ -96,52 +99,50 @@ class DocumentVectors:
 
 @dataclass(frozen=True, slots=True)
 class _Part(Listener):
-    """Hears of one of several equal parts, counted from 0, and tells another listener of the whole."""
+    """Reports the progress of one of several equal parts, counted from 0, to the listener of all of them."""
 
-    whole: Listener
+    listener: Listener
     place: int
     parts: int
 
     def calling(self) -> None:
-        self.whole.calling()
+        self.listener.calling()
 
     def embedded(self, share: float) -> None:
-        self.whole.embedded((self.place + share) / self.parts)
-
-
-def whole(vectors: Sequence[Vector | None]) -> list[Vector]:
-    """Return the vectors, none of them when one is missing."""
-    found = [vector for vector in vectors if vector is not None]
-    return found if len(found) == len(vectors) else []
+        self.listener.embedded((self.place + share) / self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """What the store holds of a document, and the ordinals of its chunks."""
+    """A stored document's texts, and the ordinals of its chunks."""
 
     text: DocumentText
     ordinals: tuple[int, ...]
-    #: Of the document's bytes and of how they were taken in.
+    #: Digest of the document's bytes and of how they were ingested.
     fingerprint: str
 
 
 def stored_texts(ids: Sequence[UUID]) -> dict[UUID, StoredText]:
-    """Return what the store holds of documents, as their vectors are made of it; chunks in order."""
+    """Return the stored texts of documents that vectors are made from; chunks in order."""
     rows = Chunk.objects.filter(document_id__in=ids).select_related("document").order_by("document_id", "ordinal")
     chunks: dict[UUID, list[Chunk]] = {}
     for chunk in rows.defer("search", "minhash", "quality_parts"):
         chunks.setdefault(chunk.document_id, []).append(chunk)
-    return {key: _stored_text(found) for key, found in chunks.items()}
-
-
-def _stored_text(chunks: Sequence[Chunk]) -> StoredText:
-    document = chunks[0].document
-    texts = tuple(ChunkText(tuple(it.heading_path), it.text, it.context_line) for it in chunks)
-    return StoredText(DocumentText(document.title, texts), tuple(it.ordinal for it in chunks), document.fingerprint)
+    return {
+        key: StoredText(
+            DocumentText(
+                found[0].document.title,
+                tuple(ChunkText(tuple(it.heading_path), it.text, it.context_line) for it in found),
+            ),
+            tuple(it.ordinal for it in found),
+            found[0].document.fingerprint,
+        )
+        for key, found in chunks.items()
+    }
 
 
 def _stored(ids: Sequence[UUID], index: int) -> dict[UUID, tuple[DocumentText, list[Vector | None]]]:
-    """Return what the store holds of documents, with each chunk's vector in the index, None for one that lacks it."""
+    """Return the stored texts of documents, with each chunk's vector in the index, None for a missing one."""
     embeddings = Embedding.objects.filter(document_id__in=ids, index_id=index)
     vectors = {(it.document_id, it.ordinal): it.vector.to_numpy().astype(np.float32) for it in embeddings}
     return {

@@ -1,8 +1,8 @@
-"""The watchdog of a worker: it says that the worker is alive, ends what hangs, and stops what nobody wants any more.
+"""The watchdog of a worker: it sends heartbeats, ends work that hangs, and stops work on a cancelled sync.
 
-A thread cannot be ended from outside, and a library may hold on to it for ever. So a worker whose step makes no
-progress, or who does not stop when its sync is cancelled, ends with its whole process. The pool replaces the process,
-and the items come back as those of a killed worker do.
+A thread cannot be ended from outside, and a library may block it forever. So when a step makes no progress, or the
+worker does not stop after its sync is cancelled, the watchdog ends the process. The pool replaces the process, and
+its claims are released as those of a killed worker are.
 """
 
 import logging
@@ -20,46 +20,44 @@ from django.conf import settings
 from django.db import Error, connection, transaction
 
 from retrieval.ingest import claims
-from retrieval.ingest.heartbeat import beat
 from retrieval.ingest.parsing import children
 from retrieval.ingest.steps import Step, Steps
 from retrieval.models import Sync
 
 logger = logging.getLogger(__name__)
 
-#: How often it looks.
-_LOOK_SECONDS: Final = 1.0
-#: How many times a process speaks up before it would be taken for lost.
-_BEATS: Final = 5
+_CHECK_SECONDS: Final = 1.0
+#: Heartbeats within the time after which a process counts as lost.
+_HEARTBEATS: Final = 5
 #: How long a worker may take to stop by itself.
 _GRACE_SECONDS: Final = 5.0
-#: The worker that is to end may hold a row in a transaction of its own.
-_NO_LONG_WAIT: Final = "SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '5s'"
+#: The worker that has to end may hold a row lock in its transaction.
+_SHORT_TIMEOUTS: Final = "SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '5s'"
 _CANCELLED: Final = frozenset({Sync.Status.CANCELLING, Sync.Status.CANCELLED})
-#: What a process ends with that its watchdog ended.
+#: Exit code of a process that its watchdog ended.
 EXIT_CODE: Final = 75
 
 
 def new_steps() -> Steps:
-    """Return the steps of a worker that begins, with the installation's limit."""
+    """Return the steps of a starting worker, with the installation's time limit."""
     return Steps(settings.CORECUBE_STEP_SECONDS)
 
 
 class Watchdog:
-    """Watches one worker of a sync while the block runs, from a thread of its own."""
+    """Watches one worker of a sync from a separate thread while the block runs."""
 
     def __init__(self, sync: Sync, worker: UUID, steps: Steps) -> None:
         self._sync_id = sync.pk
         self._worker = worker
         self._steps = steps
         self._over = Event()
-        #: When it spoke up last, and when the worker was told to stop.
-        self._beaten = self._ended = 0.0
+        #: When the last heartbeat was sent, and when the worker was asked to stop.
+        self._heartbeat_at = self._stopped_at = 0.0
         self._watched = threading.get_ident()
         self._thread = Thread(target=self._run, name="watchdog", daemon=True)
 
     def __enter__(self) -> Self:
-        self._beat()
+        self._send_heartbeat()
         self._thread.start()
         return self
 
@@ -71,87 +69,85 @@ class Watchdog:
 
     def _run(self) -> None:
         try:
-            while not self._over.wait(_LOOK_SECONDS):
-                self._look_safely()
+            while not self._over.wait(_CHECK_SECONDS):
+                self._check_safely()
         finally:
             connection.close()
 
-    def _look_safely(self) -> None:
+    def _check_safely(self) -> None:
         try:
-            self._look()
-            if monotonic() - self._beaten >= settings.CORECUBE_LOST_SECONDS / _BEATS:
-                with _briefly():
-                    self._beat()
+            self._check()
+            if monotonic() - self._heartbeat_at >= settings.CORECUBE_LOST_SECONDS / _HEARTBEATS:
+                with _short_transaction():
+                    self._send_heartbeat()
         except Error as error:
-            # The work itself meets it too, and knows what to do.
+            # The worker meets the same error and handles it.
             logger.info("watchdog.failed error=%s", type(error).__name__)
             connection.close()
 
-    def _beat(self) -> None:
-        beat(self._sync_id, self._worker)
-        self._beaten = monotonic()
+    def _send_heartbeat(self) -> None:
+        claims.record_heartbeat(self._sync_id, self._worker)
+        self._heartbeat_at = monotonic()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if step := self._steps.overdue():
-            self._give_up(step)
-        # One that is not there may not be committed yet.
+            self._end_overdue(step)
+        # A missing sync may not be committed yet.
         status = Sync.objects.filter(pk=self._sync_id).values_list("status", flat=True).first()
         if status in {None, Sync.Status.RUNNING}:
             return
         if not self._steps.is_ended:
-            self._steps.end()
-            self._ended = monotonic()
+            self._steps.is_ended = True
+            self._stopped_at = monotonic()
         children.interrupt(self._watched)
-        if status in _CANCELLED and monotonic() - self._ended >= _GRACE_SECONDS and not self._over.is_set():
-            self._leave()
+        if status in _CANCELLED and monotonic() - self._stopped_at >= _GRACE_SECONDS and not self._over.is_set():
+            logger.error("watchdog.ends_process doing=cancelled")
+            with _release_attempt():
+                claims.delete_claimed(Sync(pk=self._sync_id), self._worker)
+            end_process()
 
-    def _give_up(self, step: Step) -> NoReturn:
-        """Say what hung, give back the worker's claims, and end the process."""
+    def _end_overdue(self, step: Step) -> NoReturn:
         message = f"{step.doing} made no progress for {step.seconds:.0f} seconds (CORECUBE_STEP_SECONDS)."
         logger.error("watchdog.ends_process doing=%s items=%d", step.doing.name.lower(), len(step.claims))
-        try:
-            with _briefly():
-                give_back(self._sync_id, self._worker, step, message)
-        except Error as error:
-            # They come back in any case, once the worker has given no sign of life.
-            logger.warning("watchdog.nothing_given_back error=%s", type(error).__name__)
-        end_process()
-
-    def _leave(self) -> NoReturn:
-        """End a process that did not stop when its sync was cancelled."""
-        logger.error("watchdog.ends_process doing=cancelled")
-        try:
-            with _briefly():
-                claims.drop(Sync(pk=self._sync_id), self._worker)
-        except Error as error:
-            logger.warning("watchdog.nothing_given_back error=%s", type(error).__name__)
+        with _release_attempt():
+            release_overdue(self._sync_id, self._worker, step, message)
         end_process()
 
 
-def give_back(sync_id: UUID, worker: UUID, step: Step, message: str) -> None:
-    """Fail the item that a step hangs over, and give back what else the worker holds.
+def release_overdue(sync_id: UUID, worker: UUID, step: Step, message: str) -> None:
+    """Fail the item whose step hangs, and release the worker's other claims.
 
-    Of several items nobody knows which one it is: each is tried by itself then, and fails when it was tried often.
+    When a step has several items, the cause is unknown: each is tried alone next, and fails when no tries are left.
     """
-    guilty = claims.held(step.claims, worker)
+    overdue = claims.claimed_by(worker, step.claims)
     if len(step.claims) == 1:
-        claims.fail(guilty, sync_id=sync_id, reason="too_slow", message=message)
+        claims.fail(overdue, sync_id=sync_id, reason="too_slow", message=message)
     else:
-        claims.return_ended(guilty, message)
+        claims.release_ended(overdue, message)
     claims.release(worker)
 
 
 @contextmanager
-def _briefly() -> Iterator[None]:
-    """Run a transaction that waits for nobody for long."""
+def _release_attempt() -> Iterator[None]:
+    """Run a short transaction and log its failure: without it the claims are released when heartbeats stop."""
+    try:
+        with _short_transaction():
+            yield
+    except Error as error:
+        logger.warning("watchdog.release_failed error=%s", type(error).__name__)
+
+
+@contextmanager
+def _short_transaction() -> Iterator[None]:
+    """Run a transaction that does not wait long for locks."""
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(_NO_LONG_WAIT)
+            cursor.execute(_SHORT_TIMEOUTS)
         yield
 
 
 def end_process() -> NoReturn:
-    """End this process and its children at once: whatever else it does may hang as well."""
+    """End this process and its children at once, without clean-up that could hang as well."""
     children.kill()
     logging.shutdown()
     os._exit(EXIT_CODE)

@@ -12,11 +12,11 @@ from corecube.commands import database_trouble
 from retrieval.answers.conversations.shelf import forget_old_conversations
 from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
-from retrieval.ingest.cancelling import finish_all_cancelled
-from retrieval.ingest.crew import has_something_to_do
-from retrieval.ingest.schedule import keep_waiting, queue_due, wake_is_due
+from retrieval.ingest.completion import finish_all_cancelled
+from retrieval.ingest.dispatch import has_work
+from retrieval.ingest.schedule import is_wake_due, queue_due, refresh_waiting_syncs
 from retrieval.ingest.tasks import wake_workers
-from retrieval.ingest.workers import give_sign, take_leave
+from retrieval.ingest.workers import record_worker, remove_worker
 from retrieval.llm.reachability import check_due
 from retrieval.records.retention import forget_old_searches
 from retrieval.search import warm_up
@@ -46,10 +46,10 @@ def tick() -> None:
     queue_due()
     forget_old_searches()
     forget_old_conversations()
-    keep_waiting()
+    refresh_waiting_syncs()
     finish_all_cancelled()
     queued_searches.tick()
-    if has_something_to_do() and wake_is_due():
+    if has_work() and is_wake_due():
         wake_workers()
 
 
@@ -72,7 +72,7 @@ def stop_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
 def _tick_until_stopped() -> None:
     while not _stopping.is_set():
         try:
-            give_sign()
+            record_worker()
             tick()
         except Error as error:
             logger.warning("tick.failed error=%s %s", type(error).__name__, database_trouble(error))
@@ -114,7 +114,7 @@ def _check_until_stopped() -> None:
 
 def _leave() -> None:
     try:
-        take_leave()
+        remove_worker()
     except Error as error:
         logger.info("worker.not_forgotten error=%s", type(error).__name__)
     finally:

@@ -12,7 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from explorer import plotly
 from retrieval.ingest import tasks
-from retrieval.ingest.crew import work_through
+from retrieval.ingest.dispatch import work_until_idle
 from tests.browser.places import places  # noqa: F401 -- a fixture
 from tests.browser.watch import Watch
 
@@ -139,7 +139,7 @@ def worker(live_server):
 
     def work():
         while not stopping.wait(0.1):
-            work_through()
+            work_until_idle()
         connection.close()
 
     thread = threading.Thread(target=work, name="worker")

@@ -25,7 +25,7 @@ from explorer.pages.connections.forms import ConnectionForm, DeleteConnectionFor
 from explorer.pages.connections.panels import access_summary, check_rows
 from explorer.viewer import admins_only, render_page, viewer_of
 from explorer.wording import counted
-from retrieval.ingest.enrich.allowed import default_enrichment
+from retrieval.ingest.enrich.wants import default_enrichment
 from retrieval.ingest.services import delete_connection, queue_sync, stored_counts
 
 _SOURCE_FIELDS: Final = ("config_", "secret_", "drop_")

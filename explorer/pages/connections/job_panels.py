@@ -9,8 +9,7 @@ from uuid import UUID
 from explorer import wording
 from explorer.components.bars import percent
 from explorer.wording.configuration import STAGE_LABELS, duration, time_left
-from retrieval.ingest.jobs import STALLED, JobState
-from retrieval.ingest.waiting import Reason, Wait
+from retrieval.ingest.jobs import STALLED, JobState, Wait, WaitReason
 from retrieval.models import Sync, SyncItem
 
 #: Stages of unfinished items.
@@ -33,10 +32,10 @@ _DESCRIPTIONS: Final[Mapping[str, str]] = {
     Sync.Kind.RETRY: "Retries only items that failed before.",
     Sync.Kind.DRY_RUN: "Scans the entire source without storing anything.",
 }
-_WAITS: Final[Mapping[Reason, str]] = {
-    Reason.DISABLED: "Waiting until the connection is enabled.",
-    Reason.SAME_CONNECTION: "Waiting for another sync of this connection to finish.",
-    Reason.NO_WORKER: "No active worker. Check that a worker is running.",
+_WAITS: Final[Mapping[WaitReason, str]] = {
+    WaitReason.DISABLED: "Waiting until the connection is enabled.",
+    WaitReason.SAME_CONNECTION: "Waiting for another sync of this connection to finish.",
+    WaitReason.NO_WORKER: "No active worker. Check that a worker is running.",
 }
 
 

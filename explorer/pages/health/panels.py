@@ -9,7 +9,7 @@ from corecube.env import Reading
 from explorer import wording
 from explorer.pages.health.load import ingest_words, is_memory_tight, is_pool_cut, load_tone, load_words
 from retrieval.index.bm25.status import Bm25Status
-from retrieval.ingest.workers import lost
+from retrieval.ingest.workers import lost_workers
 from retrieval.models import Worker
 from retrieval.operations.health import Part, State
 from retrieval.operations.installation import Disk, Installation
@@ -129,7 +129,7 @@ def _ingest(found: Installation) -> HealthRow:
 
 
 def _workers(workers: Sequence[Worker], now: datetime) -> HealthRow:
-    silent = lost(workers)
+    silent = lost_workers(workers)
     alive = [worker for worker in workers if worker not in silent]
     if not alive:
         since = max((worker.seen_at for worker in workers), default=None)

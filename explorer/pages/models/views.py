@@ -31,7 +31,7 @@ from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index import active
 from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
 from retrieval.ingest import indexes as services
-from retrieval.ingest.heartbeat import alive_since
+from retrieval.ingest.claims import alive_since
 from retrieval.models import EmbeddingIndex
 from retrieval.presets.catalog import DEFAULT_PRESET, preset_named
 from retrieval.presets.corecube.config import CorecubeConfig

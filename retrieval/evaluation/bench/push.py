@@ -22,7 +22,7 @@ from corecube.models import ApiKey, Compartment, Connection, User
 from retrieval.encoders.admission import memory
 from retrieval.evaluation.bench.corpus import Progress
 from retrieval.evaluation.bench.scratch import scratch_database
-from retrieval.ingest.crew import begin_next, settle_next, take_next
+from retrieval.ingest.dispatch import complete_next, list_next, process_next
 from retrieval.models import Document, Sync
 
 _NAME: Final = "bench-push"
@@ -155,7 +155,7 @@ def _taken_in(connection: Connection, total: int, progress: Progress) -> PushPha
     clock = _Clock("taken in", total, progress)
     worker = uuid4()
     syncs = Sync.objects.filter(connection=connection)
-    while begin_next(worker) or take_next(worker) or settle_next():
+    while list_next(worker) or process_next(worker) or complete_next():
         clock.note(sum(syncs.values_list("added", flat=True)))
     return clock.phase()
 

@@ -1,1 +1,1 @@
-"""What a language model adds to chunks after a sync: optional, within a budget, and never part of the text."""
+"""Enrichment of chunks by a language model after a sync: optional, within a budget, and separate from the text."""

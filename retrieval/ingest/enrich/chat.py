@@ -1,4 +1,4 @@
-"""Asking a language model over an OpenAI-compatible chat endpoint."""
+"""A client for a language model with an OpenAI-compatible chat endpoint."""
 
 import json
 import random
@@ -15,7 +15,7 @@ from retrieval.errors import EnrichError
 from retrieval.ingest.enrich.prompts import MAX_ANSWER_TOKENS
 
 _ATTEMPTS: Final = 3
-#: Seconds before the second attempt, doubled before the third; each drawn from half to one and a half of it.
+#: Seconds before the second attempt, doubled before the third; each times a random factor from 0.5 to 1.5.
 _FIRST_WAIT_SECONDS: Final = 1.0
 _MAX_WAIT_SECONDS: Final = 30.0
 _RANDOM: Final = random.SystemRandom()
@@ -23,9 +23,9 @@ _RANDOM: Final = random.SystemRandom()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatService:
-    """Which model is asked, and where."""
+    """The address and name of a model."""
 
-    #: The address that requests go to, its path included.
+    #: The address of requests, including its path.
     url: str
     model: str
     api_key: str = field(default="", repr=False)
@@ -34,10 +34,10 @@ class ChatService:
 
 
 def configured_service() -> ChatService | None:
-    """Return the installation's model, None where none is configured; raise ConfigError for half a configuration."""
+    """Return the installation's model, None if none is configured; raise ConfigError for half a configuration."""
     url, model = settings.CORECUBE_ENRICH_URL, settings.CORECUBE_ENRICH_MODEL
     if bool(url) != bool(model):
-        raise ConfigError("CORECUBE_ENRICH_URL and CORECUBE_ENRICH_MODEL belong together.")
+        raise ConfigError("Set both CORECUBE_ENRICH_URL and CORECUBE_ENRICH_MODEL, or neither.")
     return ChatService(url=url, model=model, api_key=settings.CORECUBE_ENRICH_API_KEY) if url else None
 
 
@@ -50,10 +50,10 @@ class ChatModel:
         self._client = BoundedClient(headers)
 
     def answer(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = MAX_ANSWER_TOKENS) -> str:
-        """Return the model's answer, of at most so many tokens.
+        """Return the model's answer, of at most `max_tokens` tokens.
 
-        What may pass (no answer in time, 429, 5xx) is tried three times, with waits as the service asks for. Raises
-        EnrichError, which repeats nothing that was sent or received.
+        A transient failure (timeout, 429, 5xx) is tried three times, with the waits that the service requests. Raises
+        EnrichError, whose message has nothing that was sent or received.
         """
         body = json.dumps(
             {
@@ -69,16 +69,14 @@ class ChatModel:
             except ServiceFaultError as fault:
                 if not fault.may_pass or attempt == _ATTEMPTS - 1:
                     raise EnrichError(f"The language model {fault}.") from fault
-                time.sleep(self._wait(attempt, fault.retry_after_seconds))
+                backoff = self._service.first_wait_seconds * 2**attempt * _RANDOM.uniform(0.5, 1.5)
+                wait = backoff if fault.retry_after_seconds is None else fault.retry_after_seconds
+                time.sleep(min(wait, _MAX_WAIT_SECONDS))
         raise EnrichError
 
     def close(self) -> None:
-        """End its connections."""
+        """Close its connections."""
         self._client.close()
-
-    def _wait(self, attempt: int, asked: float | None) -> float:
-        wait = asked if asked is not None else self._service.first_wait_seconds * 2**attempt * _RANDOM.uniform(0.5, 1.5)
-        return min(wait, _MAX_WAIT_SECONDS)
 
 
 def _text(content: bytes) -> str:
@@ -87,7 +85,7 @@ def _text(content: bytes) -> str:
         answer: Any = json.loads(content)
         text = answer["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError) as error:
-        raise EnrichError("The language model's answer holds no text.") from error
+        raise EnrichError("The language model's answer has no text.") from error
     if not isinstance(text, str):
-        raise EnrichError("The language model's answer holds no text.")
+        raise EnrichError("The language model's answer has no text.")
     return text

@@ -1,4 +1,4 @@
-"""What a pass over chunks would cost. Pure."""
+"""The cost of an enrichment pass. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from retrieval.ingest.enrich.prompts import TYPICAL_ANSWER_TOKENS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """Of a million tokens, in the currency of the bill; 0 where nobody said."""
+    """Prices of a million tokens, in the currency of the bill; 0 if not configured."""
 
     sent: float
     answered: float
@@ -17,17 +17,17 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What a pass would send and get."""
+    """The amounts of a pass."""
 
-    #: Chunks that lack something, and those of them that one pass takes.
+    #: Chunks that lack something, and how many of them one pass processes.
     waiting: int
     chunks: int
-    #: Of them those whose questions a model on this machine writes, which costs time alone.
+    #: Those of them whose questions a model on this machine writes at no cost.
     written_here: int
     requests: int
     tokens_sent: int
     tokens_answered: int
-    #: None where no price is configured.
+    #: None if no price is configured.
     price: float | None
 
 
@@ -40,7 +40,7 @@ def estimate(
     written_here: int = 0,
     for_triples: int = 0,
 ) -> Estimate:
-    """Return the cost of requests with these tokens, each answered at the usual length; some ask for triples."""
+    """Return the cost of requests with these tokens and answers of typical length; `for_triples` are for triples."""
     longer = for_triples * (triples.TYPICAL_ANSWER_TOKENS - TYPICAL_ANSWER_TOKENS)
     sent, answered = sum(request_tokens), len(request_tokens) * TYPICAL_ANSWER_TOKENS + longer
     is_priced = prices.sent > 0 or prices.answered > 0

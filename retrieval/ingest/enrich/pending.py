@@ -1,4 +1,4 @@
-"""Which chunks lack what their connection asks a model for, and what the model is told of each."""
+"""The chunks that lack the enrichment that their connection requests, with the context that a model reads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,39 +12,34 @@ from django.db.models.functions import MD5, Cast, Concat
 from corecube.models import Connection
 from retrieval.ingest.enrich.prompts import Place
 from retrieval.ingest.enrich.triples import Triple, triples_of
-from retrieval.ingest.enrich.wants import Wants, asked_for
+from retrieval.ingest.enrich.wants import Wants, requested
 from retrieval.models import Chunk
 
-#: Chunks of poor quality are boilerplate, and those with fewer tokens say too little to be placed.
+#: Chunks of lower quality are boilerplate, and those with fewer tokens have too little content.
 _MIN_QUALITY: Final = 0.3
 _MIN_TOKENS: Final = 20
 _EVERYTHING: Final = Wants()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A chunk and what it lacks."""
+class Pending:
+    """A chunk and the enrichment that it lacks."""
 
     document_id: UUID
     ordinal: int
     content_hash: str
     place: Place
-    #: What it has already.
+    #: Its present enrichment.
     context_line: str
     questions: tuple[str, ...]
-    #: None where none was asked for yet.
+    #: None before a model was called for them.
     triples: tuple[Triple, ...] | None
-    wants_context: bool
-    wants_questions: bool
-    wants_triples: bool
+    wants: Wants
 
 
 def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[Chunk]:
-    """Return the chunks of a connection that lack something that can be written.
-
-    None where the connection asks for nothing.
-    """
-    wants = asked_for(connection) & writable
+    """Return the chunks of a connection that lack something requested that can be written."""
+    wants = requested(connection) & writable
     lacks = Q(pk__in=[])
     if wants.context:
         lacks |= Q(context_line="")
@@ -56,10 +51,10 @@ def waiting(connection: Connection, writable: Wants = _EVERYTHING) -> QuerySet[C
     return chunks.filter(token_count__gte=_MIN_TOKENS)
 
 
-def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = _EVERYTHING) -> list[Wanted]:
-    """Return at most so many waiting chunks, document by document.
+def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = _EVERYTHING) -> list[Pending]:
+    """Return at most `limit` waiting chunks, document by document.
 
-    The seed decides which documents come first, so that those whose chunks fail every time do not block the others.
+    The seed decides the order of documents, so that those whose chunks always fail do not block the others.
     """
     order = MD5(Concat(Cast(F("document_id"), TextField()), Value(seed, TextField()), output_field=TextField()))
     rows = list(
@@ -68,18 +63,19 @@ def drawn(connection: Connection, *, limit: int, seed: str, writable: Wants = _E
         .order_by("drawn", "ordinal")
         .select_related("document")[:limit]
     )
-    wants = asked_for(connection) & writable
-    return [
-        wanted for _, chunks in groupby(rows, key=lambda row: row.document_id) for wanted in _of_document(chunks, wants)
-    ]
+    wants = requested(connection) & writable
+    documents = groupby(rows, key=lambda row: row.document_id)
+    return [pending for _, chunks in documents for pending in _of_document(list(chunks), wants)]
 
 
-def _of_document(rows: Iterator[Chunk], wants: Wants) -> Iterator[Wanted]:
-    chunks = list(rows)
-    around = _texts(chunks)
+def _of_document(chunks: Sequence[Chunk], wants: Wants) -> Iterator[Pending]:
+    first, last = min(it.section_start for it in chunks), max(it.section_end for it in chunks)
+    around = Chunk.objects.filter(Q(ordinal=0) | Q(ordinal__gte=first, ordinal__lte=last))
+    # The texts of the chunks' sections and of the document's first chunk, by ordinal.
+    texts = dict(around.filter(document_id=chunks[0].document_id).values_list("ordinal", "text"))
     for chunk in chunks:
         section = range(chunk.section_start, chunk.section_end + 1)
-        yield Wanted(
+        yield Pending(
             document_id=chunk.document_id,
             ordinal=chunk.ordinal,
             content_hash=chunk.content_hash,
@@ -87,20 +83,11 @@ def _of_document(rows: Iterator[Chunk], wants: Wants) -> Iterator[Wanted]:
                 title=chunk.document.title,
                 heading_path=chunk.heading_path,
                 text=chunk.text,
-                section="\n\n".join(around[place] for place in section if place in around),
-                beginning=around.get(0, ""),
+                section="\n\n".join(texts[place] for place in section if place in texts),
+                beginning=texts.get(0, ""),
             ),
             context_line=chunk.context_line,
             questions=tuple(chunk.questions),
             triples=triples_of(chunk.triples),
-            wants_context=wants.context and not chunk.context_line,
-            wants_questions=wants.questions and not chunk.questions,
-            wants_triples=wants.triples and chunk.triples is None,
+            wants=wants & Wants(not chunk.context_line, not chunk.questions, chunk.triples is None),
         )
-
-
-def _texts(chunks: Sequence[Chunk]) -> dict[int, str]:
-    """Return the texts of the chunks' sections and of the document's first chunk, by ordinal."""
-    first, last = min(it.section_start for it in chunks), max(it.section_end for it in chunks)
-    wanted = Chunk.objects.filter(Q(ordinal=0) | Q(ordinal__gte=first, ordinal__lte=last))
-    return dict(wanted.filter(document_id=chunks[0].document_id).values_list("ordinal", "text"))

@@ -1,4 +1,4 @@
-"""Passes over a connection's chunks: what they would cost, and running one."""
+"""Enrichment passes over a connection's chunks: estimating the cost, running a pass, and removing the results."""
 
 import logging
 import uuid
@@ -20,12 +20,11 @@ from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.embedding import embed_texts
 from retrieval.ingest.enrich import triples
-from retrieval.ingest.enrich.allowed import may_be_sent, writable_for
 from retrieval.ingest.enrich.cost import Estimate, Prices, estimate
-from retrieval.ingest.enrich.pending import Wanted, drawn, waiting
+from retrieval.ingest.enrich.pending import Pending, drawn, waiting
 from retrieval.ingest.enrich.prompts import CONTEXT_TASK, QUESTIONS_TASK, messages
-from retrieval.ingest.enrich.wants import Wants, asked_for, writable
-from retrieval.ingest.enrich.writers import Answered, Writers, writers
+from retrieval.ingest.enrich.wants import Wants, may_be_sent, requested, writable, writable_for
+from retrieval.ingest.enrich.writers import Answer, Writers, writers
 from retrieval.models import Chunk, EmbeddingIndex
 from retrieval.text.context_line import in_context
 
@@ -33,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 #: Chunks whose new vectors are made and stored together.
 _BATCH_CHUNKS: Final = 32
-#: Failures in a row after which the model is left alone until the next pass.
+#: Consecutive failures after which a pass ends.
 _MAX_FAILURES: Final = 10
 
 Progress = Callable[[int, int], None]
@@ -42,20 +41,20 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What a pass did."""
+    """The result of a pass."""
 
     enriched: int = 0
-    #: Chunks that stay as they are.
+    #: Chunks that stay unchanged.
     failed: int = 0
     #: Why the last of them failed.
     message: str = ""
 
 
 def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estimate:
-    """Return what the next pass over a connection would cost; nothing is sent.
+    """Return the cost of the next pass over a connection; nothing is sent.
 
-    Where no model is configured, what it would cost with a language model. Raises ConfigError where its compartment's
-    rule keeps the chunks from the model.
+    Without a configured model, return the cost with a language model. Raises ConfigError if its compartment's rule
+    forbids sending the chunks to the model.
     """
     _require_allowed(connection)
     can = writable_for(connection) if writable() else Wants()
@@ -63,33 +62,34 @@ def estimate_pass(connection: Connection, *, limit: int | None = None) -> Estima
     is_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
     encoder = active.encoder()
     tokens = [
-        sum(len(encoder.token_spans(message["content"])) for message in messages(task, wanted.place))
-        for wanted in found
-        for task in _tasks(wanted, is_local=is_local)
+        sum(len(encoder.token_spans(message["content"])) for message in messages(task, pending.place))
+        for pending in found
+        for task in _tasks(pending.wants, is_local=is_local)
     ]
     return estimate(
         tokens,
         waiting=waiting(connection, can).count(),
         chunks=len(found),
         prices=Prices(sent=settings.CORECUBE_ENRICH_PRICE_SENT, answered=settings.CORECUBE_ENRICH_PRICE_ANSWERED),
-        written_here=sum(wanted.wants_questions for wanted in found) if is_local else 0,
-        for_triples=sum(wanted.wants_triples for wanted in found),
+        written_here=sum(pending.wants.questions for pending in found) if is_local else 0,
+        for_triples=sum(pending.wants.triples for pending in found),
     )
 
 
-def _tasks(wanted: Wanted, *, is_local: bool) -> list[str]:
-    """Return what a language model is asked about a chunk."""
-    return [
-        *[CONTEXT_TASK] * wanted.wants_context,
-        *[QUESTIONS_TASK] * (wanted.wants_questions and not is_local),
-        *[triples.TASK] * wanted.wants_triples,
-    ]
+def _tasks(wants: Wants, *, is_local: bool) -> list[str]:
+    """Return the tasks of the language model for a chunk."""
+    tasks = (
+        (CONTEXT_TASK, wants.context),
+        (QUESTIONS_TASK, wants.questions and not is_local),
+        (triples.TASK, wants.triples),
+    )
+    return [task for task, is_wanted in tasks if is_wanted]
 
 
 def enrich_after_sync(connection: Connection) -> Pass:
-    """Run a pass where the connection asks for what a model can write; log a failure and go on."""
+    """Run a pass if the connection requests what a model can write; log a failure and return it."""
     try:
-        if not asked_for(connection) & writable_for(connection):
+        if not requested(connection) & writable_for(connection):
             return Pass()
         return enrich(connection)
     except CoreCubeError as error:
@@ -98,21 +98,24 @@ def enrich_after_sync(connection: Connection) -> Pass:
 
 
 def enrich(connection: Connection, *, limit: int | None = None, progress: Progress = lambda _done, _of: None) -> Pass:
-    """Let the models write what at most `most` chunks lack (by default the configured ceiling), and store it.
+    """Let the models write what at most `limit` chunks lack (by default the configured maximum), and store it.
 
-    A chunk that they fail for stays as it is and can be drawn again. `progress` gets the chunks done and all of them.
-    Raises ConfigError when no model is configured or may be sent the chunks, or the connection asks for nothing,
-    EncoderError for a local model that cannot be loaded. A rule that comes meanwhile ends the pass.
+    A chunk that fails stays unchanged and can be drawn again. `progress` gets the number of chunks done and of all.
+    Raises ConfigError when no model is configured or may read the chunks, or the connection requests nothing,
+    EncoderError for a local model that cannot be loaded. A rule that is added meanwhile ends the pass.
     """
-    if not asked_for(connection):
-        raise ConfigError("The connection asks for no enrichment.")
+    if not requested(connection):
+        raise ConfigError("Enrichment is off for this connection.")
     _require_allowed(connection)
     can = writable_for(connection)
-    with writers(asked_for(connection), may_be_sent=may_be_sent(connection)) as models:
+    result = Pass()
+    with writers(requested(connection), may_be_sent=may_be_sent(connection)) as models:
         found = drawn(connection, limit=_limit(limit), seed=uuid.uuid4().hex, writable=can)
-        result = Pass()
-        for answered in _batches(_answers(models, found)):
-            result = _with(result, answered, _store(connection, [it for it in answered if not it.message]))
+        for answers in _batches(_answers(models, found)):
+            failed = [it for it in answers if it.message]
+            stored = _store(connection, [it for it in answers if not it.message])
+            message = failed[-1].message if failed else result.message
+            result = Pass(enriched=result.enriched + stored, failed=result.failed + len(failed), message=message)
             progress(result.enriched + result.failed, len(found))
             if writable_for(connection) != can:
                 break
@@ -123,60 +126,26 @@ def enrich(connection: Connection, *, limit: int | None = None, progress: Progre
 
 
 def _require_allowed(connection: Connection) -> None:
-    """Raise ConfigError where a model could write what a connection asks for, and none of it may be sent to it."""
-    asked = asked_for(connection)
-    if asked & writable() and not asked & writable_for(connection):
-        raise ConfigError("Its compartment is bound to another language model or to none, so nothing of it is sent.")
+    """Raise ConfigError if a model could write what a connection requests, but may not read its chunks."""
+    wants = requested(connection)
+    if wants & writable() and not wants & writable_for(connection):
+        raise ConfigError("Its compartment is bound to another language model or to none, so none of it is sent.")
 
 
 def remove_enrichment(connection: Connection) -> int:
-    """Take away what was written for a connection's chunks, and return for how many."""
+    """Remove the enrichment of a connection's chunks, and return their number."""
     chunks = Chunk.objects.filter(connection_id=connection.pk)
     chunks = chunks.exclude(context_line="", questions=[], triples__isnull=True)
-    cleared = 0
+    removed = 0
     for rows in _batches(chunks.select_related("document").iterator(chunk_size=500)):
         texts = [in_context(row.document.title, row.heading_path, row.text) for row in rows]
-        cleared += _written(connection, texts, [_bare(row, place) for place, row in enumerate(rows)])
+        removed += _store_with_vectors(connection, texts, [(_bare(row), place) for place, row in enumerate(rows)])
     fold_term_counts(connection.pk)
-    return cleared
+    return removed
 
 
-def _batches(items: Iterable[_T], size: int = _BATCH_CHUNKS) -> Iterator[list[_T]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
-
-
-def _limit(limit: int | None) -> int:
-    return settings.CORECUBE_ENRICH_CHUNKS if limit is None else limit
-
-
-def _answers(models: Writers, found: Sequence[Wanted]) -> Iterator[Answered]:
-    """Yield the answers as they come; after too many failures in a row nothing more is asked."""
-    failures = 0
-    with ThreadPoolExecutor(settings.CORECUBE_ENRICH_CONCURRENCY, thread_name_prefix="enrich") as threads:
-        futures: list[Future[Answered]] = [threads.submit(models.answer, wanted) for wanted in found]
-        try:
-            for future in as_completed(futures):
-                answered = future.result()
-                failures = failures + 1 if answered.message else 0
-                yield answered
-                if failures >= _MAX_FAILURES:
-                    return
-        finally:
-            threads.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A chunk with what is to be stored for it, and where its new vector stands; None where it keeps its own."""
-
-    chunk: EnrichedChunk
-    place: int | None
-
-
-def _bare(row: Chunk, place: int) -> _Written:
-    chunk = EnrichedChunk(
+def _bare(row: Chunk) -> EnrichedChunk:
+    return EnrichedChunk(
         document_id=row.document_id,
         ordinal=row.ordinal,
         content_hash=row.content_hash,
@@ -187,43 +156,80 @@ def _bare(row: Chunk, place: int) -> _Written:
         triples=None,
         vectors={},
     )
-    return _Written(chunk, place)
 
 
-def _store(connection: Connection, answered: Sequence[Answered]) -> int:
+def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    rest = iter(items)
+    while batch := list(islice(rest, _BATCH_CHUNKS)):
+        yield batch
+
+
+def _limit(limit: int | None) -> int:
+    return settings.CORECUBE_ENRICH_CHUNKS if limit is None else limit
+
+
+def _answers(models: Writers, found: Sequence[Pending]) -> Iterator[Answer]:
+    """Yield the answers in order of completion; end after too many consecutive failures."""
+    failures = 0
+    with ThreadPoolExecutor(settings.CORECUBE_ENRICH_CONCURRENCY, thread_name_prefix="enrich") as threads:
+        futures: list[Future[Answer]] = [threads.submit(models.answer, pending) for pending in found]
+        try:
+            for future in as_completed(futures):
+                answer = future.result()
+                failures = failures + 1 if answer.message else 0
+                yield answer
+                if failures >= _MAX_FAILURES:
+                    return
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _store(connection: Connection, answers: Sequence[Answer]) -> int:
+    """Store what was written; only a chunk with a new context line gets new vectors."""
     texts: list[str] = []
-    written: list[_Written] = []
-    for it in answered:
-        is_placed = it.wanted.wants_context
-        written.append(_Written(_enriched(it), len(texts) if is_placed else None))
-        texts.extend([_embedded(it)] * is_placed)
-    return _written(connection, texts, written)
+    chunks: list[tuple[EnrichedChunk, int | None]] = []
+    for it in answers:
+        pending, place = it.pending, it.pending.place
+        chunk = EnrichedChunk(
+            document_id=pending.document_id,
+            ordinal=pending.ordinal,
+            content_hash=pending.content_hash,
+            title=place.title,
+            heading_path=place.heading_path,
+            context_line=it.context_line,
+            questions=it.questions,
+            triples=it.triples,
+            vectors={},
+        )
+        chunks.append((chunk, len(texts) if pending.wants.context else None))
+        if pending.wants.context:
+            texts.append(in_context(place.title, place.heading_path, place.text, it.context_line))
+    return _store_with_vectors(connection, texts, chunks)
 
 
-def _enriched(answered: Answered) -> EnrichedChunk:
-    wanted = answered.wanted
-    return EnrichedChunk(
-        document_id=wanted.document_id,
-        ordinal=wanted.ordinal,
-        content_hash=wanted.content_hash,
-        title=wanted.place.title,
-        heading_path=wanted.place.heading_path,
-        context_line=answered.context_line,
-        questions=answered.questions,
-        triples=answered.triples,
-        vectors={},
-    )
+def _store_with_vectors(
+    connection: Connection, texts: Sequence[str], chunks: Sequence[tuple[EnrichedChunk, int | None]]
+) -> int:
+    """Store chunks with the vectors of their texts, by place in `texts`; None keeps a chunk's vectors.
 
-
-def _embedded(answered: Answered) -> str:
-    place = answered.wanted.place
-    return in_context(place.title, place.heading_path, place.text, answered.context_line)
+    The vectors are made again when an index was added meanwhile.
+    """
+    stored = None if chunks else 0
+    while stored is None:
+        vectors = _vectors(texts) if texts else {}
+        stored = store_enrichment(
+            [replace(chunk, vectors=_at(vectors, place)) for chunk, place in chunks],
+            connection_id=connection.pk,
+            text_search_config=connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
+            indexes=frozenset(vectors) if texts else None,
+        )
+    return stored
 
 
 def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
-    """Return the texts' vectors for every index; none for one whose chunks are not embedded one by one.
+    """Return the texts' vectors for every index; none for an index with late chunking.
 
-    Nor for one other than the active index whose model fails: it keeps the vectors that it has.
+    An index that is not active keeps its vectors if its model fails.
     """
     found: dict[int, list[Vector]] = {}
     for row in kept_indexes():
@@ -241,30 +247,6 @@ def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
     return found
 
 
-def _written(connection: Connection, texts: Sequence[str], written: Sequence[_Written]) -> int:
-    """Store chunks with the vectors of the texts, made once more when another index began meanwhile."""
-    stored = None if written else 0
-    while stored is None:
-        vectors = _vectors(texts) if texts else {}
-        stored = store_enrichment(
-            [replace(it.chunk, vectors=_at(vectors, it.place)) for it in written],
-            connection_id=connection.pk,
-            text_search_config=connection.language or settings.CORECUBE_TEXT_SEARCH_CONFIG,
-            indexes=frozenset(vectors) if texts else None,
-        )
-    return stored
-
-
 def _at(vectors: Mapping[int, Sequence[Vector]], place: int | None) -> dict[int, Vector]:
-    """Return the vectors at a place, by index, of those indexes that have any."""
+    """Return the vectors at a place, by index, of the indexes that have any."""
     return {} if place is None else {index: made[place] for index, made in vectors.items() if made}
-
-
-def _with(result: Pass, answered: Sequence[Answered], stored: int) -> Pass:
-    failed = [it for it in answered if it.message]
-    return replace(
-        result,
-        enriched=result.enriched + stored,
-        failed=result.failed + len(failed),
-        message=failed[-1].message if failed else result.message,
-    )

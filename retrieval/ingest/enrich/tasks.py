@@ -1,20 +1,43 @@
-"""Passes of a language model over a connection's chunks, in a worker."""
+"""Enrichment of a connection's chunks in a worker."""
 
+import logging
+from functools import partial
 from typing import Final
 
 from celery import shared_task
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
+from kombu.exceptions import OperationalError as QueueError
 
 from corecube.models import Connection
 from retrieval.ingest.enrich.services import enrich_after_sync
+from retrieval.ingest.enrich.wants import requested, writable_for
 
-#: How long a pass waits for a database that does not answer.
-_RETRY_SECONDS: Final = 5
+logger = logging.getLogger(__name__)
+
+_DATABASE_RETRY_SECONDS: Final = 5
 
 
-@shared_task(autoretry_for=(OperationalError, InterfaceError), max_retries=None, default_retry_delay=_RETRY_SECONDS)
+@shared_task(
+    autoretry_for=(OperationalError, InterfaceError), max_retries=None, default_retry_delay=_DATABASE_RETRY_SECONDS
+)
 def enrich_connection(connection_id: int) -> None:
-    """Run one pass over the connection's chunks, if it is still there and asks for one."""
+    """Enrich the chunks of an enabled connection if it requests that."""
     connection = Connection.objects.filter(pk=connection_id, enabled=True).first()
     if connection is not None:
         enrich_after_sync(connection)
+
+
+def queue_enrichment(connection: Connection) -> None:
+    """Queue the enrichment of a connection's chunks if it requests what a configured model may write.
+
+    After a lost message, the next sync or `manage.py enrich` does the work.
+    """
+    if requested(connection) & writable_for(connection):
+        transaction.on_commit(partial(_send, connection.pk))
+
+
+def _send(connection_id: int) -> None:
+    try:
+        enrich_connection.apply_async((connection_id,), retry=False)
+    except (QueueError, OSError) as error:
+        logger.warning("enrich.not_queued error=%s", type(error).__name__)

@@ -1,7 +1,7 @@
-"""Asking a language model who relates to whom in a chunk, and what of its answer is taken. Pure.
+"""The prompt for the triples (subject, relation, object) of a chunk, and the parsing of the answer. Pure.
 
-Gutiérrez et al., HippoRAG, 2024: open information extraction at ingest. What is taken stands in the chunk or above it:
-a text that gives the model orders gets no link that an author could not have set there.
+Gutiérrez et al., HippoRAG, 2024: open information extraction at ingest. Subject and object must be in the chunk, its
+title or headings: instructions in a document add no link that its author could not have set.
 """
 
 import json
@@ -17,7 +17,7 @@ from retrieval.text.json_text import unfenced
 Triple: TypeAlias = tuple[str, str, str]
 
 MAX_TRIPLES: Final = 8
-#: Tokens that an answer is allowed, and the mean that a cost is estimated with.
+#: Maximum number of tokens of an answer, and the mean for cost estimates.
 MAX_ANSWER_TOKENS: Final = 600
 TYPICAL_ANSWER_TOKENS: Final = 180
 _MAX_CHARACTERS: Final = 120
@@ -31,36 +31,32 @@ TASK: Final = (
 
 
 def triples_in(answer: str, place: Place) -> tuple[Triple, ...]:
-    """Return the triples of an answer whose both ends stand in the chunk or above it, each once; at most eight.
+    """Return the triples whose subject and object are in the chunk, its title or headings, each once; at most eight.
 
-    What is no triple is left out; raises EnrichError for an answer that is not the object asked for.
+    Other items are ignored; raises EnrichError for an answer that is not the requested object.
     """
     try:
-        told: Any = json.loads(unfenced(answer))
-        listed = told["triples"]
+        content: Any = json.loads(unfenced(answer))
+        listed = content["triples"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise EnrichError("The model's answer is not the JSON that was asked for.") from error
+        raise EnrichError("The model's answer is not the requested JSON.") from error
     if not isinstance(listed, list):
-        raise EnrichError("The model's answer is not the JSON that was asked for.")
+        raise EnrichError("The model's answer is not the requested JSON.")
     read = f" {key_of('. '.join((place.title, *place.heading_path, place.text)))} "
-    kept = (triple for triple in _written(listed) if all(f" {key_of(end)} " in read for end in triple[::2]))
-    return tuple(dict.fromkeys(kept))[:MAX_TRIPLES]
+    found = (triple for triple in _valid(listed) if all(f" {key_of(end)} " in read for end in triple[::2]))
+    return tuple(dict.fromkeys(found))[:MAX_TRIPLES]
 
 
 def triples_of(stored: Sequence[Sequence[str]] | None) -> tuple[Triple, ...] | None:
-    """Return a chunk's triples as they are stored; None where none was asked for."""
+    """Return a chunk's triples as they are stored; None before a model was called for them."""
     return None if stored is None else tuple((subject, relation, thing) for subject, relation, thing in stored)
 
 
-def _written(listed: list[Any]) -> Iterator[Triple]:
+def _valid(listed: list[Any]) -> Iterator[Triple]:
     for parts in listed:
         if isinstance(parts, list) and len(parts) == _PARTS and all(isinstance(part, str) for part in parts):
             subject, relation, thing = (plain(part) for part in parts)
-            if _is_told(subject, relation, thing):
+            ends = key_of(subject), key_of(thing)
+            is_short = all(0 < len(part) <= _MAX_CHARACTERS for part in (subject, relation, thing))
+            if is_short and all(ends) and ends[0] != ends[1]:
                 yield subject, relation, thing
-
-
-def _is_told(subject: str, relation: str, thing: str) -> bool:
-    ends = key_of(subject), key_of(thing)
-    is_short = all(0 < len(part) <= _MAX_CHARACTERS for part in (subject, relation, thing))
-    return is_short and all(ends) and ends[0] != ends[1]

@@ -1,4 +1,9 @@
-"""What is to be written for a connection's chunks: what it asks for, as far as there is a model that can write it."""
+"""What is written for a connection's chunks: what the connection requests, within what a model can and may write.
+
+A compartment's rule binds its passages to one language model, or to none. The enriching model counts as the same one
+only with the same address and name; otherwise the compartment's chunks are not sent to it. A model on this machine
+sends nothing.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,15 +11,18 @@ from typing import Final
 from django.conf import settings
 
 from corecube.models import Connection
+from retrieval.models import LanguageModel, Memory, RoutingRule
 
 _CONTEXT: Final = frozenset({"context", "both", "all"})
 _QUESTIONS: Final = frozenset({"questions", "both", "all"})
 _TRIPLES: Final = frozenset({"triples", "all"})
+#: What new connections request.
+_DEFAULT: Final = "questions"
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """Kinds of words that are to be written, or that can be."""
+    """Kinds of enrichment."""
 
     context: bool = True
     questions: bool = True
@@ -27,13 +35,47 @@ class Wants:
         return Wants(self.context and other.context, self.questions and other.questions, self.triples and other.triples)
 
 
-def asked_for(connection: Connection) -> Wants:
-    """Return what a connection asks for."""
-    asked = connection.enrichment
-    return Wants(asked in _CONTEXT, asked in _QUESTIONS, asked in _TRIPLES)
+def requested(connection: Connection) -> Wants:
+    """Return the enrichment that a connection requests."""
+    kind = connection.enrichment
+    return Wants(kind in _CONTEXT, kind in _QUESTIONS, kind in _TRIPLES)
 
 
 def writable() -> Wants:
-    """Return what the installation's models can write: a language model all, a local one questions."""
+    """Return what the installation's models can write: a language model all, a local model questions."""
     has_chat = bool(settings.CORECUBE_ENRICH_URL)
     return Wants(has_chat, has_chat or bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL), has_chat)
+
+
+def writable_for(connection: Connection) -> Wants:
+    """Return what the installation's models may write for a connection's chunks under the current rules."""
+    if not settings.CORECUBE_ENRICH_URL or may_be_sent(connection):
+        return writable()
+    return Wants(context=False, questions=bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL), triples=False)
+
+
+def may_be_sent(connection: Connection) -> bool:
+    """Return whether a connection's chunks may be sent to the enriching language model.
+
+    Agents' memories may come from any compartment, so the rules of all compartments apply to them.
+    """
+    rules = RoutingRule.objects.filter(compartment__isnull=False).select_related("language_model")
+    if not Memory.objects.filter(connection_id=connection.pk).exists():
+        rules = rules.filter(compartment_id=connection.compartment_id)
+    return all(_is_enricher(rule.language_model) for rule in rules)
+
+
+def _is_enricher(model: LanguageModel | None) -> bool:
+    """Return whether a language model is the enriching one: the same name at the same address."""
+    if model is None or not model.is_enabled or model.api != LanguageModel.Api.OPENAI:
+        return False
+    address = f"{model.base_url.rstrip('/')}/chat/completions"
+    return (address, model.model) == (settings.CORECUBE_ENRICH_URL.rstrip("/"), settings.CORECUBE_ENRICH_MODEL)
+
+
+def default_enrichment(connection: Connection) -> str:
+    """Return the enrichment of a new connection: questions if a model may write them, otherwise none."""
+    has_local = bool(settings.CORECUBE_ENRICH_QUESTIONS_MODEL)
+    if not settings.CORECUBE_ENRICH_BY_DEFAULT or not (settings.CORECUBE_ENRICH_URL or has_local):
+        return ""
+    return _DEFAULT if has_local or connection.compartment_id is None or may_be_sent(connection) else ""

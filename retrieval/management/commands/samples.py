@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from corecube.commands import DatabaseCommand
-from retrieval.ingest.samples import Company, add_samples, remove_samples, were_offered
+from retrieval.ingest.samples import Company, add_samples, is_in_use, remove_samples
 from retrieval.models import Sync
 
 
@@ -27,7 +27,7 @@ class Command(DatabaseCommand):
         if options["remove"]:
             remove_samples(company)
             return "The samples were removed."
-        if options["once"] and were_offered(company):
+        if options["once"] and is_in_use(company):
             return ""
         accounts = add_samples(company, self._show)
         titles = {row["username"]: row["title"] for row in company.users}

@@ -21,7 +21,7 @@ django.setup()
 from django.core.management import call_command
 from django.db import connection
 from corecube.prepared import Prepared, execution
-from retrieval.ingest.sync import only_sync_of
+from retrieval.ingest.sync import sync_lock
 from corecube.models import Compartment, Connection
 
 call_command("migrate", verbosity=0, interactive=False)
@@ -43,7 +43,7 @@ def prepared(number):
 with connection.cursor() as cursor:
     cursor.execute("SHOW jit")
     jit = cursor.fetchone()[0]
-with only_sync_of(source):
+with sync_lock(source):
     pass
 with ThreadPoolExecutor(20) as threads:
     print(json.dumps([jit, all(threads.map(prepared, range(200)))]))

@@ -13,8 +13,8 @@ from retrieval.index.common_mentions import count_common
 from retrieval.index.deleting import delete_all_documents
 from retrieval.index.graph_writer import fill_graph, forget_graph
 from retrieval.index.writer import delete_documents, refresh_statistics
+from retrieval.ingest.completion import update_derived
 from retrieval.ingest.services import stored_counts
-from retrieval.ingest.settle import tidy
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import CommonMention
 from retrieval.models.document import document_id
@@ -91,9 +91,9 @@ def test_counts_go_with_their_documents_and_come_back_with_a_rebuild(governed):
 
 @pytest.fixture
 def forty(governed):
-    """A tidy connection of forty chunks more, which all speak of the name; how many there are."""
+    """An up-to-date connection of forty chunks more, which all speak of the name; how many there are."""
     speak_of_it(governed.runbooks, 40)
-    tidy(governed.runbooks)
+    update_derived(governed.runbooks)
     assert counted() == {governed.runbooks.pk: 40}
     return stored_counts(governed.runbooks)[1]
 
@@ -107,7 +107,7 @@ def test_a_connection_is_counted_anew_when_a_share_of_it_changed(governed, forty
     for more, known in ((1, 40), (2, 40), (3, 43)):
         put(governed.runbooks, f"more {more}", "More", "He went to Zanzibar.")
         with CaptureQueriesContext(database) as queries:
-            tidy(governed.runbooks)
+            update_derived(governed.runbooks)
         # 5 % of 42 chunks are 2.1, and of 43 2.15.
         assert counted() == {governed.runbooks.pk: known}
         assert counts_in(queries) == (more == 3)
@@ -115,10 +115,10 @@ def test_a_connection_is_counted_anew_when_a_share_of_it_changed(governed, forty
 
 def test_what_goes_counts_as_what_comes(governed, forty):
     delete_documents([document_id(governed.runbooks.pk, "said 0")])
-    tidy(governed.runbooks)
+    update_derived(governed.runbooks)
     assert counted() == {governed.runbooks.pk: 40}
     put(governed.runbooks, "silent", "Silent", "He stayed.")
-    tidy(governed.runbooks)
+    update_derived(governed.runbooks)
     # As many as there were, and 5 % of them changed.
     assert stored_counts(governed.runbooks)[1] == forty == 40
     assert counted() == {governed.runbooks.pk: 39}
@@ -129,7 +129,7 @@ def test_what_was_read_for_names_just_now_is_counted_once(governed, forty):
     for more in range(5):
         put(governed.runbooks, f"more {more}", "More", "He went to Zanzibar.")
     with CaptureQueriesContext(database) as queries:
-        tidy(governed.runbooks)
+        update_derived(governed.runbooks)
     assert counts_in(queries) == 1
     assert counted() == {governed.runbooks.pk: 45}
 

@@ -9,7 +9,7 @@ from corecube.connectors import ItemError, connector_for
 from corecube.connectors.upload import upload_folder
 from corecube.errors import ConfigError
 from corecube.models import Connection
-from retrieval.ingest.crew import work_through
+from retrieval.ingest.dispatch import work_until_idle
 from retrieval.ingest.services import queue_sync, store_upload
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Document, Sync
@@ -56,7 +56,7 @@ def test_the_first_sync_of_uploads_that_lie_on_another_machine_fails_too(inbox):
     upload(inbox, "plan.md")
     shutil.rmtree(upload_folder(inbox))
     queue_sync(inbox, actor=None)
-    work_through(lambda: None)
+    work_until_idle(lambda: None)
     last = inbox.syncs.latest("queued_at")
     assert last.status == "failed"
     assert str(upload_folder(inbox)) in last.message

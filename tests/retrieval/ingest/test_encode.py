@@ -4,7 +4,7 @@ import pytest
 
 from corecube.models import Compartment, Connection
 from retrieval.index import active
-from retrieval.ingest import prepare
+from retrieval.ingest import prepared_document
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Embedding
 from retrieval.testing import HashEncoder
@@ -69,7 +69,7 @@ def test_a_new_recipe_embeds_nothing_again(docs, encoder, monkeypatch):
     sync_connection(docs)
     before, embedded = vectors(), len(encoder.texts)
     Chunk.objects.update(quality=0.5, simhash=0)
-    monkeypatch.setattr(prepare, "INGEST_VERSION", prepare.INGEST_VERSION + 1)
+    monkeypatch.setattr(prepared_document, "INGEST_VERSION", prepared_document.INGEST_VERSION + 1)
     sync = sync_connection(docs)
     assert (sync.changed, sync.unchanged) == (2, 0)
     assert len(encoder.texts) == embedded

@@ -12,7 +12,7 @@ from corecube.models import Compartment, Connection
 from explorer.pages.connections.job_panels import sync_row
 from retrieval.encoders.protocol import Batching
 from retrieval.index import active
-from retrieval.ingest.crew import begin_next, take_next
+from retrieval.ingest.dispatch import list_next, process_next
 from retrieval.ingest.jobs import job_states
 from retrieval.ingest.run import Source
 from retrieval.ingest.services import queue_sync
@@ -184,9 +184,9 @@ def test_workers_add_to_one_pace(folder, clock):
     for number in range(3):
         write(folder, f"d{number}", 100)
     queue_sync(folder, actor=None)
-    begin_next(uuid4())
-    take_next(uuid4())
-    take_next(uuid4())
+    list_next(uuid4())
+    process_next(uuid4())
+    process_next(uuid4())
     pace = Sync.objects.get().pace
     assert pace[-1][1] == 3
     assert pace[-1][3] == 3

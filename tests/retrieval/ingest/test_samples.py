@@ -11,7 +11,7 @@ from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.first_admin import ensure_first_admin
 from corecube.models import Compartment, Connection, Grant, User
-from retrieval.ingest.samples import Company, add_samples, remove_samples, were_offered
+from retrieval.ingest.samples import Company, add_samples, is_in_use, remove_samples
 from retrieval.models import Document, Sync
 
 COMPANY = """
@@ -103,24 +103,24 @@ def test_an_interrupted_first_time_goes_on_where_it_stopped(company):
 
     with pytest.raises(KeyboardInterrupt):
         add_samples(company, interrupt)
-    assert not were_offered(company)
+    assert not is_in_use(company)
     assert [account.username for account in add_samples(company)] == ["jun"]
     assert Document.objects.count() == 1
 
 
 @pytest.mark.django_db
 def test_they_are_offered_once(company):
-    assert not were_offered(company)
+    assert not is_in_use(company)
     add_samples(company)
-    assert were_offered(company)
+    assert is_in_use(company)
     remove_samples(company)
-    assert were_offered(company)
+    assert is_in_use(company)
 
 
 @pytest.mark.django_db
 def test_they_are_not_offered_among_sources_that_somebody_works_with(company, world):
     assert world.runbooks.pk
-    assert were_offered(company)
+    assert is_in_use(company)
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from corecube.models import Compartment, Connection
 from retrieval.errors import ConnectionDisabledError, SyncRunningError
 from retrieval.index import active
 from retrieval.index.writer import fold_term_counts
-from retrieval.ingest.crew import startable
+from retrieval.ingest.dispatch import startable
 from retrieval.ingest.run import Source
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Embedding, OutboxEntry, Sync, TermFrequency

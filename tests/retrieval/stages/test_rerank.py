@@ -92,12 +92,11 @@ def test_it_reads_the_query_without_syntax_and_each_text_with_its_place(state):
 
 
 def test_the_texts_are_those_that_were_embedded():
-    from retrieval.ingest.prepare import embedded_text
+    from retrieval.ingest.embedding import ChunkText, DocumentText
     from retrieval.text.context_line import in_context
-    from retrieval.text.document import ChunkDraft
 
-    draft = ChunkDraft(0, "The text.", ("A", "B"), 2)
-    assert embedded_text("Title", draft) == in_context("Title", ("A", "B"), "The text.") == "Title > A > B\nThe text."
+    document = DocumentText("Title", (ChunkText(("A", "B"), "The text."),))
+    assert document.embedded == [in_context("Title", ("A", "B"), "The text.")] == ["Title > A > B\nThe text."]
 
 
 def test_only_the_best_are_scored_and_the_others_follow_as_far_as_they_are_wanted(state):

@@ -6,8 +6,7 @@ import pytest
 
 from corecube.models import Connection
 from explorer.pages.connections.job_panels import stage_rows, sync_row, wait_words
-from retrieval.ingest.jobs import JobState
-from retrieval.ingest.waiting import Reason, Wait
+from retrieval.ingest.jobs import JobState, Wait, WaitReason
 from retrieval.models import Sync
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -115,17 +114,17 @@ def test_stages_are_listed_in_the_order_in_which_items_pass():
 @pytest.mark.parametrize(
     ("wait", "words"),
     [
-        (Wait(Reason.WORKER), "Next in the queue. It starts when a worker is free."),
-        (Wait(Reason.WORKER, 1), "Waiting for a free worker, after 1 sync."),
-        (Wait(Reason.WORKER, 3), "Waiting for a free worker, after 3 syncs."),
-        (Wait(Reason.SAME_CONNECTION), "Waiting for another sync of this connection to finish."),
+        (Wait(WaitReason.WORKER), "Next in the queue. It starts when a worker is free."),
+        (Wait(WaitReason.WORKER, 1), "Waiting for a free worker, after 1 sync."),
+        (Wait(WaitReason.WORKER, 3), "Waiting for a free worker, after 3 syncs."),
+        (Wait(WaitReason.SAME_CONNECTION), "Waiting for another sync of this connection to finish."),
     ],
 )
 def test_what_a_queued_sync_waits_for_is_a_sentence(wait, words):
     assert wait_words(wait) == words
 
 
-@pytest.mark.parametrize("reason", Reason)
+@pytest.mark.parametrize("reason", WaitReason)
 def test_every_reason_to_wait_has_its_words(reason):
     assert wait_words(Wait(reason)).endswith((".", "?"))
 

@@ -68,7 +68,7 @@ def test_a_jobs_page_says_how_much_of_the_source_it_looks_at(browse, world, kind
 
 def test_a_retry_of_nothing_says_so(browse, world):
     response = browse("alice").post(f"/jobs/{world.runbooks.syncs.get().pk}/retry/", follow=True)
-    assert "Nothing of this sync can be tried again." in response.content.decode()
+    assert "No item of this sync can be retried." in response.content.decode()
 
 
 def test_a_dry_run_is_queued_from_the_connection(browse, world):

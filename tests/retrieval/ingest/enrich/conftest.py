@@ -88,7 +88,7 @@ def _completion(text):
 
 @pytest.fixture
 def works(world, tmp_path):
-    """Return a synced connection of two documents that asks for context."""
+    """Return a synced connection of two documents that requests context lines."""
     folder = tmp_path / "works"
     folder.mkdir()
     for name, text in PAGES.items():

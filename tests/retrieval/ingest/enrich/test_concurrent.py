@@ -136,6 +136,6 @@ def test_a_vector_of_a_chunk_that_was_enriched_meanwhile_is_left_out(works, mode
 def test_a_chunk_under_another_title_by_now_is_left_alone(works, model):
     found = services.drawn(works, limit=10, seed="s")
     Document.objects.filter(connection=works, title="Pump seven").update(title="Renamed")
-    answered = [services.Answered(wanted, CONTEXT, ()) for wanted in found]
+    answered = [services.Answer(wanted, CONTEXT, ()) for wanted in found]
     assert services._store(works, answered) == 1
     assert Chunk.objects.get(document__title="Renamed").context_line == ""

@@ -193,7 +193,7 @@ def test_a_chunk_that_changed_meanwhile_is_left_alone(works):
 
     found = services.drawn(works, limit=10, seed="s")
     Chunk.objects.filter(connection_id=works.pk).update(content_hash="0" * 64)
-    answered = [services.Answered(wanted, CONTEXT, ()) for wanted in found]
+    answered = [services.Answer(wanted, CONTEXT, ()) for wanted in found]
     assert services._store(works, answered) == 0
     assert set(chunks_of(works).values_list("context_line", flat=True)) == {""}
 

@@ -6,10 +6,10 @@ from django.core.management import CommandError, call_command
 from corecube.errors import ConfigError
 from corecube.models import Connection
 from retrieval.errors import EnrichError
-from retrieval.ingest.enrich import local, tasks
+from retrieval.ingest.enrich import tasks, writers
 from retrieval.ingest.enrich.prompts import expansions_in
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass
-from retrieval.ingest.enrich.wants import Wants, asked_for, writable
+from retrieval.ingest.enrich.wants import Wants, requested, writable
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk
 from tests.retrieval.encoders.seq2seq_model import write_model
@@ -21,7 +21,7 @@ def writer(settings, tmp_path):
     settings.CORECUBE_MODELS_DIR = tmp_path / "models"
     settings.CORECUBE_ENRICH_QUESTIONS_MODEL = "tiny-writer"
     yield write_model(tmp_path / "models" / "tiny-writer", max_tokens=64)
-    local._loaded.cache_clear()
+    writers._loaded.cache_clear()
 
 
 def asking(connection, what):
@@ -61,7 +61,7 @@ def test_the_language_model_is_asked_for_the_context_alone(works, writer, model)
 
 
 def test_what_nobody_can_write_is_left_out(works, writer):
-    assert (asked_for(asking(works, "both")), writable()) == (
+    assert (requested(asking(works, "both")), writable()) == (
         Wants(triples=False),
         Wants(context=False, triples=False),
     )

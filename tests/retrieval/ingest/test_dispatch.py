@@ -15,24 +15,24 @@ from retrieval.encoders.protocol import Batching
 from retrieval.errors import IngestError
 from retrieval.index import active
 from retrieval.ingest import claims, run, tasks
-from retrieval.ingest.cancelling import finish_all_cancelled
-from retrieval.ingest.crew import (
-    begin_next,
-    has_something_to_do,
-    settle_next,
+from retrieval.ingest.completion import finish_all_cancelled
+from retrieval.ingest.dispatch import (
+    complete_next,
+    has_work,
+    list_next,
+    process_next,
     startable,
-    take_next,
-    work_through,
+    work_until_idle,
 )
 from retrieval.ingest.jobs import STALLED, job_states
 from retrieval.ingest.listing import Listing
 from retrieval.ingest.preparation import prepare_raw
 from retrieval.ingest.run import Source, SyncEndedError, job_of
-from retrieval.ingest.schedule import keep_waiting, next_start, queue_due, wake_is_due
+from retrieval.ingest.schedule import is_wake_due, next_start, queue_due, refresh_waiting_syncs
 from retrieval.ingest.services import cancel_sync, queue_sync, retry_failed
 from retrieval.ingest.steps import Doing, Step, Steps
 from retrieval.ingest.sync import sync_connection
-from retrieval.ingest.watchdog import give_back, new_steps
+from retrieval.ingest.watchdog import new_steps, release_overdue
 from retrieval.models import Document, Sync, SyncItem
 from retrieval.testing import HashEncoder
 
@@ -93,31 +93,31 @@ class Flaky:
 def test_two_queued_syncs_are_worked_through(folders):
     for connection in folders.values():
         queue_sync(connection, actor=None)
-    work_through()
+    work_until_idle()
     assert {(it.status, it.added) for it in Sync.objects.all()} == {("done", 40), ("done", 3)}
     assert Document.objects.count() == 43
     # What was done is forgotten, item by item.
     assert not SyncItem.objects.exists()
-    assert not has_something_to_do()
+    assert not has_work()
 
 
 def test_the_connection_with_the_fewest_claims_goes_first(folders):
     for connection in folders.values():
         queue_sync(connection, actor=None)
     first, second = uuid4(), uuid4()
-    assert begin_next(first)
-    assert begin_next(second)
-    turn = claims.fair_sync()
+    assert list_next(first)
+    assert list_next(second)
+    turn = claims.next_sync()
     claims.claim(turn, first, limit=2)
-    other = claims.fair_sync()
+    other = claims.next_sync()
     assert other.connection_id != turn.connection_id
     claims.claim(other, second, limit=1)
-    assert claims.fair_sync() == other
+    assert claims.next_sync() == other
 
 
 def test_two_workers_never_claim_the_same_item(folders):
     sync = queue_sync(folders["large"], actor=None)
-    begin_next(uuid4())
+    list_next(uuid4())
     sync.refresh_from_db()
     first, second = (claims.claim(sync, uuid4(), limit=15) for _ in range(2))
     assert len({item.pk for item in (*first, *second)}) == 30
@@ -127,26 +127,26 @@ def test_two_workers_never_claim_the_same_item(folders):
 def test_a_lost_workers_claims_return_and_its_late_result_is_not_stored(folders, settings):
     sync = queue_sync(folders["small"], actor=None)
     lost = uuid4()
-    begin_next(lost)
+    list_next(lost)
     claimed = claims.claim(sync, lost)
-    assert not take_next(uuid4())
+    assert not process_next(uuid4())
     SyncItem.objects.update(heartbeat_at=timezone.now() - timedelta(seconds=settings.CORECUBE_LOST_SECONDS + 1))
-    while take_next(uuid4()):
+    while process_next(uuid4()):
         pass
     with pytest.raises(claims.ClaimLostError):
         claims.finish(claimed[0].pk, lost, sync=sync, outcome=SyncItem.Outcome.ADDED)
-    assert settle_next()
+    assert complete_next()
     sync.refresh_from_db()
     assert (sync.status, sync.added) == ("done", 3)
 
 
 def test_an_item_that_workers_die_over_fails_in_the_end(folders):
     sync = queue_sync(folders["small"], actor=None)
-    begin_next(uuid4())
+    list_next(uuid4())
     SyncItem.objects.filter(external_id="01.md").update(attempts=claims.MAX_ATTEMPTS - 1)
     claims.claim(sync, uuid4())
     SyncItem.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
-    work_through()
+    work_until_idle()
     sync.refresh_from_db()
     assert (sync.status, sync.added, sync.failed) == ("done", 2, 1)
     assert sync.connection.problems.get().reason == "lost"
@@ -214,7 +214,7 @@ def test_a_dry_run_counts_and_names_the_first_and_stores_no_document(folders, tm
     (tmp_path / "small" / "09.md").write_text("# Nine\n\nText.\n")
     before = list(Document.objects.order_by("pk").values())
     queue_sync(folders["small"], actor=None, dry_run=True)
-    work_through()
+    work_until_idle()
     sync = folders["small"].syncs.first()
     assert (sync.status, sync.seen, sync.added, sync.changed, sync.unchanged, sync.deleted) == ("done", 3, 1, 1, 1, 1)
     assert list(Document.objects.order_by("pk").values()) == before
@@ -226,15 +226,15 @@ def test_a_dry_run_counts_and_names_the_first_and_stores_no_document(folders, tm
 
 
 def test_a_dry_run_names_no_more_than_the_first(folders, monkeypatch):
-    monkeypatch.setattr("retrieval.ingest.listing.FIRST_NAMES", 3)
+    monkeypatch.setattr("retrieval.ingest.listing.MAX_NAMES", 3)
     queue_sync(folders["large"], actor=None, dry_run=True)
-    work_through()
+    work_until_idle()
     sync = folders["large"].syncs.first()
     assert (sync.added, sync.items.count()) == (40, 3)
 
 
 def test_a_cancelled_sync_stores_nothing_more(folders, monkeypatch):
-    monkeypatch.setattr("retrieval.ingest.work._LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("retrieval.ingest.work._CHECK_SECONDS", 0.0)
     monkeypatch.setattr("retrieval.ingest.work.BATCH_CHUNKS", 1)
     seen = []
 
@@ -250,7 +250,7 @@ def test_a_cancelled_sync_stores_nothing_more(folders, monkeypatch):
 
 def test_a_queued_sync_is_cancelled_before_it_begins(folders):
     sync = cancel_sync(queue_sync(folders["small"], actor=None), actor=None)
-    work_through()
+    work_until_idle()
     sync.refresh_from_db()
     assert (sync.status, Document.objects.count()) == ("cancelled", 0)
 
@@ -269,14 +269,14 @@ def test_a_document_is_not_stored_for_a_sync_that_was_cancelled_while_it_was_emb
 
 def test_a_running_sync_without_a_sign_of_life_is_stalled(folders):
     sync = queue_sync(folders["small"], actor=None)
-    begin_next(uuid4())
+    list_next(uuid4())
     sync.refresh_from_db()
     assert job_states([sync], timezone.now())[0].state == "running"
     Sync.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
     sync.refresh_from_db()
     assert job_states([sync], timezone.now())[0].state == STALLED
     SyncItem.objects.update(next_try_at=timezone.now() + timedelta(hours=1))
-    keep_waiting()
+    refresh_waiting_syncs()
     sync.refresh_from_db()
     assert job_states([sync], timezone.now())[0].state == "running"
 
@@ -296,9 +296,9 @@ def test_a_listing_that_died_is_begun_again_and_counts_once(folders, monkeypatch
 
     with pytest.raises(DiedError):
         Listing(job_of(sync), die, new_steps()).run()
-    assert take_next(uuid4())
+    assert process_next(uuid4())
     Sync.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
-    work_through()
+    work_until_idle()
     sync.refresh_from_db()
     assert (sync.status, sync.seen, sync.added, sync.unchanged) == ("done", 40, 40, 0)
 
@@ -313,7 +313,7 @@ def test_a_schedule_queues_each_turn_once(folders):
     Connection.objects.update(next_sync_at=timezone.now())
     # The one before still waits, so this turn is passed over.
     assert queue_due() == []
-    work_through()
+    work_until_idle()
     Connection.objects.update(next_sync_at=timezone.now())
     assert len(queue_due()) == 1
 
@@ -326,16 +326,16 @@ def test_a_turn_is_a_tenth_early_or_late_at_most():
 
 def test_workers_are_told_of_a_sync_now_and_then(folders):
     queue_sync(folders["small"], actor=None)
-    assert has_something_to_do()
-    assert wake_is_due()
-    assert not wake_is_due()
+    assert has_work()
+    assert is_wake_due()
+    assert not is_wake_due()
 
 
 def test_a_connection_that_cannot_be_read_fails_and_holds_up_nobody(folders, tmp_path):
     (tmp_path / "large").rename(tmp_path / "moved")
     for connection in folders.values():
         queue_sync(connection, actor=None)
-    work_through()
+    work_until_idle()
     assert dict(Sync.objects.values_list("connection__slug", "status")) == {"large": "failed", "small": "done"}
 
 
@@ -365,7 +365,7 @@ def test_a_deleted_document_leaves_no_trace_of_its_failures(folders, tmp_path):
 
 def test_a_deleted_connection_takes_its_jobs_along(folders):
     queue_sync(folders["small"], actor=None)
-    begin_next(uuid4())
+    list_next(uuid4())
     assert SyncItem.objects.count() == 3
     folders["small"].delete()
     assert (Sync.objects.count(), SyncItem.objects.count()) == (0, 0)
@@ -386,7 +386,7 @@ def test_stored_secrets_reach_the_connector(folders, monkeypatch):
 
 def test_an_item_that_a_worker_ended_over_is_tried_by_itself(folders):
     sync = queue_sync(folders["large"], actor=None)
-    begin_next(uuid4())
+    list_next(uuid4())
     for attempt in range(1, claims.MAX_ATTEMPTS + 1):
         worker = uuid4()
         claimed = claims.claim(sync, worker, limit=5)
@@ -398,7 +398,7 @@ def test_an_item_that_a_worker_ended_over_is_tried_by_itself(folders):
         if attempt == 1:
             _finish(sync, worker, claims.claim(sync, worker))
         SyncItem.objects.update(heartbeat_at=timezone.now() - timedelta(hours=1))
-        claims.return_lost()
+        claims.release_lost()
     sync.refresh_from_db()
     assert (sync.failed, sync.added) == (1, 39)
     assert SyncItem.objects.get(state="failed").external_id == "00.md"
@@ -412,9 +412,9 @@ def _finish(sync, worker, claimed):
 def test_of_a_step_that_hangs_over_one_item_that_one_fails_and_the_others_go_back(folders):
     sync = queue_sync(folders["small"], actor=None)
     worker = uuid4()
-    begin_next(worker)
+    list_next(worker)
     first, *_ = claims.claim(sync, worker)
-    give_back(sync.pk, worker, Step(Doing.READING, (first.pk,), 3.0, 0.0), "It hung.")
+    release_overdue(sync.pk, worker, Step(Doing.READING, (first.pk,), 3.0, 0.0), "It hung.")
     states = SyncItem.objects.order_by("pk").values_list("state", "reason", "message", "attempts", "worker")
     assert list(states) == [("failed", "too_slow", "It hung.", 1, None), *[("queued", "", "", 0, None)] * 2]
 
@@ -422,9 +422,9 @@ def test_of_a_step_that_hangs_over_one_item_that_one_fails_and_the_others_go_bac
 def test_of_a_step_that_hangs_over_several_items_each_is_tried_by_itself(folders):
     sync = queue_sync(folders["small"], actor=None)
     worker = uuid4()
-    begin_next(worker)
+    list_next(worker)
     claimed = claims.claim(sync, worker)
-    give_back(sync.pk, worker, Step(Doing.EMBEDDING, tuple(it.pk for it in claimed[:2]), 3.0, 0.0), "It hung.")
+    release_overdue(sync.pk, worker, Step(Doing.EMBEDDING, tuple(it.pk for it in claimed[:2]), 3.0, 0.0), "It hung.")
     states = SyncItem.objects.order_by("pk").values_list("state", "reason", "attempts")
     assert list(states) == [*[("queued", "lost", 1)] * 2, ("queued", "", 0)]
     assert [len(claims.claim(sync, uuid4())) for _ in range(4)] == [1, 1, 1, 0]
@@ -450,7 +450,7 @@ def test_a_step_is_overdue_only_without_progress():
 def test_after_the_end_no_step_begins_or_goes_on():
     steps = Steps(seconds=1)
     steps.begin(Doing.EMBEDDING, [1])
-    steps.end()
+    steps.is_ended = True
     for call in (steps.progress, steps.require_wanted, lambda: steps.begin(Doing.STORING, [1])):
         with pytest.raises(SyncEndedError):
             call()
@@ -459,18 +459,18 @@ def test_after_the_end_no_step_begins_or_goes_on():
 def test_a_sync_is_cancelled_only_when_the_last_worker_has_stopped(folders):
     sync = queue_sync(folders["small"], actor=None)
     first, second = uuid4(), uuid4()
-    begin_next(first)
+    list_next(first)
     claims.claim(sync, first, limit=1)
     claims.claim(sync, second, limit=1)
     assert cancel_sync(sync, actor=None).status == "cancelling"
     # What nobody has in hand is forgotten at once, and nothing more can be claimed or begun.
     assert sync.items.count() == 2
-    assert claims.fair_sync() is None
+    assert claims.next_sync() is None
     queue_sync(folders["small"], actor=None)
     assert startable() == []
-    claims.drop(sync, first)
+    claims.delete_claimed(sync, first)
     assert cancel_sync(sync, actor=None).status == "cancelling"
-    claims.drop(sync, second)
+    claims.delete_claimed(sync, second)
     finish_all_cancelled()
     sync.refresh_from_db()
     assert (sync.status, sync.finished_at is None, sync.items.count()) == ("cancelled", False, 0)
@@ -480,7 +480,7 @@ def test_a_sync_is_cancelled_only_when_the_last_worker_has_stopped(folders):
 def test_a_sync_whose_workers_are_lost_is_cancelled_at_the_next_look(folders):
     sync = queue_sync(folders["small"], actor=None)
     worker = uuid4()
-    begin_next(worker)
+    list_next(worker)
     claimed = claims.claim(sync, worker)
     assert cancel_sync(sync, actor=None).status == "cancelling"
     finish_all_cancelled()

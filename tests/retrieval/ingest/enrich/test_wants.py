@@ -8,10 +8,9 @@ from django.core.management import CommandError, call_command
 from corecube.errors import ConfigError
 from corecube.models import ApiKey, Connection
 from retrieval.ingest.enrich import services
-from retrieval.ingest.enrich.allowed import default_enrichment, may_be_sent, writable_for
 from retrieval.ingest.enrich.services import enrich, enrich_after_sync, estimate_pass
-from retrieval.ingest.enrich.soon import enrich_soon
-from retrieval.ingest.enrich.wants import Wants
+from retrieval.ingest.enrich.tasks import queue_enrichment
+from retrieval.ingest.enrich.wants import Wants, default_enrichment, may_be_sent, writable_for
 from retrieval.models import Chunk, LanguageModel, Memory, RoutingRule
 
 NOTHING = Wants(context=False, questions=False, triples=False)
@@ -91,7 +90,7 @@ class TestPinned:
             enrich(works)
         with pytest.raises(CommandError, match="bound"):
             call_command("enrich", connection="works", yes=True)
-        with pytest.raises(ConfigError, match="nothing of it is sent"):
+        with pytest.raises(ConfigError, match="none of it is sent"):
             estimate_pass(works)
         assert model.requests == []
         assert not Chunk.objects.filter(connection_id=works.pk).exclude(context_line="").exists()
@@ -100,7 +99,7 @@ class TestPinned:
     def test_no_pass_is_queued_for_it(self, works, django_capture_on_commit_callbacks):
         bind(works.compartment)
         with django_capture_on_commit_callbacks(execute=True) as callbacks:
-            enrich_soon(works)
+            queue_enrichment(works)
         assert callbacks == []
 
     def test_another_compartments_rule_does_not_concern_it(self, works, model, world):
@@ -135,7 +134,7 @@ class TestPinned:
         Connection.objects.filter(pk=works.pk).update(enrichment="both")
         works.refresh_from_db()
         assert writable_for(works) == replace(NOTHING, questions=True)
-        monkeypatch.setattr("retrieval.ingest.enrich.writers.configured_model", lambda: "a model")
+        monkeypatch.setattr("retrieval.ingest.enrich.writers._loaded", lambda _: "a model")
         monkeypatch.setattr(
             "retrieval.ingest.enrich.writers.local_questions", lambda *_: ("What runs at forty bar in here?",)
         )
@@ -146,7 +145,7 @@ class TestPinned:
 
     @pytest.mark.usefixtures("model")
     def test_a_rule_that_comes_during_a_pass_ends_it(self, works, settings, monkeypatch):
-        monkeypatch.setattr(services._batches, "__defaults__", (1,))
+        monkeypatch.setattr(services, "_BATCH_CHUNKS", 1)
         settings.CORECUBE_ENRICH_CONCURRENCY = 1
 
         def pin(*_):

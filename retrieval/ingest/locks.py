@@ -1,23 +1,29 @@
-"""The advisory lock of a connection: one process at a time lists a sync of it, settles it, or ends it."""
+"""Locks of syncs: an advisory lock for each connection, and row locks taken in one order.
+
+Several processes change the rows of one sync. Each locks documents first, then items by their keys, and the sync last,
+which rules out deadlocks.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from django.db import connection as database
+from django.db.models import QuerySet
 
 from corecube.models import Connection
 from retrieval.errors import SyncRunningError
+from retrieval.models import SyncItem
 
 #: First key of the advisory locks that keep two processes from listing or ending the syncs of one connection at once.
 _LOCK_CLASS: Final = 7_301
 
 
 @contextmanager
-def only_sync_of(connection: Connection) -> Iterator[None]:
-    """Hold the connection's advisory lock, which the database gives up by itself when the process dies.
+def sync_lock(connection: Connection) -> Iterator[None]:
+    """Hold the connection's advisory lock; the database releases it when the process dies.
 
-    Raises SyncRunningError when somebody else holds it.
+    Raises SyncRunningError when another process holds it.
     """
     with database.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [_LOCK_CLASS, connection.pk])
@@ -31,7 +37,7 @@ def only_sync_of(connection: Connection) -> Iterator[None]:
 
 
 def is_locked(connection_id: int) -> bool:
-    """Return whether some process holds the connection's lock, without taking it."""
+    """Return whether a process holds the connection's lock, without taking it."""
     with database.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2"
@@ -39,3 +45,9 @@ def is_locked(connection_id: int) -> bool:
             [_LOCK_CLASS, connection_id],
         )
         return bool(cursor.fetchone() == (True,))
+
+
+def lock_items(items: QuerySet[SyncItem]) -> QuerySet[SyncItem]:
+    """Lock items in the order of their keys until the caller's transaction ends, and return them."""
+    keys = items.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)
+    return SyncItem.objects.filter(pk__in=list(keys))

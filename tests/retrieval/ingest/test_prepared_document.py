@@ -4,7 +4,7 @@ import pytest
 
 from corecube.connectors import SourceItem
 from retrieval.ingest.preparation import Preparation, prepare_text
-from retrieval.ingest.prepare import PreparedDocument, modified_at
+from retrieval.ingest.prepared_document import PreparedDocument, modified_at
 from retrieval.text.document import Block, BlockKind, Hyperlink, ParsedDocument
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -27,11 +27,12 @@ def test_nothing_that_the_database_refuses_is_left_in_a_document(bad):
         Block(BlockKind.PARAGRAPH, text),
     )
     document = prepared(ParsedDocument(f"Title{bad}", blocks, "markdown", {f"key{bad}": f"value{bad}"}))
-    headings = [heading for draft in document.drafts for heading in draft.heading_path]
+    drafts = [chunk.draft for chunk in document.text.chunks]
+    headings = [heading for draft in drafts for heading in draft.heading_path]
     assert headings
-    links = [part for draft in document.drafts for link in draft.links for part in link]
+    links = [part for draft in drafts for link in draft.links for part in link]
     assert links
-    texts = [document.text.title, *headings, *links, *(draft.text for draft in document.drafts)]
+    texts = [document.text.title, *headings, *links, *(draft.text for draft in drafts)]
     for kept in (*texts, *document.text.metadata, *document.text.metadata.values()):
         assert "\0" not in kept
         assert kept.encode("utf-8")

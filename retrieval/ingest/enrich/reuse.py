@@ -1,4 +1,4 @@
-"""Carrying over what a language model wrote when a document is taken in again."""
+"""Reusing the stored enrichment when a document is ingested again."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,17 +8,17 @@ from django.db.models import Q
 
 from retrieval.ingest.enrich.triples import Triple, triples_of
 from retrieval.ingest.preparation import PreparedChunk
-from retrieval.ingest.prepare import PreparedDocument
+from retrieval.ingest.prepared_document import PreparedDocument
 from retrieval.models import Chunk
 from retrieval.models.document import document_id
 
 _Written = tuple[str, tuple[str, ...], tuple[Triple, ...] | None]
 
 
-def with_kept_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
-    """Return the documents whose chunks have what was written for chunks of the same document with the same text.
+def with_stored_enrichment(documents: Sequence[PreparedDocument], connection_id: int) -> list[PreparedDocument]:
+    """Return the documents with the stored enrichment of chunks with the same text in the same document.
 
-    It was paid for, and one changed page does not change where the others stand.
+    Enrichment costs money, and a change on one page does not affect the others.
     """
     ids = {document_id(connection_id, document.item.external_id): document for document in documents}
     written: dict[tuple[UUID, str], _Written] = {
@@ -30,16 +30,14 @@ def with_kept_enrichment(documents: Sequence[PreparedDocument], connection_id: i
     if not written:
         return list(documents)
     return [
-        replace(document, text=replace(document.text, chunks=_with_kept(identity, document.text.chunks, written)))
+        replace(
+            document,
+            text=replace(document.text, chunks=tuple(_enriched(it, identity, written) for it in document.text.chunks)),
+        )
         for identity, document in ids.items()
     ]
 
 
-def _with_kept(
-    identity: UUID, chunks: Sequence[PreparedChunk], written: dict[tuple[UUID, str], _Written]
-) -> tuple[PreparedChunk, ...]:
-    found = ((chunk, written.get((identity, chunk.content_hash), ("", (), None))) for chunk in chunks)
-    return tuple(
-        replace(chunk, draft=replace(chunk.draft, context_line=context, questions=questions, triples=triples))
-        for chunk, (context, questions, triples) in found
-    )
+def _enriched(chunk: PreparedChunk, identity: UUID, written: dict[tuple[UUID, str], _Written]) -> PreparedChunk:
+    context, questions, triples = written.get((identity, chunk.content_hash), ("", (), None))
+    return replace(chunk, draft=replace(chunk.draft, context_line=context, questions=questions, triples=triples))

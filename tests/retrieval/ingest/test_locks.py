@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection, transaction
 
 from corecube.models import Compartment, Connection
 from retrieval.ingest import claims
-from retrieval.ingest.heartbeat import beat
+from retrieval.ingest.claims import record_heartbeat
 from retrieval.models import Sync, SyncItem
 
 _STATE = SyncItem.State
@@ -74,14 +74,22 @@ def _wait_for_somebody_waiting():
     "work",
     [
         lambda keys, sync: claims.finish_unchanged(keys, WORKER, sync=sync),
-        lambda keys, _: claims.enter_storing(keys, WORKER),
-        lambda keys, _: claims.note_embedded(keys, WORKER, 0.5),
-        lambda keys, sync: claims.fail(claims.held(keys, WORKER), sync_id=sync.pk, reason="corrupt", message=""),
-        lambda _, sync: beat(sync.pk, WORKER),
+        lambda keys, _: claims.set_storing(keys, WORKER),
+        lambda keys, _: claims.set_embedded_share(keys, WORKER, 0.5),
+        lambda keys, sync: claims.fail(claims.claimed_by(WORKER, keys), sync_id=sync.pk, reason="corrupt", message=""),
+        lambda _, sync: record_heartbeat(sync.pk, WORKER),
         lambda _, __: claims.release(WORKER),
-        lambda _, sync: claims.return_lost(sync),
+        lambda _, sync: claims.release_lost(sync),
     ],
-    ids=["finish_unchanged", "enter_storing", "note_embedded", "fail", "beat", "release", "return_lost"],
+    ids=[
+        "finish_unchanged",
+        "set_storing",
+        "set_embedded_share",
+        "fail",
+        "record_heartbeat",
+        "release",
+        "release_lost",
+    ],
 )
 def test_items_are_locked_by_their_keys_wherever_they_lie(items, work):
     keys = [item.pk for item in reversed(items)]

@@ -10,10 +10,9 @@ from corecube.errors import UnavailableError
 from corecube.models import Compartment, Connection
 from corecube.secrets import seal
 from retrieval.ingest import claims, listing, tasks
-from retrieval.ingest.changes import changes_since
-from retrieval.ingest.crew import begin_next, settle_next, take_next, work_through
+from retrieval.ingest.dispatch import complete_next, list_next, process_next, work_until_idle
 from retrieval.ingest.listing import Listing
-from retrieval.ingest.schedule import queue_due
+from retrieval.ingest.schedule import changes_since, queue_due
 from retrieval.ingest.services import cancel_sync, queue_sync
 from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, Sync, SyncItem, SyncProblem
@@ -234,7 +233,7 @@ def test_settings_that_change_while_the_sync_waits_count_too(wiki, space):
     sync = due(space)
     assert sync.kind == "changes"
     Connection.objects.filter(pk=space.pk).update(chunk_profile="chunk_first")
-    work_through()
+    work_until_idle()
     sync.refresh_from_db()
     assert (sync.kind, sync.status, sync.seen) == ("full", "done", 5)
     assert due(space).kind == "changes"
@@ -288,14 +287,14 @@ def test_a_worker_that_dies_in_the_middle_loses_no_change(wiki, space, settings)
     for number in ("1", "3"):
         edit(wiki, number, f"Now {number} about beta.")
     sync = due(space)
-    assert begin_next(uuid4())
+    assert list_next(uuid4())
     sync.refresh_from_db()
     # The first worker listed the changes, and this one dies with them in hand.
     assert len(claims.claim(sync, uuid4())) == 2
     edit(wiki, "4", "Changed while nobody looked.")
     lost = timezone.now() - timedelta(seconds=settings.CORECUBE_LOST_SECONDS + 1)
     SyncItem.objects.update(heartbeat_at=lost)
-    work_through()
+    work_until_idle()
     sync.refresh_from_db()
     assert (sync.kind, sync.status, sync.changed) == ("changes", "done", 2)
     assert scheduled(space).changed == 1
@@ -309,12 +308,12 @@ def test_a_process_that_dies_while_it_lists_begins_again_with_the_same_moment(wi
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(Listing, "_take_up_failed", die)
+        patch.setattr(Listing, "_retry_failed", die)
         with pytest.raises(SystemExit):
-            work_through()
+            work_until_idle()
     wiki.contents["3"]["version"]["when"] = LONG_AGO
     Sync.objects.filter(pk=sync.pk).update(heartbeat_at=None)
-    work_through()
+    work_until_idle()
     sync.refresh_from_db()
     assert (sync.kind, sync.status, sync.changed) == ("changes", "done", 1)
 
@@ -322,11 +321,11 @@ def test_a_process_that_dies_while_it_lists_begins_again_with_the_same_moment(wi
 def test_what_a_passing_trouble_kept_out_is_tried_again_though_it_is_not_listed_again(wiki, space):
     edit(wiki, "3", "Now about beta.")
     first = due(space)
-    assert begin_next(uuid4())
+    assert list_next(uuid4())
     SyncItem.objects.update(attempts=claims.MAX_ATTEMPTS - 1)
     wiki.site.pages = AnyPath(lambda *_: (503, {}, b"{}"))
-    assert take_next(uuid4())
-    assert settle_next()
+    assert process_next(uuid4())
+    assert complete_next()
     first.refresh_from_db()
     assert (first.status, first.failed) == ("done", 1)
     assert SyncProblem.objects.get().reason == "unavailable"
@@ -348,7 +347,7 @@ def test_a_failed_item_that_changed_again_is_kept_once(wiki, space):
 def test_cancelled_changes_are_found_again(wiki, space):
     edit(wiki, "3", "Now about beta.")
     sync = due(space)
-    assert begin_next(uuid4())
+    assert list_next(uuid4())
     cancel_sync(sync, actor=None)
     wiki.contents["3"]["version"]["when"] = LONG_AGO
     assert scheduled(space).changed == 1
