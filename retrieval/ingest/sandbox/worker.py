@@ -77,7 +77,7 @@ def _answer(prepare: Prepare, raw: RawDocument, how: Preparation) -> bytes:
     except MemoryError:
         return _refusal("too_large", "The file needs more memory than it may have.", is_spent=True)
     if len(answer) > MAX_ANSWER_BYTES:
-        return _refusal("too_large", "The file holds more text than is taken in at once.", is_spent=False)
+        return _refusal("too_large", "The file holds more text than can be indexed at once.", is_spent=False)
     return answer
 
 

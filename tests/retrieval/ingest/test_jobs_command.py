@@ -37,7 +37,7 @@ def test_a_job_is_shown_with_its_errors_retried_and_cancelled(world):
     assert "done with 1 problem" in shown
     assert "  empty.md: empty: The file is empty. Add text to the file" in shown
     assert "to retry" not in shown
-    with pytest.raises(CommandError, match="needs a change in the source"):
+    with pytest.raises(CommandError, match="Correct the failed items in the source"):
         jobs("--retry", str(sync.pk))
     # As a parser leaves it that ran out of time.
     sync.items.update(reason="too_slow")
