@@ -1,4 +1,4 @@
-"""Running stages over a search state, one span each, and checking their wiring before the first run."""
+"""Running stages over a search state, and checking their wiring at construction."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -46,7 +46,7 @@ class Stage(Protocol):
 
     @property
     def about(self) -> About:
-        """What it tells people about itself."""
+        """Its description for people."""
         ...
 
     def __call__(self, state: SearchState) -> SearchState:
@@ -87,11 +87,11 @@ class Pipeline:
         return tuple(leg.name for stage in self.stages if isinstance(stage, Legs) for leg in stage.legs)
 
     def in_mode(self, mode: str) -> Self:
-        """Return the pipeline as it is for "hybrid", else with only the leg that the mode names."""
+        """Return the pipeline unchanged for "hybrid", else with only the leg that the mode names."""
         return self if mode == HYBRID else self.only(mode)
 
     def only(self, leg: str) -> Self:
-        """Return the same stages with one leg alone; raise UnknownModeError, which names the modes that there are."""
+        """Return the same stages with only this leg; raise UnknownModeError, which lists the modes."""
         if leg not in self.legs:
             message = f"There is no mode {leg!r} here; there are: {', '.join((HYBRID, *self.legs))}."
             raise UnknownModeError(message)
@@ -101,23 +101,22 @@ class Pipeline:
         return replace(self, stages=narrowed(self.stages, leg))
 
     def inserted(self, place: int, stage: Stage) -> Self:
-        """Return the pipeline with a stage more, at this place from 0, at least 1."""
+        """Return the pipeline with a stage inserted at this index, at least 1."""
         return replace(self, stages=(*self.stages[:place], stage, *self.stages[place:]))
 
     def run(self, state: SearchState) -> SearchState:
-        """Run every stage and return the last state, its trace complete.
+        """Run every stage and return the last state with its trace.
 
-        Between stages the deadline is looked at. Past its soft share optional stages are skipped. Past all of it no
-        search begins or goes on; what was found, and checked against the scope, is still packed. Each leaves a degraded
-        note. Where a stage says that nothing is to be searched, it ends there, empty. Raises StageError, or the
-        CoreCubeError that a stage raised.
+        The deadline is checked between stages. Past its soft share optional stages are skipped. Past the deadline the
+        search stops; hits that were checked against the scope are still packed. Each leaves a degraded note. A stage
+        can end the search without hits. Raises StageError, or the CoreCubeError that a stage raised.
         """
         is_late = False
         for stage in self.stages:
             if state.is_finished:
                 return state
             if state.deadline.is_over and not state.access_checked:
-                return marked(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The time was up.")
+                return marked(state, stage.name, f"deadline_exceeded_before_{stage.name}", "The deadline was exceeded.")
             if state.deadline.is_over and not is_late:
                 state, is_late = late(state, stage.name), True
             if stage.optional and state.deadline.is_soft:
@@ -128,7 +127,7 @@ class Pipeline:
 
 
 def narrowed(stages: Iterable[Stage], leg: str) -> tuple[Stage, ...]:
-    """Return stages that run only the leg of this name, whichever of them run legs."""
+    """Return the stages limited to the leg of this name."""
     return tuple(stage.only(leg) if isinstance(stage, RunsLegs) else stage for stage in stages)
 
 
@@ -157,7 +156,7 @@ def run_stage(stage: Stage, state: SearchState, clock: Callable[[], float] = per
 
 
 def _left(stage: Stage, before: SearchState, after: SearchState) -> Ranking:
-    """Return what the stage left: what it packed, its rankings where it is a leg or runs legs, else the hits."""
+    """Return what the stage left: its passages, its rankings if it runs legs, else the hits."""
     if "passages" in stage.gives:
         return tuple(passage.hit for passage in after.passages)
     if new := [ranking for leg, ranking in after.rankings.items() if leg not in before.rankings]:
@@ -174,17 +173,17 @@ def marked(state: SearchState, stage: str, code: str, text: str) -> SearchState:
 
 
 def late(state: SearchState, stage: str) -> SearchState:
-    """Return the state with a degraded note that the time was up before a stage that runs all the same."""
+    """Return the state with a degraded note that the deadline was exceeded before a stage that still runs."""
     return marked(
-        state, stage, f"late_from_{stage}", f"The time was up before {stage}; what was found is still packed."
+        state, stage, f"late_from_{stage}", f"The deadline was exceeded before {stage}; the hits are still packed."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """Runs first-stage legs side by side on the same state and gathers their rankings.
+    """Runs first-stage legs in parallel on the same state and merges their rankings.
 
-    `beside` are stages that need nothing of the legs, and work while these search.
+    `beside` are stages that need nothing from the legs and run in parallel with them.
     """
 
     legs: tuple[Stage, ...]
@@ -193,7 +192,7 @@ class Legs:
 
     name: ClassVar[str] = "legs"
     optional: ClassVar[bool] = False
-    about: ClassVar[About] = About("legs", "Runs the first-stage legs side by side.", group=StageGroup.FIND)
+    about: ClassVar[About] = About("legs", "Runs the first-stage legs in parallel.", group=StageGroup.FIND)
 
     def __str__(self) -> str:
         return f"({' | '.join(leg.name for leg in self.legs)})"
@@ -205,14 +204,14 @@ class Legs:
 
     @property
     def gives(self) -> frozenset[str]:
-        """The rankings, and what the stages beside the legs give: parts of the state."""
+        """The rankings, and what the stages in `beside` give."""
         return frozenset({"rankings"}).union(*(stage.gives for stage in self.beside))
 
     @property
     def _others(self) -> list[tuple[Stage, ...]]:
-        """What works beside the first leg, by thread; what is beside the legs comes after the last of them.
+        """The stages of each further thread; `beside` runs after the last leg.
 
-        A thread of its own would only take the processor from the first leg, which takes longest.
+        A separate thread would take processor time from the first leg, which is the slowest.
         """
         threads: list[tuple[Stage, ...]] = [(leg,) for leg in self.legs[1:]]
         if self.beside:
@@ -238,7 +237,7 @@ class Legs:
 
 
 def _gather(before: SearchState, outcomes: Sequence[SearchState]) -> SearchState:
-    """Merge what the legs added to the state they all started from."""
+    """Merge what the legs added to their common initial state."""
     spans = [span for after in outcomes for span in after.trace[len(before.trace) :]]
     return replace(
         before,

@@ -82,7 +82,7 @@ class DropReason(StrEnum):
 
     ACCESS = "access", "outside the scope"
     #: Deleted, out of scope or excluded by the request's filter; which of these is not disclosed.
-    STALE = "stale", "no longer in the store, or filtered out"
+    STALE = "stale", "deleted or excluded"
     OUTSIDE_WINDOW = "outside_window", "outside the pool"
     #: Its place in the pool went to a chunk of a rarer source type.
     SOURCE_QUOTA = "source_quota", "place given to another source type"

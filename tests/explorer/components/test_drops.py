@@ -25,7 +25,7 @@ def test_a_chunk_outside_the_scope_is_counted_and_never_named():
 def test_what_was_gone_is_counted_with_its_reason_and_never_named():
     found = drop_list([Drop(KEPT, DropReason.STALE), Drop(SECRET, DropReason.STALE)], LABELS)
     assert (found.rows, found.total, found.unlisted) == ((), 2, 0)
-    assert found.gone_words == "2 no longer in the store, or filtered out"
+    assert found.gone_words == "2 deleted or excluded"
 
 
 def test_a_detail_does_not_name_what_has_no_label():

@@ -1,4 +1,4 @@
-"""Ending a run between two stages, before something breaks it off inside of one."""
+"""Ending a run between two stages, before a timeout interrupts one."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from retrieval.engine.state import Note
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """Where a run ended before its last stage, and why."""
+    """The stage before which a run ended, and why."""
 
     #: The stage that did not run.
     stage: str
@@ -17,16 +17,13 @@ class EarlyEnd:
 
     @property
     def note(self) -> Note:
-        """What the trace says of it."""
-        reason = "The time was up" if self.code.startswith("deadline") else "Nearly all of the time was spent"
+        """The note in the trace."""
+        reason = "The deadline was exceeded" if self.code.startswith("deadline") else "The deadline was almost reached"
         return Note(self.code, f"{reason} before {self.stage}.", degraded=True)
 
 
 def early_end(stage: str, deadline: Deadline) -> EarlyEnd | None:
-    """Return that a run has to end before a stage, None where the stage may run.
-
-    It is asked to end softly at 85 % of its time; a deadline that is over is named first.
-    """
+    """Return why a run has to end before a stage; None if the stage may run."""
     if deadline.is_over:
         return EarlyEnd(stage, f"deadline_exceeded_before_{stage}")
     if deadline.is_soft:

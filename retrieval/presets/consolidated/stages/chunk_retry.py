@@ -1,4 +1,4 @@
-"""Asking again without the section's own filters, and without the request's documents."""
+"""Retrying a thin pool with fewer filters."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -30,7 +30,7 @@ class RetryConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class RetryChunks(BaseStage):
-    """Repeat the primary search with fewer filters where the pool is sparse: the section's own, then the documents."""
+    """Repeat the primary search without the section's filters, then beyond the requested documents."""
 
     config: RetryConfig
     primary: tuple[Stage, ...]
@@ -38,8 +38,8 @@ class RetryChunks(BaseStage):
     name: ClassVar[str] = "chunk_retry"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "section"})
     about: ClassVar[About] = About(
-        "asked again",
-        "Asks again with fewer filters where the pool is thin.",
+        "retried",
+        "Repeats the search with fewer filters where the pool is thin.",
         group=StageGroup.FIND,
         drops=(
             DropReason.OUTSIDE_WINDOW,
@@ -61,11 +61,11 @@ class RetryChunks(BaseStage):
         return replace(self, primary=narrowed(self.primary, leg))
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the larger pool of two, and with the filter that it was found by.
+        """Return the state with the larger of two pools and its filter.
 
-        First the section's own hint and quality filter are given up. Where the pool is still sparse, and the request
-        named documents, what lies beyond them goes behind what they hold, marked as such. An empty pool is left to the
-        cascade, which begins with that.
+        First the search is repeated without the section's hint and quality filter. If the pool is still sparse and the
+        request names documents, hits from other documents are appended, marked as such. An empty pool is left to the
+        recovery cascade, which begins with that.
         """
         section = state.part(SectionState)
         if section is None or not state.scope.connection_ids:
@@ -79,42 +79,42 @@ class RetryChunks(BaseStage):
     def _is_sparse(self, state: SearchState) -> bool:
         return len(state.hits) < self.config.below
 
-    def _without_own_filters(self, state: SearchState, asked: RequestFilter) -> SearchState:
+    def _without_own_filters(self, state: SearchState, requested: RequestFilter) -> SearchState:
         try:
-            again = self._again(state, asked)
+            again = self._again(state, requested)
         except SearchTimeoutError:
-            text = "Asking again without the section's own filters took too long; the first pool stays."
-            return _told(state, state, Note("chunk_retry_timeout", text, degraded=True), found=0)
+            text = "The retry without the section's filters timed out; the first pool is used."
+            return _noted(state, state, Note("chunk_retry_timeout", text, degraded=True), found=0)
         before, after = len(state.hits), len(again.hits)
         if after > before:
-            text = f"Only {before} chunks were found; {after} without the section's own filters."
-            return _told(state, again, Note("chunk_retry", text), found=after)
-        text = f"Only {before} chunks were found, and no more without the section's own filters."
-        return _told(state, state, Note("chunk_retry", text), found=after)
+            text = f"Only {before} chunks were found; {after} without the section's filters."
+            return _noted(state, again, Note("chunk_retry", text), found=after)
+        text = f"Only {before} chunks were found, and no more without the section's filters."
+        return _noted(state, state, Note("chunk_retry", text), found=after)
 
     def _beyond_documents(self, state: SearchState) -> SearchState:
-        """Return the state with what the same search finds beyond the documents that were asked for."""
+        """Return the state with hits of the same search from other documents than the requested ones."""
         documents = state.filter.documents
         try:
             again = self._again(state, replace(state.filter, documents=frozenset()))
         except SearchTimeoutError:
-            text = "Looking beyond the documents that were asked for took too long; what they hold stays."
-            return _told(state, state, Note("chunk_retry_timeout", text, degraded=True), found=0)
+            text = "The search beyond the requested documents timed out; their hits are used."
+            return _noted(state, state, Note("chunk_retry_timeout", text, degraded=True), found=0)
         before, beyond = len(state.hits), [it for it in again.hits if it.chunk_id.document_id not in documents]
         if not beyond:
-            text = f"Only {before} chunks were found, and none beyond the documents that were asked for."
-            return _told(state, state, Note("chunk_retry", text), found=0)
+            text = f"Only {before} chunks were found, and none beyond the requested documents."
+            return _noted(state, state, Note("chunk_retry", text), found=0)
         hits = (*state.hits, *marked_beyond(tuple(beyond), ()))
-        held = {hit.chunk_id for hit in hits}
-        new = (drop for drop in again.drops[len(state.drops) :] if drop.chunk_id not in held)
-        text = f"Only {before} chunks were found; {len(beyond)} beyond the documents that were asked for."
+        chunk_ids = {hit.chunk_id for hit in hits}
+        new = (drop for drop in again.drops[len(state.drops) :] if drop.chunk_id not in chunk_ids)
+        text = f"Only {before} chunks were found; {len(beyond)} beyond the requested documents."
         wider = replace(again, hits=hits, drops=(*state.drops, *new))
-        return _told(state, wider, Note("chunk_retry_beyond", text, degraded=True), found=len(beyond))
+        return _noted(state, wider, Note("chunk_retry_beyond", text, degraded=True), found=len(beyond))
 
     def _again(self, state: SearchState, kept: RequestFilter) -> SearchState:
         return run_again(self.primary, replace(state, filter=kept), within=self.name)
 
 
-def _told(before: SearchState, state: SearchState, note: Note, *, found: int) -> SearchState:
+def _noted(before: SearchState, state: SearchState, note: Note, *, found: int) -> SearchState:
     event = {"event": "chunk_retry", "before": len(before.hits), "found": found, "taken": state is not before}
     return replace(state, notes=(*state.notes, note), events=(*state.events, event))

@@ -1,4 +1,4 @@
-"""Sharing the first places."""
+"""Balancing the top hits among sources."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,18 +11,18 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 @dataclass(frozen=True, slots=True)
 class BalanceSources(BaseStage):
-    """Keep one document or source type from taking every place at the top."""
+    """Limit the share of one document or source type of the top hits."""
 
     config: FairnessConfig
 
     name: ClassVar[str] = "fairness"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     about: ClassVar[About] = About(
-        "shared out", "Keeps one document, or one source type, from taking all of the first places.", section="fairness"
+        "balanced", "Limits the share of one document, or one source type, of the top hits.", section="fairness"
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state in an order whose first places, as many as the section keeps, are shared."""
+        """Return the state with the top hits, as many as the section keeps, balanced among sources."""
         section = state.part(SectionState)
         if section is None:
             return state

@@ -1,4 +1,4 @@
-"""The section's floors."""
+"""The section's minimum relevance and quality."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -16,11 +16,11 @@ from retrieval.presets.consolidated.evidence.section_state import UNDECIDED, Sec
 
 @dataclass(frozen=True, slots=True)
 class SectionFloors(BaseStage):
-    """Drop what is below the quality floor or the score floor, which a poor retrieval relaxes."""
+    """Drop hits below the quality floor or the score floor, which a poor grade relaxes."""
 
     grades: GradeConfig
     density: DensityConfig
-    #: None without a cross-encoder: then the pool's tail stays.
+    #: None without a cross-encoder: then the tail is not cut off.
     guard: RerankGuard | None = None
     scale: CosineScale = AS_IT_IS
 
@@ -36,10 +36,10 @@ class SectionFloors(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state without hits under a floor, its section with its grade and where its tail may be cut off.
+        """Return the state without hits below a floor, with the pool's grade and where its tail may be cut off.
 
-        Both go by the whole pool, before anything is cut off it. A pool without any cosine has no grade, and its floor
-        is not relaxed. The quality floor is the one that the legs were filtered by.
+        Both are decided by the entire pool. A pool without cosines has no grade and keeps the section's floor. The
+        quality floor is the one that the legs were filtered by.
         """
         section = state.part(SectionState)
         if section is None or not state.hits:

@@ -1,4 +1,4 @@
-"""Making the primary pool."""
+"""Fusing the primary pool."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -28,7 +28,7 @@ class PrimaryConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class FuseWeighted(BaseStage):
-    """Merge the legs by weighted reciprocal ranks and keep as many as the section over-fetches."""
+    """Merge the legs by weighted reciprocal ranks, and limit the pool to the section's over-fetched depth."""
 
     fusion: FusionConfig
     weights: PrimaryConfig
@@ -39,7 +39,7 @@ class FuseWeighted(BaseStage):
     about: ClassVar[About] = Fuse.about
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the pool as hits; other ways to put the question weigh as the question itself."""
+        """Return the state with the pool as hits; rephrasings weigh as the question itself."""
         weights = ranking_weights(state.rankings, self.weights.sparse_weight)
         fused = weighted_rank_fusion(state.rankings, weights, rank_constant=self.fusion.rank_constant)
         section = state.part(SectionState)

@@ -1,4 +1,4 @@
-"""The tiebreaker by source type."""
+"""Breaking near-ties by source type."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -13,7 +13,7 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 @dataclass(frozen=True, slots=True)
 class PreferSources(BaseStage):
-    """Let the more believed source type win where scores are as good as equal."""
+    """Prefer the more trusted source type where scores are nearly equal."""
 
     config: PrecedenceConfig
 
@@ -21,12 +21,12 @@ class PreferSources(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     about: ClassVar[About] = About(
         "precedence",
-        "Lifts the more believed source type among hits whose reranked scores are nearly equal.",
+        "Prefers the more trusted source type among hits with nearly equal reranked scores.",
         section="precedence",
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state in the order of scores with the boosts; what nothing scored stays behind."""
+        """Return the state ordered by score plus boost; hits without a score stay last."""
         section = state.part(SectionState)
         if section is None:
             return state

@@ -1,4 +1,4 @@
-"""The cut to what a section keeps, and what it must leave."""
+"""Cutting to the section's number of hits, with required types protected."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -13,7 +13,7 @@ from retrieval.presets.consolidated.stages.sources import SourceRecoveryConfig
 
 @dataclass(frozen=True, slots=True)
 class Protect(BaseStage):
-    """Keep the first hits, as many as the section keeps, recovered chunks and the types that it cannot do without."""
+    """Keep the first hits, as many as the section wants, plus recovered chunks and required types."""
 
     config: SourceRecoveryConfig
 
@@ -21,13 +21,13 @@ class Protect(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "section"})
     about: ClassVar[About] = About(
         "protected",
-        "Keeps recovered chunks, and the least number of each required type, through the reranker's cut.",
+        "Protects recovered chunks, and a minimum of each required type, from the cut after reranking.",
         drops=(DropReason.RERANK_CUT,),
         notes={"protected": "required types retained"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the hits that are kept; where more are let in than wanted, so many are wanted."""
+        """Return the state with the hits that stay; protected ones raise the number of requested hits."""
         section = state.part(SectionState)
         if section is None:
             return state

@@ -1,4 +1,4 @@
-"""Stage C: the cut to the section's depth."""
+"""Cutting the pool to the section's depth, with a quota for source types."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -13,7 +13,7 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 @dataclass(frozen=True, slots=True)
 class CutWithQuota(BaseStage):
-    """Cut the over-fetched pool to the section's depth, more of a poor one, with minority source types kept."""
+    """Cut the over-fetched pool to the section's depth, deeper for a poor grade, with slots for rare source types."""
 
     config: QuotaConfig
     grades: GradeConfig
@@ -21,8 +21,8 @@ class CutWithQuota(BaseStage):
     name: ClassVar[str] = "quota"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     about: ClassVar[About] = About(
-        "chosen",
-        "Cuts the over-fetched pool and keeps seats for source types that are few in it.",
+        "selected",
+        "Cuts the over-fetched pool, with reserved slots for rare source types.",
         section="quota",
         drops=(
             DropReason.SOURCE_QUOTA,
@@ -31,7 +31,7 @@ class CutWithQuota(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with as many hits as go to the reranker; recovered ones are never cut, and come on top."""
+        """Return the state with the hits for the reranker; recovered ones are extra and never cut."""
         section = state.part(SectionState)
         if section is None:
             return state
@@ -44,7 +44,7 @@ class CutWithQuota(BaseStage):
         gone = {drop.chunk_id for drop in drops}
         seated = sum(found.index(hit) >= top_k for hit in kept)
         wider = f", more than {section.top_k} for the grade {grade}" if top_k > section.top_k else ""
-        text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them were kept for their source type."
+        text = f"Cut {len(found)} chunks to {len(kept)}{wider}; {seated} of them stay for their source type."
         return replace(
             state,
             hits=tuple(hit for hit in state.hits if hit.chunk_id not in gone),

@@ -1,4 +1,4 @@
-"""The recovery cascade for a pool that came back empty."""
+"""The recovery cascade for an empty pool."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,18 +26,18 @@ from retrieval.presets.consolidated.evidence.recovery import is_beyond_filter
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers, filter_of, mark_beyond_filter
 
-_EMPTY: Final = Note(EXHAUSTED, "There is nothing in scope, so there was nothing to look for again.")
+_EMPTY: Final = Note(EXHAUSTED, "Nothing is in scope, so recovery had nothing to search.")
 
 
 @dataclass(frozen=True, slots=True)
 class Recover(BaseStage):
-    """Try tier by tier with fewer of the request's filters; the scope is never relaxed."""
+    """Search again tier by tier with fewer filters of the request; the scope never changes."""
 
     config: CascadeConfig
     tiers: RecoveryTiers
-    #: Cuts what was found to the section's depth.
+    #: Cuts the result to the section's depth.
     cut: Stage
-    #: Recovery has slots of its own there: searches that wait do not hold it up.
+    #: Has separate slots for recovery, so that waiting searches do not delay it.
     admission: Admission
     scale: CosineScale = AS_IT_IS
     wait: Callable[[float], None] = sleep
@@ -47,7 +47,7 @@ class Recover(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "section", "terms", "scope"})
     about: ClassVar[About] = About(
         "recovered",
-        "Looks tier by tier for an empty pool; the scope is never relaxed.",
+        "Searches again tier by tier if the pool is empty; the scope never changes.",
         group=StageGroup.FIND,
         drops=(
             DropReason.SOURCE_QUOTA,
@@ -67,9 +67,9 @@ class Recover(BaseStage):
         return replace(self, tiers=self.tiers.only(leg))
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with what the first tier found that passes the gate, and the filter that it was found by.
+        """Return the state with the hits of the first tier that pass the gate, and that tier's filter.
 
-        With hits it is left as it is. Where nothing is in scope nothing is tried, and that is said.
+        A pool with hits is unchanged. With an empty scope nothing is tried, and a note says so.
         """
         section = state.part(SectionState)
         if state.hits or section is None:
@@ -79,7 +79,7 @@ class Recover(BaseStage):
         # A leg that timed out may be why the pool is empty.
         has_timed_out = any(code.endswith("_timeout") for code in state.degraded)
         if has_timed_out and self.admission.skips_recovery():
-            text = "Nothing was found in time, and too many connections are at work to look again."
+            text = "Nothing was found in time, and too many connections are busy for a recovery."
             return state.noted(Note("recovery_skipped", text, degraded=True))
         recovered = self._cascade(state, section).run()
         state = replace(state, events=(*state.events, *recovered.events))
@@ -118,16 +118,15 @@ class Recover(BaseStage):
 
 def _found(recovered: Recovered, hits: Ranking) -> Note:
     beyond = sum(map(is_beyond_filter, hits))
-    more = f", {beyond} of them beyond what was asked for" if beyond else ""
-    way = str(recovered.tier).replace("_", " ")
-    text = f"Nothing was found at first; recovered {len(hits)} chunks by the tier {way}{more}."
+    more = f", {beyond} of them outside the request's filter" if beyond else ""
+    tier = str(recovered.tier).replace("_", " ")
+    text = f"Nothing was found at first; recovered {len(hits)} chunks by the tier {tier}{more}."
     return Note("recovered_pool", text, degraded=True)
 
 
 def _nothing(recovered: Recovered) -> Note:
-    """Return what is said of a cascade without a result; it is degraded where something kept it from looking."""
     tried = len(recovered.results)
     if recovered.is_cut_short:
-        return Note("recovery_out_of_time", f"The time was up after {tried} ways to look again.", degraded=True)
+        return Note("recovery_out_of_time", f"Recovery timed out after {tried} tiers.", degraded=True)
     failed = any(it.error for it in recovered.results)
-    return Note(EXHAUSTED, f"There is no evidence in scope: {tried} ways to look again found none.", failed)
+    return Note(EXHAUSTED, f"No evidence in scope: {tried} recovery tiers found none.", failed)

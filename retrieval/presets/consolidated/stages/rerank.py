@@ -1,4 +1,4 @@
-"""The reranker of a section: a cross-encoder, or meaning and words."""
+"""Reranking a section's pool by a cross-encoder, or by SemanticBM25."""
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -24,16 +24,16 @@ from retrieval.presets.consolidated.evidence.rerank_plan import (
 from retrieval.presets.consolidated.evidence.semantic_bm25 import SemanticBm25Config, lexical_signal, semantic_bm25
 from retrieval.stages.rerank import Rerank
 
-_FALLBACK: Final = "Meaning and words scored the pool."
+_FALLBACK: Final = "SemanticBM25 scored the pool."
 _SKIP_NOTES: Final[Mapping[RerankSkip, tuple[str, str]]] = {
-    RerankSkip.CIRCUIT_BREAKER: ("rerank_breaker_open", "The cross-encoder failed several times and is left alone."),
+    RerankSkip.CIRCUIT_BREAKER: ("rerank_breaker_open", "The cross-encoder failed several times and is paused."),
     RerankSkip.BUDGET: ("rerank_budget", "Too little time was left for the cross-encoder to finish."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoding:
-    """A cross-encoder with what stands before it and what runs its batches side by side."""
+    """A cross-encoder with its guard and the executor of its batches."""
 
     reranker: Reranker
     guard: RerankGuard
@@ -42,7 +42,7 @@ class CrossEncoding:
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """What a cross-encoder made of a pool."""
+    """The scores of a cross-encoder for a pool."""
 
     scores: Mapping[int, float]
     failed_batches: int
@@ -51,7 +51,7 @@ class _Scored:
 
 @dataclass(frozen=True, slots=True)
 class RerankSection(BaseStage):
-    """Score the pool by the cross-encoder, or by SemanticBM25 where that is skipped or fails; never fatal."""
+    """Score the pool by the cross-encoder, or by SemanticBM25 if that is skipped or fails."""
 
     plan: RerankPlanConfig
     fallback: SemanticBm25Config
@@ -73,9 +73,9 @@ class RerankSection(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state in the order of whatever scored it, each hit stamped with that.
+        """Return the state ordered by score, each hit with its provider.
 
-        Whatever the cross-encoder does, the search goes on, and each hit is scored by one of the two alone.
+        The search continues if the cross-encoder fails. Each hit is scored by only one of the two.
         """
         if not state.hits:
             return state
@@ -92,7 +92,7 @@ class RerankSection(BaseStage):
         if plan.skip is not None:
             return self._without(self.cross, state, plan, plan.skip)
         try:
-            scored = _asked(self.cross, state, plan)
+            scored = _scores_of(self.cross, state, plan)
         except RerankBreakerOpenError as error:
             return self._without(self.cross, state, plan, RerankSkip.CIRCUIT_BREAKER, error)
         except RerankError as error:
@@ -107,7 +107,7 @@ class RerankSection(BaseStage):
         self.figures.scored(Provider.CROSS_ENCODER)
         notes = [Note("reranked", f"{reranker.name} scored {len(scored.scores)} of {len(hits)} hits.")]
         if scored.failed_batches:
-            text = f"{scored.failed_batches} of {len(plan.batches)} batches failed; their hits stand behind the others."
+            text = f"{scored.failed_batches} of {len(plan.batches)} batches failed; their hits rank last."
             notes.append(Note("rerank_partial", text, degraded=True))
         event = {
             "event": "reranked",
@@ -131,7 +131,7 @@ class RerankSection(BaseStage):
         reason: RerankSkip,
         error: RerankError | None = None,
     ) -> SearchState:
-        """Return the state as the fallback orders it, with what kept the cross-encoder from it."""
+        """Return the state in the fallback's order, with the reason why the cross-encoder was skipped."""
         remaining_ms = 1000 * state.deadline.leg_seconds
         if reason is RerankSkip.BUDGET:
             cross.guard.chunk_time.skipped()
@@ -167,10 +167,10 @@ class RerankSection(BaseStage):
         return replace(state, hits=hits, notes=(*state.notes, note), events=(*state.events, event))
 
 
-def _asked(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _Scored:
-    """Return the scores of the batches that were answered; raise RerankError where none was.
+def _scores_of(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _Scored:
+    """Return the scores of the batches that succeeded; raise RerankError if none did.
 
-    The breaker hears of it, and the guard learns how long a chunk takes.
+    Informs the breaker, and updates the measured time per chunk.
     """
     deadline = state.deadline
     started, granted = deadline.clock(), deadline.leg_seconds
@@ -182,8 +182,7 @@ def _asked(cross: CrossEncoding, state: SearchState, plan: RerankPlan) -> _Score
         scores = merged_scores(outcomes)
         return _Scored(scores, sum(isinstance(it, Exception) for _, it in outcomes), deadline.clock() - started)
 
-    # A request may shorten its own deadline, and must not open the breaker for everybody by it. Another breaker's
-    # refusal says nothing new.
+    # A request that shortens its deadline must not open the breaker for everybody.
     excused = (RerankBreakerOpenError, *((RerankTimeoutError,) if granted < FAIR_SECONDS else ()))
     try:
         scored = cross.guard.breaker.call(work, excused=excused)

@@ -1,4 +1,4 @@
-"""Settling what a section asks for."""
+"""Setting up the section."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
@@ -23,7 +23,7 @@ from retrieval.presets.consolidated.evidence.section_state import PLAIN, Section
 from retrieval.presets.consolidated.evidence.sections import Section
 
 _TYPES_OF: Final = "report"
-#: Share of the time left that each count may take: a search can do without them.
+#: Share of the remaining time that each count may take; the search works without them.
 _COUNTING_SHARE: Final = 0.2
 
 
@@ -47,7 +47,7 @@ class QuestionConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class SetUpSection(BaseStage):
-    """Decide how many chunks are asked for, and put the section's filters beside the request's."""
+    """Decide how many chunks the section needs, and add its filters to the request's."""
 
     question: QuestionConfig
     depth: DepthConfig
@@ -56,8 +56,8 @@ class SetUpSection(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"terms", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"section"})
     about: ClassVar[About] = About(
-        "asked for",
-        "Decides how many chunks the section asks for, and adds its filters to the request's.",
+        "section",
+        "Decides how many chunks the section needs, and adds its filters to the request's.",
         group=StageGroup.QUESTION,
         unit="chunks",
         left=lambda state: section.top_k if (section := state.part(SectionState)) else None,
@@ -65,9 +65,9 @@ class SetUpSection(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with its section: a plain question gets a policy of its own.
+        """Return the state with its section; a plain question gets a default policy.
 
-        Where counting takes too long the scope is taken to hold a middling number of documents in good health.
+        If counting times out, a medium number of documents in good health is assumed.
         """
         given = state.part(SectionState)
         ask = given.ask if given else question_ask(self.question, keep=state.top_k)
@@ -77,7 +77,7 @@ class SetUpSection(BaseStage):
             counts, health = self._counted(state, asked)
         except SearchTimeoutError:
             counts, health = ScopeCounts(self.depth.some_documents), Health.GOOD
-            text = "Counting what is in scope took too long; it was taken for a middling number of documents."
+            text = "Counting the scope timed out; a medium number of documents is assumed."
             notes = (Note("setup_timeout", text, degraded=True),)
         section = self._settled(ask, asked, counts, health)
         return replace(
@@ -90,7 +90,7 @@ class SetUpSection(BaseStage):
         )
 
     def _counted(self, state: SearchState, asked: RequestFilter) -> tuple[ScopeCounts, Health]:
-        """Return what is in scope, and how it fares; raise SearchTimeoutError."""
+        """Return the counts and the health of the scope; raise SearchTimeoutError."""
         depth, scope = self.depth, state.scope
         if not scope.connection_ids:
             return ScopeCounts(0), Health.GOOD
@@ -123,25 +123,29 @@ class SetUpSection(BaseStage):
         )
 
     def _note(self, section: SectionState, *, is_admin: bool) -> Note:
-        """Return the numbers, as "Asks for 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
+        """Return "Asks for 28 chunks (base 28, 5 documents x 1, good x 1, cap 60), reads 42.".
 
-        From more documents than make a difference on, their number is not told. That searches of a compartment fail,
-        only an admin is told: they are other people's.
+        The number of documents is disclosed up to the limit that makes a difference. Only admins see that searches of a
+        compartment fail, since those are other people's.
         """
         policy, depth, documents = section.ask.section, self.depth, section.documents
         limit = depth.some_documents
-        told = f"more than {limit}" if documents > limit else str(documents)
+        shown = f"more than {limit}" if documents > limit else str(documents)
         parts = (
             f"base {policy.complexity}",
-            f"{told} documents x {document_factor(documents, depth):g}",
-            *([f"{section.health} x {health_factor(section.health, depth):g}"] if _is_told(section, is_admin) else []),
+            f"{shown} documents x {document_factor(documents, depth):g}",
+            *(
+                [f"{section.health} x {health_factor(section.health, depth):g}"]
+                if _shows_health(section, is_admin)
+                else []
+            ),
             f"cap {policy.cap}",
         )
         return Note("setup", f"Asks for {section.top_k} chunks ({', '.join(parts)}), reads {section.fetched}.")
 
 
 def question_ask(config: QuestionConfig, *, keep: int) -> SectionAsk:
-    """Return the policy of a plain question of which so many hits are wanted: it asks for at least as many."""
+    """Return the policy of a plain question that wants `keep` hits: it asks for at least as many."""
     complexity = max(config.complexity, keep)
     section = Section(
         name=PLAIN,
@@ -159,24 +163,24 @@ def question_ask(config: QuestionConfig, *, keep: int) -> SectionAsk:
 
 
 def narrowed_by(section: Section, kept: RequestFilter) -> RequestFilter:
-    """Return a request's filter with the section's kind of content and least quality beside it.
+    """Return a request's filter combined with the section's content hint and minimum quality.
 
-    A kind of content that the request names itself stays, of two floors the higher one.
+    The request's own hint wins, and the higher of both minimums.
     """
     floor = max(kept.min_quality, section.quality_floor)
     return replace(kept, hint=kept.hint or section.hint, min_quality=floor)
 
 
 def scope_health(counts: ScopeCounts, failing: frozenset[str], config: DepthConfig) -> Health:
-    """Return how a scope fares: degraded where any of its compartments is, sparse where all of them are."""
+    """Return the health of a scope: degraded if any compartment is, sparse if all are."""
     healths = {health_of(chunks, is_failing=name in failing, config=config) for name, chunks in counts.chunks.items()}
     if Health.DEGRADED in healths:
         return Health.DEGRADED
     return Health.SPARSE if healths == {Health.SPARSE} else Health.GOOD
 
 
-def _is_told(section: SectionState, is_admin: bool) -> bool:  # noqa: FBT001
-    """Return whether a reader of the trace may know how the scope fares."""
+def _shows_health(section: SectionState, is_admin: bool) -> bool:  # noqa: FBT001
+    """Return whether a reader of the trace may see the health of the scope."""
     return is_admin or section.health is not Health.DEGRADED
 
 
@@ -186,7 +190,7 @@ def _event(section: SectionState, *, is_admin: bool) -> dict[str, object]:
         "section": section.ask.name,
         "documents": section.documents,
         "chunks": section.chunks,
-        "health": str(section.health) if _is_told(section, is_admin) else "",
+        "health": str(section.health) if _shows_health(section, is_admin) else "",
         "top_k": section.top_k,
         "fetched": section.fetched,
         "keep": section.ask.section.keep,

@@ -1,4 +1,4 @@
-"""Stage B: looking for source types that a pool lacks."""
+"""Recovering required source types that the pool lacks."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -49,25 +49,24 @@ class SourceRecoveryConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class RecoverSources(BaseStage):
-    """Probe each compartment for a required type that is missing, and add what is found.
+    """Search each compartment for a missing required type, and add the hits.
 
-    A probe is one statement that goes by the documents' type alone, so what it finds has that type: no reranker, no
-    floor, no second try. It keeps to what the pool was searched in, without the section's own filters: what the request
-    asked for, or what the cascade left of that.
+    Each search is one statement that filters by the documents' type: no reranker, no floor, no retry. It uses the
+    filter of the pool (the request's, or what the cascade left of it) without the section's filters.
     """
 
     config: SourceRecoveryConfig
     index: VectorIndex
-    #: Reads what was found, and checks its access again.
+    #: Complete the hits and check their access again.
     completing: tuple[Stage, ...]
-    #: Recovery has slots of its own there: searches that wait do not hold it up.
+    #: Has separate slots for recovery, so that waiting searches do not delay it.
     admission: Admission
 
     name: ClassVar[str] = "sources"
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section", "terms", "scope"})
     about: ClassVar[About] = About(
         "sources",
-        "Looks for each source type that the section requires and the pool lacks.",
+        "Searches for each source type that the section requires and the pool lacks.",
         group=StageGroup.FIND,
         section="sources",
         notes={
@@ -89,7 +88,7 @@ class RecoverSources(BaseStage):
         return state
 
     def _recovered(self, missing: Missing, state: SearchState, section: SectionState) -> SearchState:
-        """Return the state with what the compartments in scope have of a missing type."""
+        """Return the state with the hits of a missing type in all compartments in scope."""
         limit = wanted(missing, section.ask.section, limit=self.config.max_protected)
         looks = [self._look(missing, limit, name, scope, state, section) for name, scope in _compartments(state.scope)]
         results = tuple(result for _, result in looks)
@@ -116,11 +115,11 @@ class RecoverSources(BaseStage):
         state: SearchState,
         section: SectionState,
     ) -> tuple[Ranking, SourceResult]:
-        """Return what one compartment has of a missing type, with how looking for it went."""
+        """Return the hits of a missing type in one compartment, with the result of the search."""
         clock, kept = state.deadline.clock, _searched(state, section)
         started = clock()
         until = started + min(self.config.ceiling_seconds, state.deadline.leg_seconds)
-        # A type that is there in too small a number is worth less to a full server than one that is not there at all.
+        # On a busy server a type that is present in small numbers has less priority than an absent one.
         purpose = Purpose.RECOVERY if missing.is_absent else Purpose.DIVERSITY
 
         def probe() -> Ranking:
@@ -155,7 +154,7 @@ class RecoverSources(BaseStage):
         return hits, result
 
     def _read(self, found: Ranking, state: SearchState, section: SectionState) -> tuple[Ranking, str]:
-        """Return hits completed and checked, and the class of the error that kept them from being read."""
+        """Return the completed and checked hits, and the class of an error; empty without one."""
         if not found:
             return (), ""
         reading = replace(state, hits=found, filter=_searched(state, section), prefetch={})
@@ -168,7 +167,7 @@ class RecoverSources(BaseStage):
 
 
 def _searched(state: SearchState, section: SectionState) -> RequestFilter:
-    """Return what the pool was searched in, without the section's own filters."""
+    """Return the filter of the pool without the section's filters."""
     asked = section.asked_filter
     return replace(state.filter, hint=asked.hint, min_quality=asked.min_quality)
 
@@ -183,12 +182,11 @@ def _compartments(scope: AccessScope) -> Iterator[tuple[str, AccessScope]]:
 
 
 def _note(missing: Missing, results: Iterable[SourceResult], *, added: int, error: str) -> Note:
-    """Return what is said of a missing type; it is degraded where it may be there and could not be looked for."""
     name, lacks = missing.source_type, missing.floor - missing.found
     if added:
         return Note("source_recovered", f"{name}: the pool lacked {lacks}; {added} chunks were recovered.")
     if error or any(it.diagnosis in {Diagnosis.FAILED, Diagnosis.STILL_LOOKING} for it in results):
-        text = f"{name}: required, the pool lacked {lacks}, and it could not be looked for in time."
+        text = f"{name}: required, the pool lacks {lacks}, and the search for it timed out or failed."
         return Note("source_not_looked_for", text, degraded=True)
     text = f"{name}: required, the pool lacks {lacks}, and nothing more of it is in scope."
     return Note("source_missing", text)

@@ -11,9 +11,9 @@ from retrieval.index.headings import headings_for
 from retrieval.index.lexemes import rarest
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
-#: Chunks that hold the terms looked for in headings, anywhere in them and counted for each term.
+#: Limit of the summed document frequency of the terms that are searched in headings.
 _MAX_HOLDING: Final = 20_000
-#: Seconds that it may take: it only helps a recovery that most searches do without.
+#: Time limit: it only helps a recovery, which most searches do not need.
 _MAX_SECONDS: Final = 1.0
 
 
@@ -30,7 +30,7 @@ class StructureConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class RouteStructure(BaseStage):
-    """Find the parts of documents whose headings fit the query, where headings make a tree and no hint filters."""
+    """Find the parts of documents whose headings match the query."""
 
     config: StructureConfig
 
@@ -39,7 +39,7 @@ class RouteStructure(BaseStage):
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "headings",
-        "Reads the headings of the documents in scope, and where they place the question.",
+        "Finds the parts of documents in scope whose headings match the question.",
         group=StageGroup.QUESTION,
         unit="",
         section="structure",
@@ -47,7 +47,7 @@ class RouteStructure(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with the ranges that its section is expected in."""
+        """Return the state with the matching ranges of chunks."""
         section = state.part(SectionState)
         if section is None or state.filter.hint or not state.scope.connection_ids:
             return state
@@ -60,10 +60,10 @@ class RouteStructure(BaseStage):
                 timeout_seconds=min(state.deadline.leg_seconds, _MAX_SECONDS),
             )
         except SearchTimeoutError:
-            note = Note("structure_timeout", "Looking for headings took too long.", degraded=True)
+            note = Note("structure_timeout", "The search in headings timed out.", degraded=True)
             return state.noted(note)
         chunks = sum(it.end - it.start + 1 for it in found)
-        text = f"{len(found)} parts of documents have headings that fit, {chunks} chunks."
+        text = f"{len(found)} parts of documents have matching headings, {chunks} chunks."
         return replace(
             state,
             parts=state.parts_with(replace(section, headings=found)),

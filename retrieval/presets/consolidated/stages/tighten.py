@@ -14,9 +14,9 @@ from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 @dataclass(frozen=True, slots=True)
 class TightenPool(BaseStage):
-    """Cut a dense pool's tail off at a cliff of its cosines, before reranking."""
+    """Cut off a dense pool's tail at a cliff of its cosines, before reranking."""
 
-    #: None without a cross-encoder: then nothing is cut.
+    #: None without a cross-encoder: then nothing is cut off.
     guard: RerankGuard | None
     figures: RerankFigures
     scale: CosineScale = AS_IT_IS
@@ -25,15 +25,15 @@ class TightenPool(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "section"})
     about: ClassVar[About] = About(
         "tightened",
-        "Cuts a dense pool's tail off at the first cliff of its nearness, before it is reranked.",
+        "Cuts off a dense pool's tail at the first cliff of its nearness, before reranking.",
         drops=(DropReason.BELOW_FLOOR,),
         notes={"tightened": "tail cut off"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state without what lies behind the cliff; its event tells of every search why it was cut or not.
+        """Return the state without the hits behind the cliff; an event records why the pool was cut or not.
 
-        The cut was decided with the floors; the breaker is looked at again, since another search may have opened it.
+        The floors decided the cut; the breaker is checked again, since another search may have opened it.
         """
         section = state.part(SectionState)
         if section is None:
@@ -52,7 +52,9 @@ class TightenPool(BaseStage):
             scale=self.scale,
         )
         self.figures.tightened(ask.name, is_applied=done.is_applied)
-        note = Note("tightened", f"{len(done.drops)} chunks behind a cliff at nearness {done.floor or 0:.2f} left out.")
+        note = Note(
+            "tightened", f"{len(done.drops)} chunks behind a cliff at nearness {done.floor or 0:.2f} were dropped."
+        )
         return replace(
             state,
             hits=done.hits,

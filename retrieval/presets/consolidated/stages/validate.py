@@ -1,4 +1,4 @@
-"""Looking whether there is anything to search."""
+"""Checking that there is something to search."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from retrieval.index.section_counts import named_documents
 
 @dataclass(frozen=True, slots=True)
 class ValidateScope(BaseStage):
-    """Say which documents of the request are not there, and whether the model can be asked."""
+    """Note requested documents that are not found, and a missing query vector."""
 
     name: ClassVar[str] = "validate"
     needs: ClassVar[frozenset[str]] = frozenset({"section", "scope"})
     about: ClassVar[About] = About(
         "validated",
-        "Looks whether the scope holds anything that can be searched.",
+        "Checks that the scope contains something to search.",
         group=StageGroup.QUESTION,
         unit="",
         notes={
@@ -32,8 +32,8 @@ class ValidateScope(BaseStage):
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with a note for what is missing.
 
-        The filter stays as it is, also where none of the documents that it names is there: the recovery cascade may
-        give it up. Hidden documents and those that never were are counted together.
+        The filter stays unchanged even if none of its documents exists: the recovery cascade may drop it. Hidden and
+        non-existing documents are counted together.
         """
         return state.noted(*self._notes(state))
 
@@ -42,14 +42,14 @@ class ValidateScope(BaseStage):
             yield Note("no_compartment", "Nothing is in scope, so there is nothing to search.")
             return
         if state.vector is None:
-            yield Note("words_alone", "There is no vector of the query: the words are searched for alone.")
+            yield Note("words_alone", "The query has no vector: only text is searched.")
         if missing := _missing(state):
-            asked = len(state.filter.documents)
-            yield Note("documents_missing", f"{missing} of the {asked} documents asked for are not there.")
+            requested = len(state.filter.documents)
+            yield Note("documents_missing", f"{missing} of the {requested} requested documents were not found.")
 
 
 def _missing(state: SearchState) -> int:
-    """Return how many documents that the request names are not in scope; 0 where there was no time to look."""
+    """Return how many requested documents are not in scope; 0 on a timeout."""
     documents = state.filter.documents
     if not documents:
         return 0

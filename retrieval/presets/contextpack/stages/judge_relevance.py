@@ -1,4 +1,4 @@
-"""A language model's look at the best of the blend."""
+"""Scoring the best of the blend by a language model."""
 
 import logging
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from retrieval.stages.rerank import Rerank, RerankConfig
 
 logger = logging.getLogger(__name__)
 
-#: The event that tells which model judged, and what it took.
+#: The event with the model that scored, and its usage.
 RELEVANCE_SPENT: Final = "relevance_spent"
-#: Kept back from a reranker that stands in.
+#: Time reserved for the rest of the search when a reranker stands in.
 _RERANK_RESERVE_MS: Final = 100
 
 
@@ -32,10 +32,10 @@ def _rubric_fact(hit: Hit, config: Any) -> str:  # noqa: ANN401, ARG001 -- one s
 
 @dataclass(frozen=True, slots=True)
 class JudgeRelevance(BaseStage):
-    """Order the best of the blend by a language model's judgment, 0 to 100 by a rubric.
+    """Order the best of the blend by a language model's score, 0 to 100 by a rubric.
 
-    Where none judges, the reranker's score, else the blend's, is brought onto the same scale and marked so; the same
-    goes for a hit that a model leaves out, or is not shown. Whatever fails, the search goes on.
+    Without a model, and for hits that it left out or was not shown, the reranker's score, else the blend's, is mapped
+    to the same scale and marked. The search continues if the model fails.
     """
 
     config: RelevanceConfig
@@ -48,8 +48,8 @@ class JudgeRelevance(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"relevance", "judged"})
     about: ClassVar[About] = About(
         "reranked",
-        "Has a language model judge the best of the blend by a rubric, 0 to 100; without one another score is shown on "
-        "that scale.",
+        "Has a language model score the best of the blend by a rubric, 0 to 100; without one another score is mapped "
+        "to that scale.",
         section="relevance",
         drops=(DropReason.RERANK_CUT,),
         window="relevance.top",
@@ -65,7 +65,7 @@ class JudgeRelevance(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with its hits in the order of their scores; those behind the wanted ones are dropped."""
+        """Return the state ordered by score; hits behind the requested number are dropped."""
         seen, unseen = state.hits[: self.config.candidates], state.hits[self.config.candidates :]
         if not seen:
             return state
@@ -80,7 +80,7 @@ class JudgeRelevance(BaseStage):
         return self._cut(replace(state, hits=hits, notes=notes, events=events), judged.by_chunk)
 
     def _judged(self, hits: Ranking, state: SearchState) -> Judged:
-        """Return what a language model judges; raise JudgingError."""
+        """Return the language model's scores; raise JudgingError."""
         if self.judge is None:
             raise NoJudgeError
         left = state.deadline.leg_seconds - self.config.reserve_ms / 1000
@@ -91,7 +91,7 @@ class JudgeRelevance(BaseStage):
         except JudgingError:
             raise
         except Exception as error:
-            # Its name alone: the message of an unknown error may hold text of documents.
+            # Only the class: the message of an unknown error may contain document text.
             logger.error("relevance.broken error=%s", type(error).__name__)  # noqa: TRY400
             raise JudgingError("The language model failed unexpectedly.") from error
 
@@ -103,7 +103,7 @@ class JudgeRelevance(BaseStage):
             state = Rerank(config, self.reranker)(state)
             if any("rerank" in hit.signals for hit in state.hits):
                 stand_in = f"The score of {self.reranker.name}"
-        text = f"{error} {stand_in} is shown on the rubric's scale."
+        text = f"{error} {stand_in} is mapped to the rubric's scale."
         note = Note(error.code, text, degraded=not isinstance(error, NoJudgeError))
         hits = mapped_ranking((*state.hits, *unseen), self.blend)
         return replace(state, hits=hits, notes=(*state.notes, note))
@@ -116,12 +116,10 @@ class JudgeRelevance(BaseStage):
 
 
 def _notes(judged: Judged, candidates: int) -> tuple[Note, ...]:
-    told = f"{judged.model} judged {len(judged.by_chunk)} of {candidates} candidates in {judged.asked} prompts"
-    known = f", {judged.known} more were known from before" if judged.known else ""
-    found = Note("relevance_judged", f"{told}{known}.")
+    scored = f"{judged.model} scored {len(judged.by_chunk)} of {candidates} candidates in {judged.asked} prompts"
+    known = f", {judged.known} more were cached" if judged.known else ""
+    found = Note("relevance_judged", f"{scored}{known}.")
     if len(judged.by_chunk) == candidates:
         return (found,)
-    text = (
-        f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they stand before what is unrelated."
-    )
+    text = f"{judged.model} left {candidates - len(judged.by_chunk)} candidates out; they rank before unrelated ones."
     return (found, Note("relevance_incomplete", text, degraded=True))

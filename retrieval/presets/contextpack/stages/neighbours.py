@@ -1,4 +1,4 @@
-"""Reading what stands around the hits that are packed."""
+"""Adding the neighbours of the packed hits."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -42,14 +42,14 @@ class NeighboursConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class Neighbours(BaseStage):
-    """Read the rest of the primary hits' sections, the chunks beside them and those of the next pages, in scope.
+    """Read the rest of the primary hits' sections, the adjacent chunks and those of adjacent pages, in scope.
 
-    A request's least quality holds for them too. The kind of content that it asks for is asked of hits alone: what
-    explains a hit is mostly of another kind.
+    The request's minimum quality applies to them, its content hint does not: the context of a hit is mostly of another
+    kind.
     """
 
     config: NeighboursConfig
-    #: Primary hits at the most.
+    #: Maximum number of primary hits.
     top: int
     #: Chunks of a lower quality are boilerplate.
     min_quality: float
@@ -58,7 +58,7 @@ class Neighbours(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "order", "scope"})
     gives: ClassVar[frozenset[str]] = frozenset({"neighbours"})
     about: ClassVar[About] = About(
-        "around",
+        "neighbours",
         "Reads the rest of the best hits' sections, and the chunks next to them and on the next pages.",
         group=StageGroup.PACK,
         unit="chunks",
@@ -85,19 +85,19 @@ class Neighbours(BaseStage):
                 timeout_seconds=state.deadline.read_seconds,
             )
         except SearchTimeoutError:
-            note = Note("neighbours_timeout", "No time was left to read what stands around the hits.", degraded=True)
+            note = Note("neighbours_timeout", "Reading the neighbours of the hits timed out.", degraded=True)
             return state.noted(note)
         except CoreCubeError:
-            note = Note("neighbours_failed", "What stands around the hits could not be read.", degraded=True)
+            note = Note("neighbours_failed", "The neighbours of the hits could not be read.", degraded=True)
             return state.noted(note)
-        # The scope is part of the statement; as for hits, it is looked at once more.
+        # The statement applies the scope; as for hits, it is checked again.
         allowed = tuple(it for it in found if state.scope.allows(it.hit.chunk.connection_id))
         counts = {
             relation: len({it.hit.chunk_id for it in allowed if it.relation is relation}) for relation in Relation
         }
-        told = (
-            f"{counts[Relation.PARENT]} chunks of their sections, {counts[Relation.SIBLING]} beside them and "
-            f"{counts[Relation.CROSS_PAGE]} across pages stand around {len(primaries)} hits."
+        text = (
+            f"{counts[Relation.PARENT]} chunks of their sections, {counts[Relation.SIBLING]} adjacent and "
+            f"{counts[Relation.CROSS_PAGE]} across pages were added to {len(primaries)} hits."
         )
-        notes = (*state.notes, Note("neighbours", told))
+        notes = (*state.notes, Note("neighbours", text))
         return replace(state, parts=state.parts_with(Surroundings(allowed)), notes=notes)

@@ -1,4 +1,4 @@
-"""Making the numbered context of hits and of what stands around them."""
+"""Packing the numbered context of hits and their neighbours."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from retrieval.stages.assemble import beyond_wanted, header
 
 _UNCOUNTED: Final = Note(
     "pack_counter_failed",
-    "Who would answer could not be read; the tokens are counted as the embedding model cuts them.",
+    "The answering model could not be determined; tokens are counted with the embedding model's tokenizer.",
     degraded=True,
 )
 
@@ -44,15 +44,15 @@ class ContextConfig(Tunables):
 class PackContext(BaseStage):
     """Pack the primary hits with their parents, siblings and cross-page neighbours under the token budget.
 
-    The numbers say what is kept longest: [1] is the best hit, the highest ones are cross-page neighbours.
+    The numbers follow the priority: [1] is the best hit, the highest ones are cross-page neighbours.
     """
 
     config: ContextConfig
-    #: Primary hits at the most.
+    #: Maximum number of primary hits.
     top: int
-    #: Says whose tokens count, given the connections that the packed hits come from; None where nobody can.
+    #: Returns the answering model's token counter, given the connections of the packed hits; None without one.
     answerer_counter: Callable[[frozenset[int]], TokenCounter | None]
-    #: Counts in that one's place.
+    #: Used where there is none.
     stand_in: TokenCounter
 
     name: ClassVar[str] = "pack_context"
@@ -105,7 +105,7 @@ class PackContext(BaseStage):
         )
 
     def _counter(self, primaries: Ranking) -> tuple[TokenCounter, tuple[Note, ...]]:
-        """Return what counts a context with these hits, and a note where that of who would answer failed."""
+        """Return the counter for a context with these hits, and a note if the answering model's failed."""
         try:
             counter = self.answerer_counter(frozenset(hit.chunk.connection_id for hit in primaries))
         except CoreCubeError:
@@ -113,7 +113,7 @@ class PackContext(BaseStage):
         return counter or self.stand_in, ()
 
     def _drops(self, found: Packing) -> Iterator[Drop]:
-        """Yield what went, with the budget that would have kept it: that of all that is kept longer, and its own."""
+        """Yield a drop for each item, with the budget at which it would fit."""
         total = found.tokens + sum(it.tokens for it in found.dropped)
         budget = self.config.budget_tokens
         for it in found.dropped:
@@ -124,7 +124,7 @@ class PackContext(BaseStage):
 
 
 def _for_good(drops: Iterable[Drop], passages: Iterable[Passage]) -> tuple[Drop, ...]:
-    """Return the first drop of each chunk that is not packed after all: a hit too many may stand beside a better."""
+    """Return the first drop of each chunk that is not packed: a surplus hit can be a neighbour of a better one."""
     packed_ids = {passage.hit.chunk_id for passage in passages}
     first: dict[ChunkId, Drop] = {}
     for drop in drops:

@@ -24,22 +24,22 @@ from retrieval.presets.helix.seed_chunks import SeedChunks, seed_chunks
 from retrieval.presets.helix.stages.names import LinkEntities, stems_of, text_of, without_hubs
 from retrieval.stages.complete import PrefetchPool
 
-#: Documents whose names are looked for with a wrong letter.
+#: Best documents whose names are also matched with a spelling error.
 _REPAIRED_AMONG: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Expand(BaseStage):
-    """Lift the documents that the question names and those that its seeds' texts lead to.
+    """Lift the documents that the question names and those that the texts of its seeds link to.
 
-    Without a vector, when the time is up or what it needs fails, the pool stays as it is.
+    Without a vector, on a timeout or on an error the pool stays unchanged.
     """
 
     config: GraphConfig
     index: VectorIndex
-    #: What reads the names in a question where it was not read ahead, and embeds what is asked of them.
+    #: Reads the names in the question unless prefetched, and embeds the rest of the question.
     reader: LinkEntities
-    #: Reads the pool while links are followed; None leaves that to the stage after.
+    #: Reads the pool while links are followed; None leaves that to the next stage.
     ahead: PrefetchPool | None = None
 
     name: ClassVar[str] = "expand"
@@ -48,23 +48,23 @@ class Expand(BaseStage):
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "linked",
-        "Follows names and links from the question and the best hits, and lifts what they lead to.",
+        "Follows names and links from the question and the best hits, and lifts their targets.",
         group=StageGroup.MERGE,
         notes={"spelling": "spelling corrected"},
         badges=frozenset({"spelling"}),
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with lifted hits, and those that links bring into the pool."""
+        """Return the state with lifted hits, and those that links add to the pool."""
         if not state.hits or state.vector is None:
             return state
         vector, state = state.vector, self.ahead.begun(state) if self.ahead else state
         try:
             return self._expanded(state, vector)
         except SearchTimeoutError:
-            note = Note("expand_timeout", "Following links ran out of time.", degraded=True)
+            note = Note("expand_timeout", "Following links timed out.", degraded=True)
         except EncoderError:
-            note = Note("expand_failed", "What is asked of the names could not be embedded.", degraded=True)
+            note = Note("expand_failed", "The question without its names could not be embedded.", degraded=True)
         except CoreCubeError:
             note = Note("expand_failed", "Links could not be followed.", degraded=True)
         return state.noted(note)
@@ -115,7 +115,7 @@ class Expand(BaseStage):
         )
 
     def _edges(self, found: graph.Subgraph, wanted: SeedChunks, scores: Mapping[ChunkId, float]) -> list[Edge]:
-        """Return the links that the seeds' chunks lead by."""
+        """Return the links from the seeds' chunks."""
         read = wanted.of(found.seeds, scores)
         return [
             *shared_name_links(read, found.holders),
@@ -126,7 +126,7 @@ class Expand(BaseStage):
     def _named(self, question: str, scores: dict[ChunkId, float], state: SearchState) -> Sequence[NamedDocument]:
         found, stems = document_scores(scores), stems_of(state)
         read = state.part(AskedNames) or self.reader.read(state)
-        # Of many documents with one name those that were found count most.
+        # Of many documents with the same name those that were found win.
         known = self.reader.names(state, list(found)).asked if read.is_cut else read.known
         named = named_in(question, known, scores=found, stems=stems)
         if not named:
@@ -147,7 +147,7 @@ class Expand(BaseStage):
         question: Vector,
         state: SearchState,
     ) -> dict[UUID, Entry]:
-        """Return, for every document that may be lifted, its chunk that is nearest to what is asked."""
+        """Return the chunk of each document that is nearest to the rest of the question."""
         documents = dict.fromkeys((*(name.document_id for name in named), *(edge.target for edge in edges)))
         found = graph.likeness(
             list(documents),
@@ -164,7 +164,7 @@ class Expand(BaseStage):
         return entries
 
     def _relation(self, asked: str, state: SearchState) -> Vector:
-        """Return the vector of what is asked of the names, which was made ahead unless other documents are meant."""
+        """Return the vector of the question without its names, prefetched if it names the same documents."""
         read = state.part(AskedNames)
         if read is not None and read.vector is not None and read.rest == asked:
             return read.vector
@@ -176,7 +176,7 @@ def _notes(
 ) -> tuple[Note, ...]:
     repaired = [name for name in named if name.is_repaired and key_of(name.name) != key_of(name.known_as)]
     spelled = f", {len(repaired)} of them misspelled" if repaired else ""
-    cut = "; there were more rows than may be read, so links were walked breadth first" if found.is_cut else ""
+    cut = "; the row limit was reached, so links were followed breadth-first" if found.is_cut else ""
     text = (
         f"{len(named)} documents named in the question{spelled}; {len(edges)} links from {len(seeds)} seeds,"
         f" {found.size} rows read{cut}."

@@ -1,4 +1,4 @@
-"""Reading which names a question has, while the legs search."""
+"""Linking names in the question to documents, while the legs search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ from retrieval.stages.embed import query_vector
 
 @dataclass(frozen=True, slots=True)
 class LinkEntities(BaseStage):
-    """Look up which names in scope the question's words are, and embed what the question asks of them.
+    """Look up names of documents in the question, and embed the rest of it.
 
-    It needs nothing that the legs find, so it works beside them; `expand` does by itself what is missing.
+    It runs in parallel with the legs. `expand` does what is missing.
     """
 
     config: GraphConfig
@@ -41,24 +41,24 @@ class LinkEntities(BaseStage):
     optional: ClassVar[bool] = True
     about: ClassVar[About] = About(
         "names",
-        "Looks up the names in the question while the legs search, and embeds what it asks of them.",
+        "Looks up names of documents in the question while the legs search, and embeds the rest of it.",
         group=StageGroup.FIND,
         unit="",
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with what the question names; with no names, and saying so, when they cannot be read."""
+        """Return the state with the names in the question; without names and with a note on a failure."""
         try:
             names = state.prefetched(self.name, partial(self.read, state))
             return replace(state, parts=state.parts_with(names))
         except SearchTimeoutError:
-            note = Note("names_timeout", "Reading the names in the question ran out of time.", degraded=True)
+            note = Note("names_timeout", "Looking up the names in the question timed out.", degraded=True)
         except CoreCubeError:
-            note = Note("names_failed", "The names in the question could not be read.", degraded=True)
+            note = Note("names_failed", "The names in the question could not be looked up.", degraded=True)
         return replace(state, parts=state.parts_with(AskedNames()), notes=(*state.notes, note))
 
     def read(self, state: SearchState) -> AskedNames:
-        """Return what the question names; raise SearchTimeoutError, DatabaseUnavailableError."""
+        """Return the names in the question; raise SearchTimeoutError, DatabaseUnavailableError."""
         question = text_of(state)
         names = self.names(state, [])
         named = named_in(question, names.asked, scores={}, stems=stems_of(state))
@@ -72,12 +72,12 @@ class LinkEntities(BaseStage):
         return AskedNames(names.asked, names.is_cut, counted=counted, hubs=hubs, rest=rest, vector=vector)
 
     def names(self, state: SearchState, found: Sequence[UUID]) -> graph.Names:
-        """Return the names that the question's words may be: of a few documents each, and of those that were found."""
+        """Return known names that the question may contain, of a few documents each, and those of found documents."""
         keys, seconds = question_keys(text_of(state)), state.deadline.leg_seconds
         return graph.names(keys, found, scope=state.scope, timeout_seconds=seconds)
 
     def hubs(self, named: Sequence[NamedDocument], state: SearchState) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the names' keys, and those of them that stand in many chunks; a single name is not counted."""
+        """Return the names' keys, and those of them that occur in many chunks; a single name is not counted."""
         if len(named) <= 1:
             return frozenset(), frozenset()
         keys = [key_of(name.name) for name in named]
@@ -86,12 +86,12 @@ class LinkEntities(BaseStage):
         return frozenset(keys), frozenset(found)
 
     def encoded(self, text: str, state: SearchState) -> Vector:
-        """Return the unit vector of what is asked; raise EncoderError, also where the model takes too long."""
+        """Return the unit vector of a text; raise EncoderError, also on a timeout."""
         return query_vector(text, state, encoder=self.encoder, cache=self.cache, calls=self.calls).vector
 
 
 def text_of(state: SearchState) -> str:
-    """Return the question as it is read for names."""
+    """Return the question without search syntax."""
     return state.query.plain_text or state.query.retrieval_text
 
 
@@ -101,6 +101,6 @@ def stems_of(state: SearchState) -> list[str]:
 
 
 def without_hubs(named: Sequence[NamedDocument], hubs: frozenset[str]) -> list[NamedDocument]:
-    """Return the named documents whose names are no hubs; all of them where every name is one, and a single one."""
+    """Return the named documents without hubs; unchanged for a single one, or where every name is a hub."""
     kept = [name for name in named if key_of(name.name) not in hubs]
     return kept if kept and len(named) > 1 else list(named)

@@ -1,4 +1,4 @@
-"""Reading from the question what is to be searched."""
+"""Routing the question: what to search, if anything."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from retrieval.presets.helix.router.routes import Likeness, Router
 from retrieval.presets.helix.router.windows import time_in
 from retrieval.presets.helix.routing import Routing, TimeWindow
 
-#: Words that tell of writing, deciding or happening: a time beside them is when that was done.
+#: Words of writing, deciding or happening: a time next to them is when that was done.
 _DONE: Final = re.compile(
     r"\b(?:written|wrote|changed?|updated?|edited|added|created|published|posted|modified|uploaded|remember(?:ed)?|noted|"
     r"decided?|discuss(?:ed)?|agreed?|happen(?:ed)?|met|meetings?|incidents?|outages?)\b",
@@ -58,13 +58,13 @@ class RouteConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class Route(BaseStage):
-    """Decide whether anything is to be searched, of which memory type, time and project; where in doubt change nothing.
+    """Decide whether to search, and for which memory type, time and project; in doubt change nothing.
 
-    A time or a project narrows what is searched beside the scope. One that would leave nothing is let go.
+    A time or a project narrows the filter. One that leaves nothing is ignored.
     """
 
     config: RouteConfig
-    #: Gives None while the routes are being trained: then nothing is skipped, and no type is known.
+    #: Returns None while the routes are trained: then no search is skipped, and no type is known.
     router: Callable[[], Router | None]
 
     name: ClassVar[str] = "route"
@@ -72,7 +72,7 @@ class Route(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"routing"})
     about: ClassVar[About] = About(
         "routed",
-        "Reads from the question whether anything is to be searched, and of which memory type, time and project.",
+        "Decides from the question whether to search, and for which memory type, time and project.",
         group=StageGroup.QUESTION,
         unit="",
         section="route",
@@ -86,7 +86,7 @@ class Route(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with its routing, its filter narrowed, and a note for all that the question decided."""
+        """Return the state with its routing and narrowed filter, and a note for each decision."""
         likeness = self._likeness(state)
         shown = dict(list(likeness.by_route.items())[:_SHOWN])
         skip = (
@@ -96,7 +96,7 @@ class Route(BaseStage):
         )
         if skip:
             cosine = likeness.by_route[skip]
-            text = f"Nothing was searched: the question is like {skip} ({cosine:.2f}), which needs no search."
+            text = f"Nothing was searched: the question resembles {skip} ({cosine:.2f}), which needs no search."
             finished = replace(state, is_finished=True, parts=state.parts_with(Routing(skip=True, likeness=shown)))
             return finished.noted(Note("route_skip", text))
         memory_type = likeness.memory_type(minimum=self.config.type_from)
@@ -104,30 +104,28 @@ class Route(BaseStage):
         try:
             return self._narrowed(replace(state, parts=state.parts_with(routing)), routing)
         except SearchTimeoutError:
-            note = Note(
-                "route_timeout", "No time was left to read times and projects from the question.", degraded=True
-            )
+            note = Note("route_timeout", "Reading times and projects from the question timed out.", degraded=True)
             return replace(state, parts=state.parts_with(routing)).noted(note)
 
     def _likeness(self, state: SearchState) -> Likeness:
-        # Without a vector the model may not answer: routes are not trained with it now.
+        # Without a vector the model may be down: do not train the routes now.
         router = None if state.vector is None else self.router()
         return Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
 
     def projects(self, state: SearchState) -> Sequence[str]:
-        """Return the projects that a question may name; raise SearchTimeoutError, DatabaseUnavailableError."""
+        """Return the known projects; raise SearchTimeoutError, DatabaseUnavailableError."""
         return known_projects(state.scope, timeout_seconds=state.deadline.leg_seconds)
 
     def _known_projects(self, state: SearchState) -> Sequence[str]:
-        """Return the same, which may have been read ahead."""
+        """Return the known projects, prefetched if possible."""
         try:
             return state.prefetched(self.name, partial(self.projects, state))
         except DatabaseUnavailableError:
-            # The other thread may have found no connection free; this one has one.
+            # The prefetching thread had no free connection.
             return self.projects(state)
 
     def _narrowed(self, state: SearchState, routing: Routing) -> SearchState:
-        """Return the state with the filter that the question's time and project make of its own."""
+        """Return the state with its filter narrowed to the time and project in the question."""
         text = state.query.plain_text or state.query.retrieval_text
         seconds = state.deadline.leg_seconds
         said = time_in(text, state.now)
@@ -152,7 +150,7 @@ class Route(BaseStage):
 
 
 def narrowed(kept: RequestFilter, window: TimeWindow | None, project: str) -> RequestFilter:
-    """Return a filter that leaves what the given one leaves and what the question says: never more than either."""
+    """Return the intersection of a filter with a time window and a project."""
     window = window or TimeWindow()
     return replace(
         kept,
@@ -171,6 +169,9 @@ def _notes(routing: Routing) -> tuple[Note, ...]:
         notes.append(Note("route_window", f"{words} narrows the time{since}{until}."))
     if routing.project:
         notes.append(
-            Note("route_project", f"Remembered items are those of the project {routing.project}, and of none.")
+            Note(
+                "route_project",
+                f"Remembered items are limited to the project {routing.project} and to those of no project.",
+            )
         )
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Ordering the pool by several signals."""
+"""Ranking the pool by several signals."""
 
 import math
 from collections.abc import Iterable
@@ -27,11 +27,11 @@ from retrieval.ranking.signals import (
 )
 from retrieval.text.identifiers import share_held, written_names
 
-#: The words' signal is the full-text score, which is known of every pooled chunk, whichever leg searched for them.
+#: The text signal is the full-text score, which every pooled chunk has.
 _SIDES: Final = {"bm25": "fulltext"}
-#: The legs that know nothing of words as they are written.
+#: The legs that ignore exact spelling.
 _VECTORS: Final = frozenset({"dense", "sparse"})
-#: Most similar hits whose types are looked at where neither the question nor the request says one.
+#: Most similar hits that vote on the memory type where neither the question nor the request gives one.
 _LOOKED_AT: Final = 10
 
 
@@ -136,18 +136,17 @@ class SignalsConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class RankedAs:
-    """The memory type whose weights a search is ranked with."""
+    """The memory type whose weights rank a search."""
 
     memory_type: MemoryType
 
 
 @dataclass(frozen=True, slots=True)
 class RankSignals(BaseStage):
-    """Order the pool by relevance, recency, salience, confidence and the graph, weighed for one memory type.
+    """Order the pool by relevance, recency, salience, confidence and graph, with the weights of one memory type.
 
-    All hits of a search are weighed alike: sums of different weights cannot be compared. It is the type that the
-    question asks for, else the only one that the request wants, else the one that most of the most similar hits have,
-    else facts.
+    All hits of a search have the same weights, since sums of different weights cannot be compared. The type is the
+    question's, else the only one that the request wants, else that of most of the most similar hits, else semantic.
     """
 
     config: SignalsConfig
@@ -164,18 +163,18 @@ class RankSignals(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with its hits ranked, best first; those with a seat keep it."""
+        """Return the state with its hits ranked, best first; reserved slots stay."""
         measured = self._measured(state)
         memory_type, why = self._type(measured, state)
         declared = self.config.of(memory_type)
         weights = {name: float(getattr(declared, name)) for name in SIGNALS}
         hits = rank_by_signals(measured, weights, min_spans=self.config.min_spans)
-        note = Note("ranked_as", f"The weights are those of {memory_type} items: {why}.")
+        note = Note("ranked_as", f"Ranked with the weights of {memory_type} items: {why}.")
         parts = state.parts_with(RankedAs(memory_type))
         return replace(state, hits=hits, weights=weights, parts=parts, notes=(*state.notes, note))
 
     def _measured(self, state: SearchState) -> tuple[Hit, ...]:
-        """Return the hits with the raw values of the five signals; what a hit does not have is absent."""
+        """Return the hits with the raw values of the five signals; missing ones are absent."""
         searched = _searched(state)
         legs = query_weights(state.hits, self.config.blend, ran={_SIDES.get(leg, leg) for leg in searched})
         similarities = similarity(state.hits, legs, min_cosine_span=self.config.min_cosine_span)
@@ -203,7 +202,7 @@ class RankSignals(BaseStage):
         return {name: value for name, value in found.items() if value is not None}
 
     def _type(self, measured: Iterable[Hit], state: SearchState) -> tuple[MemoryType, str]:
-        """Return the memory type whose weights serve, and why."""
+        """Return the memory type whose weights apply, and why."""
         routing = state.part(Routing)
         if routing is not None and routing.memory_type is not None:
             return routing.memory_type, "the question asks for these"
@@ -215,19 +214,19 @@ class RankSignals(BaseStage):
             min_share=self.config.type_share,
         )
         if found is None:
-            return MemoryType.SEMANTIC, "nothing says another type"
+            return MemoryType.SEMANTIC, "no other type applies"
         return found, "the most similar hits are"
 
 
 def _searched(state: SearchState) -> set[str]:
-    """Return the legs that searched, whether for the question or for other ways to put it."""
+    """Return the legs that searched, for the question or for rephrasings."""
     return {leg_of(ranking) for ranking in state.rankings}
 
 
 def _written(state: SearchState) -> tuple[Ranking, list[float]]:
-    """Return the hits, and which share of what the question writes as code each holds; it is a signal of those hits.
+    """Return the hits with the signal "written", and each hit's share of the question's identifiers.
 
-    A search by vectors alone is ordered by what vectors find.
+    A search by vectors alone ignores them.
     """
     names = written_names(state.query.plain_text or state.query.retrieval_text)
     if not names or _VECTORS.issuperset(_searched(state)):
@@ -238,5 +237,5 @@ def _written(state: SearchState) -> tuple[Ranking, list[float]]:
 
 
 def type_of(hit: Hit, state: SearchState) -> MemoryType:
-    """Return a hit's own memory type. Expects a completed hit."""
+    """Return the memory type of a completed hit."""
     return memory_type_of(hit.chunk, connection=state.scope.inclusion(hit.chunk.connection_id).connection.name)

@@ -38,7 +38,7 @@ class SparseConfig(Tunables):
 
 @dataclass(frozen=True, slots=True)
 class Sparse(BaseStage):
-    """Find the chunks in scope whose learned sparse vectors are nearest to the query's: by inner product (SPLADE)."""
+    """Find the chunks in scope with the nearest learned sparse vectors, by inner product (SPLADE)."""
 
     config: SparseConfig
     model: SparseModel
@@ -49,7 +49,7 @@ class Sparse(BaseStage):
     gives: ClassVar[frozenset[str]] = frozenset({"rankings"})
     about: ClassVar[About] = About(
         "sparse",
-        "Finds the chunks in scope by the words that a learned sparse model weighs.",
+        "Finds the chunks in scope with the nearest learned sparse vectors.",
         group=StageGroup.FIND,
         section="sparse",
         notes={
@@ -60,11 +60,11 @@ class Sparse(BaseStage):
     )
 
     def __call__(self, state: SearchState) -> SearchState:
-        """Return the state with this leg's ranking; without its model or time it gives none and says so."""
+        """Return the state with this leg's ranking; empty with a note without its model or on a timeout."""
         try:
             ranking, note = self._search(state)
         except SearchTimeoutError:
-            ranking, note = (), Note("sparse_timeout", "The sparse leg ran out of time.", degraded=True)
+            ranking, note = (), Note("sparse_timeout", "The sparse leg timed out.", degraded=True)
         except EncoderTimeoutError:
             text = "The sparse model did not answer in time; the other legs searched alone."
             ranking, note = (), Note("sparse_timeout", text, degraded=True)
@@ -80,7 +80,7 @@ class Sparse(BaseStage):
         key = model_key(self.model.encoder)
         vector = self.calls.within(state.deadline.embed_seconds, work, model=key)
         if not vector.places:
-            return (), Note("sparse_nothing", "The sparse model gave the query no word.")
+            return (), Note("sparse_nothing", "The sparse model gave the query no terms.")
         look = SparseLook(
             vector,
             scope=state.scope,
@@ -91,11 +91,11 @@ class Sparse(BaseStage):
         )
         size = state.terms.corpus_size
         if size < self.config.exact_below:
-            return sparse_exact(look), Note("sparse_exact", f"{len(vector.places)} words, compared {size} chunks.")
+            return sparse_exact(look), Note("sparse_exact", f"{len(vector.places)} terms, compared {size} chunks.")
         ranking = sparse_hnsw(look, ef_search=self.config.ef_search)
-        return ranking, Note("sparse_hnsw", f"{len(vector.places)} words, HNSW index, {size} chunks in scope.")
+        return ranking, Note("sparse_hnsw", f"{len(vector.places)} terms, HNSW index, {size} chunks in scope.")
 
 
 def sparse_leg(config: SparseConfig, model: SparseModel | None, calls: ModelCalls | None = None) -> tuple[Sparse, ...]:
-    """Return the leg as a tuple of one, empty where no sparse model is chosen or no hits are asked for."""
+    """Return the leg in a tuple; empty without a sparse model or with a depth of 0."""
     return () if model is None or not config.depth else (Sparse(config, model, calls or ModelCalls()),)

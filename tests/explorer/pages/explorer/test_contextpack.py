@@ -33,7 +33,7 @@ def test_the_ledger_tells_what_was_judged_and_why(browse):
     assert "100 of 100" in text
     assert "answers the question" in text
     assert f"evidence: \N{LEFT DOUBLE QUOTATION MARK}{ANSWERING}\N{RIGHT DOUBLE QUOTATION MARK}" in text
-    assert "scored by a language model" in text or "m judged" in text
+    assert "scored by a language model" in text or "m scored" in text
     assert not [word for word in HIDDEN if word in text]
 
 
@@ -55,7 +55,7 @@ def test_a_failure_is_shown_and_the_page_stands(browse, fake):
 def test_funnel_and_context_speak_of_hits_and_what_is_around(browse):
     response = browse("bob").get("/", {"q": "how do we roll back staging?", "preset": "contextpack"})
     text = page(response)
-    for label in ("reranked", "around", "packed"):
+    for label in ("reranked", "neighbours", "packed"):
         assert label in text
     assert "hit · " in text
     assert "relevance.top" in text

@@ -24,7 +24,7 @@ def test_a_deadline_that_is_over_is_named_first(clock):
     clock.now = 10
     end = early_end("assembly", deadline)
     assert end.code == "deadline_exceeded_before_assembly"
-    assert end.note.text == "The time was up before assembly."
+    assert end.note.text == "The deadline was exceeded before assembly."
 
 
 @given(st.lists(st.floats(0, 12), max_size=20))

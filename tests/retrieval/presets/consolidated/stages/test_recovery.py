@@ -113,7 +113,7 @@ def test_documents_that_are_not_there_are_given_up_first_and_at_once(world, reco
     assert state.hits
     assert all(map(is_beyond_filter, state.hits))
     assert codes(state)[-1] == "recovered_pool"
-    assert f"{len(state.hits)} of them beyond" in state.notes[-1].text
+    assert f"{len(state.hits)} of them outside" in state.notes[-1].text
 
 
 def test_the_requests_other_conditions_hold_while_its_documents_are_given_up(world, recover, waits):

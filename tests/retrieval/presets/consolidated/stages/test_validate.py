@@ -43,14 +43,14 @@ def test_hidden_documents_and_those_that_never_were_are_told_alike(world, valida
     own = Document.objects.get(external_id="queues.txt").pk
     hidden = Document.objects.get(connection=world.vault).pk
     told = [validated("bob", [own, other]) for other in (hidden, uuid.uuid4())]
-    assert told[0] == told[1] == [("documents_missing", "1 of the 2 documents asked for are not there.")]
+    assert told[0] == told[1] == [("documents_missing", "1 of the 2 requested documents were not found.")]
     assert validated("alice", [own, hidden]) == []
 
 
 def test_the_filter_stays_where_none_of_its_documents_is_there(world, validated):
     # `validated` looks that nothing but the notes changed.
     assert validated("bob", [uuid.uuid4(), uuid.uuid4()]) == [
-        ("documents_missing", "2 of the 2 documents asked for are not there.")
+        ("documents_missing", "2 of the 2 requested documents were not found.")
     ]
 
 
