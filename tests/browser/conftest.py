@@ -1,5 +1,6 @@
 """A real browser against a real server. Whatever a page complains of fails the test that opened it."""
 
+import contextlib
 import shutil
 import threading
 from unittest import mock
@@ -72,18 +73,34 @@ class Browser:
         return self.page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 
-@pytest.fixture(scope="module")
+#: Ends the browser that runs; while it does, its event loop fills the thread.
+_running = contextlib.ExitStack()
+_browsers = []
+
+
+@pytest.fixture
 def chromium():
-    """Return Chromium, for the tests of one module: while it runs, its event loop fills the thread."""
+    """Return Chromium, for all tests in a browser that follow each other."""
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("needs chromium")
-    plotly.fetch_script(print)
-    # Django would not ask the database beside that loop, although nothing of a test runs on it.
-    with mock.patch.dict("os.environ", DJANGO_ALLOW_ASYNC_UNSAFE="1"), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
-        yield browser
-        browser.close()
+    if not _browsers:
+        plotly.fetch_script(print)
+        # Django would not ask the database beside that loop, although nothing of a test runs on it.
+        _running.enter_context(mock.patch.dict("os.environ", DJANGO_ALLOW_ASYNC_UNSAFE="1"))
+        playwright = _running.enter_context(sync_playwright())
+        _browsers.append(playwright.chromium.launch(executable_path=path, args=_FLAGS))
+        _running.callback(_browsers.clear)
+        _running.callback(_browsers[0].close)
+    return _browsers[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem):
+    """Close the browser before the first test that has none."""
+    yield
+    if nextitem is None or "chromium" not in nextitem.fixturenames:
+        _running.close()
 
 
 @pytest.fixture

@@ -214,8 +214,8 @@ def test_thumbs_become_feedback_and_judgments(bob):
     expect(good).to_be_focused()
     source = exchange.locator("[data-source]").first
     source.hover()
-    source.get_by_role("button", name="Relevant source").click()
-    expect(source.get_by_role("button", name="Relevant source")).to_have_attribute("aria-pressed", "true")
+    source.get_by_role("button", name="Relevant source", exact=True).click()
+    expect(source.get_by_role("button", name="Relevant source", exact=True)).to_have_attribute("aria-pressed", "true")
     assert SearchRecord.objects.get().feedback == 1
     assert Judgment.objects.get().by.username == "bob"
     bob.page.reload()
