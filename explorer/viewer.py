@@ -79,10 +79,10 @@ def render_page(
     return render(request, fragment if wants_fragment(request) else page, context, status=status)
 
 
-def comes_whole(request: HtmxHttpRequest, *, whole: bool, run_as: str) -> bool:
-    """Return whether a page that runs several searches comes with what they find, which otherwise follows it.
+def includes_results(request: HtmxHttpRequest, *, whole: bool, run_as: str) -> bool:
+    """Return whether a page that runs several searches includes their results instead of loading them later.
 
-    A fragment does, a page that is asked for `whole`, and one that is read as somebody else, so that it is noted once.
+    A fragment does, a page requested as `whole`, and one viewed as another user, so that it is audited once.
     """
     return wants_fragment(request) or whole or run_as not in {"", viewer_of(request).username}
 

@@ -1,6 +1,6 @@
 """Language model usage by day: costs if there are prices, else tokens."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any, Final
@@ -19,12 +19,12 @@ def usage_chart(found: Mapping[tuple[date, str], Sums], *, first: date, last: da
         return None
     has_costs = any(sums.cost for sums in found.values())
     days = [first + timedelta(days=step) for step in range((last - first).days + 1)]
-    sizes: Counter[str] = Counter()
+    sizes: defaultdict[str, float] = defaultdict(float)
     for (_, name), sums in found.items():
         sizes[name] += _value(sums, has_costs=has_costs)
     names = sorted(sizes, key=lambda name: (-sizes[name], name))
     hues = (*_HUES, *[_HUES[-1]] * len(names))
-    total = sizes.total()
+    total = sum(sizes.values())
     shown_total = f"{total:,.4f}" if has_costs else f"{total:,.0f} tokens"
     answers = sum(it.answers for it in found.values())
     return Chart(

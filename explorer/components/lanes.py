@@ -3,7 +3,7 @@
 Rows have a fixed height, so that the lines need no script that measures the page.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
@@ -86,9 +86,14 @@ def lane_sources(outcome: SearchOutcome) -> tuple[Source, ...]:
 
 
 def shown_hits(sources: Sequence[Source]) -> dict[ChunkId, Hit]:
-    """Return the hits that the lanes show, one per chunk, with facts if a lane has them."""
+    """Return the hits that the lanes show, one per chunk."""
+    return first_with_facts(hit for source in sources for hit in source.hits[:MAX_CARDS])
+
+
+def first_with_facts(hits: Iterable[Hit]) -> dict[ChunkId, Hit]:
+    """Return one hit per chunk, with facts if any has them."""
     found: dict[ChunkId, Hit] = {}
-    for hit in (hit for source in sources for hit in source.hits[:MAX_CARDS]):
+    for hit in hits:
         if hit.chunk_id not in found or found[hit.chunk_id].facts is None:
             found[hit.chunk_id] = hit
     return found

@@ -1,20 +1,30 @@
-"""Sections in the console: which there are, how an address names one, and what it asks for."""
+"""Sections in the console: the picker, how an address names a section, and the section settings of a search."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from explorer import wording
 from retrieval.errors import UnknownSectionError
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.consolidated.config import ConsolidatedConfig
-from retrieval.presets.consolidated.evidence.section_state import SectionAsk
+from retrieval.presets.consolidated.evidence.depth import Health
+from retrieval.presets.consolidated.evidence.section_state import SectionAsk, SectionState
+from retrieval.search.outcome import SearchOutcome
 from retrieval.search.section_sets import section_named, section_set_named, section_sets
+
+_HEALTH: Final[Mapping[Health, str]] = {
+    Health.GOOD: "",
+    Health.SPARSE: ", few chunks, so more are requested",
+    Health.DEGRADED: ", recently degraded, so more are requested",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class SectionChoice:
-    """A section that can be asked for."""
+    """A section that can be chosen."""
 
-    #: How an address names it: "report/overview".
+    #: Its name in an address: "report/overview".
     value: str
     label: str
 
@@ -27,20 +37,46 @@ class SectionGroup:
     choices: tuple[SectionChoice, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Picker:
+    """The sections to choose from, and the chosen one."""
+
+    chosen: str
+    groups: tuple[SectionGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A setting of a section."""
+
+    label: str
+    value: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionStrip:
+    """The section settings of a search."""
+
+    #: "Report: Overview"; empty for a plain question.
+    label: str
+    #: What was searched for.
+    query: str
+    facts: tuple[Fact, ...]
+
+
 def has_sections(preset: str) -> bool:
     """Return whether a preset gathers evidence for sections."""
     return preset in PRESETS and isinstance(PRESETS[preset].defaults, ConsolidatedConfig)
 
 
-def section_groups() -> tuple[SectionGroup, ...]:
-    """Return every section of every set, in the sets' order."""
-    return tuple(_groups())
-
-
-def _groups() -> Iterator[SectionGroup]:
-    for found in section_sets():
-        choices = tuple(SectionChoice(f"{found.name}/{it.name}", it.title) for it in found.sections)
-        yield SectionGroup(found.title, choices)
+def picker(chosen: str) -> Picker:
+    """Return the picker with a section chosen, or none."""
+    groups = (
+        SectionGroup(it.title, tuple(SectionChoice(f"{it.name}/{one.name}", one.title) for one in it.sections))
+        for it in section_sets()
+    )
+    return Picker(chosen, tuple(groups))
 
 
 def section_asked(value: str, subject: str) -> SectionAsk:
@@ -51,7 +87,7 @@ def section_asked(value: str, subject: str) -> SectionAsk:
 
 
 def is_section(value: str) -> bool:
-    """Return whether a section is there that an address names so."""
+    """Return whether the section that an address names exists."""
     try:
         section_asked(value, "")
     except UnknownSectionError:
@@ -60,14 +96,40 @@ def is_section(value: str) -> bool:
 
 
 def query_of(ask: SectionAsk) -> str:
-    """Return what is searched for: the section's template about the subject."""
+    """Return the query: the section's template with the subject."""
     return ask.section.query(ask.subject)
 
 
 def section_label(value: str) -> str:
-    """Return a section as people read it: "Report: Overview"; its name where it is not there any more."""
+    """Return a section's label: "Report: Overview"; its name if it no longer exists."""
     try:
         ask = section_asked(value, "")
     except UnknownSectionError:
         return value
     return f"{ask.section_set.title}: {ask.section.title}"
+
+
+def section_strip(outcome: SearchOutcome) -> SectionStrip | None:
+    """Return the section settings of a search; None in presets without sections."""
+    section = outcome.state.part(SectionState)
+    if section is None or not section.top_k:
+        return None
+    ask = section.ask
+    label = "" if ask.is_plain else f"{ask.section_set.title}: {ask.section.title}"
+    return SectionStrip(label, outcome.state.query.text, tuple(_facts(section)))
+
+
+def _facts(section: SectionState) -> Iterator[Fact]:
+    policy = section.ask.section
+    searched = f"{wording.counted(section.chunks, 'chunk')} in {wording.counted(section.documents, 'document')}"
+    yield Fact("Searches", f"{searched}{_HEALTH[section.health]}", "Chunks in scope, after filters.")
+    requested = f"{section.top_k:,} of {section.fetched:,} read"
+    yield Fact("Requests", requested, "Chunks sent to the reranker, out of those read.")
+    yield Fact("Retains", f"{policy.keep:,}", "Chunks retained after reranking.")
+    if section.grade is not None:
+        yield Fact("Grade", str(section.grade), "Pool quality from A to F, by the similarity of its best chunks.")
+    floors = f"similarity {section.score_floor:.2f}, quality {policy.quality_floor:.2f}"
+    yield Fact("Floors", floors, "Chunks below a floor are dropped. A weak pool has lower floors.")
+    if policy.required:
+        types = ", ".join(policy.required)
+        yield Fact("Requires", types, "Source types that are searched separately if the pool lacks them.")

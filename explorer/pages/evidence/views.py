@@ -1,13 +1,11 @@
-"""Evidence for every section of a report, side by side."""
+"""Evidence for each section of a report."""
 
-import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
@@ -17,28 +15,25 @@ from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import Compartment, User
 from corecube.scope import AccessScope
+from explorer.components.search_page import failed, people_for, run_as_name
 from explorer.pages.evidence.asked import MAX_SECONDS, MIN_SECONDS, EvidenceAsked
 from explorer.pages.evidence.panels import evidence_panel
-from explorer.pages.explorer.views import failure_title
-from explorer.viewer import comes_whole, principal_for, signed_in, viewer_of, wants_fragment
+from explorer.viewer import includes_results, principal_for, render_page, signed_in, viewer_of
 from retrieval.models import Document, SearchRecord
 from retrieval.search.evidence_runs import MAX_SUBJECT, EvidenceRequest, gather
 from retrieval.search.section_sets import DEFAULT_SECTION_SET, section_sets
 
-logger = logging.getLogger(__name__)
-
-_SERVER_ERROR: Final = 500
-#: Documents that the search box offers at once.
+#: Documents that the search box offers.
 _MAX_CANDIDATES: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChoice:
-    """A document that a run is, or can be, limited to."""
+    """A document that limits a run, or can limit it."""
 
     title: str
     source: str
-    #: The query of the address with it, or without it where it was chosen.
+    #: The query string with it, or without it if it was chosen.
     switched: str
 
 
@@ -47,51 +42,46 @@ class DocumentChoice:
 @never_cache
 @vary_on_headers("HX-Request")
 def evidence(request: HtmxHttpRequest) -> HttpResponse:
-    """Show the evidence page; where a run over a section set is asked for, what it finds follows the page."""
+    """Show the evidence page; it loads first, and then the results of a run."""
     viewer, asked = viewer_of(request), EvidenceAsked.read(request.GET)
-    fragment = wants_fragment(request)
-    searches = comes_whole(request, whole=asked.whole, run_as=asked.run_as)
+    searches = includes_results(request, whole=asked.whole, run_as=asked.run_as)
     context, status = _page(viewer, asked, request.GET, searches=searches)
-    template = "explorer/evidence/_evidence_fragment.html" if fragment else "explorer/evidence/evidence.html"
-    return render(request, template, {**context, "section": "evidence"}, status=status)
+    fragment = "explorer/evidence/_evidence_fragment.html"
+    return render_page(request, "explorer/evidence/evidence.html", fragment, context, status=status)
 
 
 def _page(viewer: User, asked: EvidenceAsked, query: QueryDict, *, searches: bool) -> tuple[dict[str, Any], int]:
-    """Return the page's context and the status to answer with; unless it searches, what is found is awaited."""
-    context: dict[str, Any] = {"asked": asked, "principal": Principal(viewer), "announcement": "", **_form(viewer)}
-    try:
-        principal = principal_for(viewer, asked.run_as)
-        context |= _around(principal, viewer, asked, query)
-        if asked.runs and not searches:
-            return context | {"is_loading": True}, 200
-        return context | (_gathered(principal, asked, context["run_as"]) if asked.runs else {}), 200
-    except CoreCubeError as error:
-        if error.status >= _SERVER_ERROR:
-            logger.exception("evidence.failed code=%s", error.code)
-        failure = {"title": failure_title(error), "message": str(error)}
-        return {**context, "failure": failure, "announcement": str(error)}, error.status
-
-
-def _form(viewer: User) -> dict[str, Any]:
-    """Return what the form offers to everybody; only an admin can choose a person."""
-    return {
+    """Return the page's context and status; unless it searches, the page loads the results later."""
+    context: dict[str, Any] = {
+        "section": "evidence",
+        "asked": asked,
+        "principal": Principal(viewer),
+        "announcement": "",
         "sets": section_sets(),
         "max_subject": MAX_SUBJECT,
         "min_seconds": MIN_SECONDS,
         "max_seconds": MAX_SECONDS,
-        "people": User.objects.filter(is_active=True).order_by("username") if viewer.is_admin else (),
+        "people": people_for(viewer),
     }
+    try:
+        principal = principal_for(viewer, asked.run_as)
+        context |= _around(principal, asked, query)
+        if asked.runs and not searches:
+            return context | {"is_loading": True}, 200
+        return context | (_gathered(principal, asked, context["run_as"]) if asked.runs else {}), 200
+    except CoreCubeError as error:
+        return failed(error, "evidence", context)
 
 
-def _around(principal: Principal, viewer: User, asked: EvidenceAsked, query: QueryDict) -> dict[str, Any]:
-    """Return what can be chosen: compartments and documents that the principal sees, and no others."""
+def _around(principal: Principal, asked: EvidenceAsked, query: QueryDict) -> dict[str, Any]:
+    """Return the choices: compartments and documents that the principal can see."""
     scope = scope_for(principal)
     visible = Compartment.objects.filter(connections__in=scope.connection_ids).distinct().order_by("name")
     found = Document.objects.in_scope(scope).named(asked.find) if asked.find else Document.objects.none()
     candidates = list(_choices(found, query)[: _MAX_CANDIDATES + 1])
     return {
         "principal": principal,
-        "run_as": "" if principal.user == viewer else principal.user.username,
+        "run_as": run_as_name(principal),
         "chosen_set": asked.section_set or DEFAULT_SECTION_SET,
         "compartments": [*visible, *_unknown(visible, asked.compartments)],
         "chosen": _chosen(scope, asked, query),
@@ -101,7 +91,7 @@ def _around(principal: Principal, viewer: User, asked: EvidenceAsked, query: Que
 
 
 def _unknown(visible: Iterable[Compartment], asked: Iterable[str]) -> Iterator[Compartment]:
-    """Yield what the address names and the principal does not see: the run is limited to it all the same."""
+    """Yield compartments of the address that the principal cannot see: they still limit the run."""
     known = {it.slug for it in visible}
     return (Compartment(slug=slug, name=slug) for slug in asked if slug not in known)
 
@@ -112,14 +102,14 @@ def _choices(found: Any, query: QueryDict) -> list[DocumentChoice]:  # noqa: ANN
 
 
 def _chosen(scope: AccessScope, asked: EvidenceAsked, query: QueryDict) -> list[DocumentChoice]:
-    """Return the documents that the run is limited to; one that its reader may not see is told of without a title."""
+    """Return the documents that limit the run; those that the reader may not see have no title."""
     rows = Document.objects.in_scope(scope).filter(pk__in=asked.documents)
     known = {pk: (title, source) for pk, title, source in rows.values_list("pk", "title", "connection__name")}
     return [DocumentChoice(*known.get(pk, ("", "")), _switched(query, pk)) for pk in asked.documents]
 
 
 def _switched(query: QueryDict, document: UUID) -> str:
-    """Return the query of an address with a document, or without it where it is there; nothing is run by it."""
+    """Return the query string with a document added, or removed if it is there; it does not start a run."""
     changed = query.copy()
     chosen = changed.getlist("document")
     text = str(document)

@@ -1,4 +1,4 @@
-"""The answer of the Explorer's tab, which comes after its page: to write it takes longer than to search."""
+"""The answer of the Explorer's tab, loaded after its page: writing takes longer than searching."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,8 @@ from django.views.decorators.http import require_GET
 
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
-from explorer.pages.explorer.views import answered, failure_title
+from explorer.components.search_page import failure_title
+from explorer.pages.explorer.views import answered
 from explorer.viewer import principal_of, signed_in, viewer_of
 from retrieval.models import SearchRecord
 from retrieval.records.reopening import reopened
@@ -20,7 +21,7 @@ from retrieval.records.reopening import reopened
 @signed_in
 @never_cache
 def answer(request: HtmxHttpRequest, record_id: UUID) -> HttpResponse:
-    """Answer a search from the passages that it found; somebody else's search does not exist."""
+    """Answer a search from its passages; a 404 for the search of another user."""
     viewer = viewer_of(request)
     record = get_object_or_404(SearchRecord.objects.own(viewer).select_related("user"), pk=record_id)
     principal = principal_of(record, viewer)

@@ -1,4 +1,4 @@
-"""Asking for a search in the slower tier, and waiting for it. What it found is the page of its record."""
+"""Queued searches of the slower tier. The result is the page of the search's record."""
 
 from uuid import UUID
 
@@ -9,9 +9,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from corecube.access import ScopeRequest, scope_for
+from corecube.access import scope_for
 from corecube.errors import CoreCubeError, NotFoundError
 from corecube.http import HtmxHttpRequest
+from explorer.components.search_page import excluding
 from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
 from retrieval.engine.stored_filter import read_filter
 from retrieval.models import QueuedSearch, SearchRecord
@@ -23,7 +24,7 @@ from retrieval.tasks.queued_searches import search_soon
 @require_POST
 @signed_in
 def ask(request: HtmxHttpRequest) -> HttpResponse:
-    """Queue a search, and lead to where it is waited for; say why where that cannot be."""
+    """Queue a search and redirect to its page; show an error if it cannot be queued."""
     try:
         job = queue_search(_request(request), principal=principal_for(viewer_of(request), request.POST.get("as", "")))
     except NotFoundError:
@@ -39,7 +40,7 @@ def ask(request: HtmxHttpRequest) -> HttpResponse:
 @signed_in
 @never_cache
 def queued(request: HtmxHttpRequest, search_id: UUID) -> HttpResponseBase:
-    """Show where a search of the viewer's stands; the swapped part leads to what was found once it is done."""
+    """Show the state of a queued search of the viewer; the fragment redirects to the result once it is done."""
     viewer = viewer_of(request)
     asked = QueuedSearch.objects.filter(user=viewer, actor=None) | QueuedSearch.objects.filter(actor=viewer)
     job = asked.filter(pk=search_id).first()
@@ -55,15 +56,12 @@ def queued(request: HtmxHttpRequest, search_id: UUID) -> HttpResponseBase:
 
 
 def _request(request: HttpRequest) -> SearchRequest:
-    """Return what a form asks for; a connection that the asker does not see is not left out, and not told of."""
     principal = principal_for(viewer_of(request), request.POST.get("as", ""))
-    own = {inclusion.connection.slug for inclusion in scope_for(principal).included}
-    without = tuple(slug for slug in request.POST.getlist("without") if slug in own)
     limits = read_filter(request.POST.get("filter", ""))
     return SearchRequest(
         text=request.POST.get("q", ""),
         preset=PRESET,
-        narrowing=ScopeRequest(exclude=without),
+        narrowing=excluding(request.POST.getlist("without"), scope_for(principal)),
         filter=limits.filter,
         conditions=limits.conditions,
         surface=SearchRecord.Surface.EXPLORER,

@@ -1,19 +1,17 @@
 """The Query Explorer."""
 
-import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Self
 
 from django.conf import settings
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from django.views.decorators.vary import vary_on_headers
 
-from corecube.access import Principal, ScopeRequest, scope_for
+from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
 from corecube.http import HtmxHttpRequest
 from corecube.models import User
@@ -24,72 +22,70 @@ from explorer.components.drops import chunk_labels
 from explorer.components.filter import filter_words
 from explorer.components.links import document_url
 from explorer.components.modes import mode_in, modes_of
+from explorer.components.preset_numbers import ChangeRow, change_rows
 from explorer.components.scope import scope_chips, scope_rows, view_as
-from explorer.components.section import picker, section_strip
-from explorer.components.sections import has_sections, query_of, section_asked
+from explorer.components.search_page import excluded_slugs, excluding, failed, people_for, run_as_name
+from explorer.components.sections import has_sections, picker, query_of, section_asked, section_strip
 from explorer.components.sides import Side
 from explorer.pages.evaluation.judge import judging_context
-from explorer.pages.explorer.draft import draft_changes
 from explorer.pages.explorer.examples import examples_for
 from explorer.pages.explorer.lost import lanes_of
 from explorer.pages.explorer.page import result_panels
 from explorer.pages.explorer.recent_searches import Asking, searched
 from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
-from explorer.viewer import principal_for, signed_in, viewer_of, wants_fragment
+from explorer.viewer import principal_for, render_page, signed_in, viewer_of, wants_fragment
 from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
 from retrieval.engine.stored_filter import AskedFilter, read_filter
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
+from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.queued_searches import PRESET
 from retrieval.search.request import SearchRequest
 
-logger = logging.getLogger(__name__)
-
 _TABS: Final = ("hits", "lanes", "context", "answer", "where", "scores", "trace", "scope")
-_SERVER_ERROR: Final = 500
-#: The header by which a fragment asks for another view of the search that its page shows. It is no part of the address,
-#: which people share and which asks anew.
+#: The header by which a fragment requests another view of the search on its page. It is not part of the address, since
+#: a shared address runs a new search.
 _TRACE: Final = "CoreCube-Trace"
-#: Digits of a hit's place; more cannot be one.
+#: The maximum number of digits of a rank.
 _MAX_DIGITS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the page's address asks for."""
+    """The parameters of the page's address."""
 
-    #: None where nothing was asked yet.
+    #: None without a query.
     text: str | None
     preset: str
-    #: Runs with the preset's draft.
+    #: Whether to run the preset's draft.
     draft: bool
-    #: "hybrid", or the only leg that searches.
+    #: "hybrid", or the only leg to search with.
     mode: str
     run_as: str
-    #: Slugs of the connections to leave out.
+    #: Slugs of excluded connections.
     without: tuple[str, ...]
-    #: What a logged search left of its scope, as `retrieval.engine.stored_filter` writes it; empty for all.
+    #: The filter of a logged search, as `retrieval.engine.stored_filter` writes it; empty for none.
     filter: str
     tab: str
-    #: Place of the hit whose ledger is open, from 1.
+    #: Rank of the hit whose score breakdown is open.
     hit: int
     #: The stage that is open in the funnel, or empty.
     stage: str
-    #: "table" shows the lanes as one.
+    #: "table" shows the lanes as a table.
     view: str
-    #: What the tab "where" looks for: a document's title, address or id, and the document that was picked.
+    #: In the tab "where": the title, address or id to find, and the chosen document.
     find: str
     pin: str
-    #: The page comes with the answer in it, for browsers without scripts.
+    #: The page includes the answer, for browsers without scripts.
     with_answer: bool
     #: The section that the text is the subject of, "report/overview"; empty for a plain question.
     section: str = ""
 
     @classmethod
     def read(cls, query: QueryDict) -> Self:
-        """Return what a query string asks for; what it cannot mean is left at its default."""
+        """Return the parameters of a query string; invalid ones get their default."""
         tab, hit = query.get("tab", ""), query.get("hit", "")
         preset = query.get("preset", DEFAULT_PRESET)
         return cls(
@@ -98,7 +94,7 @@ class Asked:
             draft=query.get("draft") == "1",
             mode=mode_in(preset, query.get("mode") or HYBRID),
             run_as=query.get("as", ""),
-            without=left_out(query),
+            without=excluded_slugs(query),
             filter=query.get("filter", ""),
             tab=tab if tab in _TABS else _TABS[0],
             hit=int(hit) if hit.isdecimal() and len(hit) <= _MAX_DIGITS else 1,
@@ -112,18 +108,13 @@ class Asked:
 
     @property
     def side(self) -> str:
-        """How the comparison names what this page runs."""
+        """The address of this search as a side of a comparison."""
         return Side(self.preset, self.draft, self.mode).value
 
     @property
     def live_side(self) -> str:
-        """How the comparison names the same with what is live."""
+        """The same with the live version."""
         return Side(self.preset, mode=self.mode).value
-
-
-def left_out(query: QueryDict) -> tuple[str, ...]:
-    """Return the slugs of the connections that a query string leaves out; an empty one says that none is."""
-    return tuple(dict.fromkeys(filter(None, query.getlist("without"))))
 
 
 @require_GET
@@ -131,19 +122,27 @@ def left_out(query: QueryDict) -> tuple[str, ...]:
 @never_cache
 @vary_on_headers("HX-Request")
 def search(request: HtmxHttpRequest) -> HttpResponse:
-    """Show the explorer, and what the query found."""
+    """Show the Explorer and the results of the query."""
     viewer, asked = viewer_of(request), Asked.read(request.GET)
     if address := _searched_address(request.GET, asked):
         return redirect(f"{request.path}?{address}")
-    fragment = wants_fragment(request)
-    context, status = _page(viewer, asked, request.headers.get(_TRACE, "") if fragment else "")
-    context |= _form(viewer, asked)
-    template = "explorer/explorer/_results_fragment.html" if fragment else "explorer/explorer/search.html"
-    return render(request, template, {**context, "section": "explorer"}, status=status)
+    trace = request.headers.get(_TRACE, "") if wants_fragment(request) else ""
+    context, status = _page(viewer, asked, trace)
+    drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
+    context |= {
+        "section": "explorer",
+        # Only an admin can choose a user or the draft.
+        "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
+        "people": people_for(viewer),
+        "presets": PRESETS.values(),
+        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
+    }
+    fragment = "explorer/explorer/_results_fragment.html"
+    return render_page(request, "explorer/explorer/search.html", fragment, context, status=status)
 
 
 def _searched_address(query: QueryDict, asked: Asked) -> str:
-    """Return the query string that names the mode and the section of the search; empty where this one does."""
+    """Return the query string with the mode and section that are searched; empty if it is the same."""
     searched = query.copy()
     if query.get("mode"):
         searched["mode"] = asked.mode
@@ -153,33 +152,36 @@ def _searched_address(query: QueryDict, asked: Asked) -> str:
 
 
 def _page(viewer: User, asked: Asked, trace: str) -> tuple[dict[str, Any], int]:
-    """Return the context of the results, those of the search with this trace id if it is the same, and the status."""
-    context: dict[str, Any] = {"asked": asked, "hit_chosen": asked.hit > 1, "run_as": "", "announcement": ""}
-    context["picker"] = picker(asked.section) if has_sections(asked.preset) else None
-    context["modes"] = {mode: wording.mode_label(mode) for mode in modes_of(asked.preset)}
+    """Return the context and status of the results, those of the search with this trace id if it is the same."""
+    context: dict[str, Any] = {
+        "asked": asked,
+        "hit_chosen": asked.hit > 1,
+        "principal": Principal(viewer),
+        "run_as": "",
+        "announcement": "",
+        "picker": picker(asked.section) if has_sections(asked.preset) else None,
+        "modes": {mode: wording.mode_label(mode) for mode in modes_of(asked.preset)},
+    }
     try:
         principal = principal_for(viewer, asked.run_as)
         context |= _scope(viewer, principal, asked)
-        if asked.text is None:
-            pinned = pinned_title(asked.pin, reader_of(principal, context["scope"])) if asked.pin else ""
-            examples = examples_for(context["scope"], principal.user.username)
-            is_empty = viewer.is_admin and not Document.objects.exists()
-            return context | {"examples": examples, "pinned": pinned, "is_empty": is_empty}, 200
-        return context | _results(principal, asked, context, trace), 200
+        if asked.text is not None:
+            return context | _results(principal, asked, context["scope"], trace), 200
+        pinned = pinned_title(asked.pin, reader_of(principal, context["scope"])) if asked.pin else ""
+        examples = examples_for(context["scope"], principal.user.username)
+        is_empty = viewer.is_admin and not Document.objects.exists()
+        return context | {"examples": examples, "pinned": pinned, "is_empty": is_empty}, 200
     except CoreCubeError as error:
-        if error.status >= _SERVER_ERROR:
-            logger.exception("explorer.failed code=%s", error.code)
-        failure = {"title": failure_title(error), "message": str(error)}
-        return {"principal": Principal(viewer), **context, "failure": failure, "announcement": str(error)}, error.status
+        return failed(error, "explorer", context)
 
 
 def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
-    """Return the chips of the whole scope; only an admin learns of connections outside it."""
+    """Return the chips of the scope; only an admin sees connections outside it."""
     scope = scope_for(principal, reveal_excluded=viewer.is_admin)
     chips = scope_chips(scope, asked.without)
     return {
         "principal": principal,
-        "run_as": "" if principal.user == viewer else principal.user.username,
+        "run_as": run_as_name(principal),
         "scope": scope,
         "chips": chips,
         "scope_rows": scope_rows(chips, scope),
@@ -188,37 +190,40 @@ def _scope(viewer: User, principal: Principal, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _results(principal: Principal, asked: Asked, around: Mapping[str, Any], trace: str) -> dict[str, Any]:
+def _results(principal: Principal, asked: Asked, scope: AccessScope, trace: str) -> dict[str, Any]:
     """Search once and return every panel."""
-    scope: AccessScope = around["scope"]
     limits = read_filter(asked.filter)
     outcome = searched(_asking(principal, asked, scope, limits), trace)
     panels = result_panels(outcome, labels=chunk_labels(outcome))
-    # Otherwise the page asks for the answer once it is shown.
-    answer = answered(outcome, principal) if asked.tab == "answer" and asked.with_answer else None
-    lanes = lanes_of(outcome) if asked.tab == "lanes" else None
     where = None
     if asked.tab == "where":
         where = where_panel(outcome, reader_of(principal, scope), find=asked.find, pin=asked.pin)
-    announcement = (where.announcement if where else "") or panels.announcement
-    judging = judging_context(outcome, principal.actor or principal.user)
-    around_panels: dict[str, Any] = {
-        "answer": answer,
-        "lanes": lanes,
+    # The slower tier is for the live version of one preset, and needs a language model.
+    is_default = asked.preset == PRESET and asked.mode == HYBRID and not asked.draft
+    return {
+        "panels": panels,
+        "announcement": (where.announcement if where else "") or panels.announcement,
+        # Otherwise the page loads the answer later.
+        "answer": answered(outcome, principal) if asked.tab == "answer" and asked.with_answer else None,
+        "lanes": lanes_of(outcome) if asked.tab == "lanes" else None,
         "where": where,
         "draft_changes": draft_changes(outcome),
         "section_strip": section_strip(outcome),
+        "offers_rephrasing": is_default and LanguageModel.objects.filter(is_enabled=True).exists(),
+        "filter_words": filter_words(limits),
+        **judging_context(outcome, principal.actor or principal.user),
     }
-    around_panels["offers_rephrasing"] = _offers_rephrasing(asked)
-    around_panels["filter_words"] = filter_words(limits)
-    return {"panels": panels, "announcement": announcement, **around_panels, **judging}
+
+
+def draft_changes(outcome: SearchOutcome) -> tuple[ChangeRow, ...]:
+    """Return the settings that the draft changes from the live version; empty for a search without a draft."""
+    if not outcome.configuration.is_draft:
+        return ()
+    return change_rows(configuration_of(outcome.preset).config, outcome.config)
 
 
 def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: AskedFilter) -> Asking:
-    """Return the search that a page asks for; `scope` is all that the principal may see."""
-    # What is outside the scope is left out anyway, so a slug from someone else's address does no harm here.
-    own = {inclusion.connection.slug for inclusion in scope.included}
-    without = tuple(slug for slug in asked.without if slug in own)
+    """Return the search that a page requests; `scope` is everything that the principal may see."""
     section = section_asked(asked.section, asked.text or "") if asked.section else None
     request = SearchRequest(
         text=query_of(section) if section else asked.text or "",
@@ -226,7 +231,7 @@ def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: Aske
         preset=asked.preset,
         draft=asked.draft,
         mode=asked.mode,
-        narrowing=ScopeRequest(exclude=without),
+        narrowing=excluding(asked.without, scope),
         filter=limits.filter,
         conditions=limits.conditions,
         reveal_excluded=(principal.actor or principal.user).is_admin,
@@ -236,29 +241,5 @@ def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: Aske
 
 
 def answered(outcome: SearchOutcome, principal: Principal) -> AnswerPanel:
-    """Return the answer to a search, its markers leading to their passages. Raises CoreCubeError."""
-    run_as = principal.user.username if principal.actor else ""
-    return answer_panel(prepare(outcome, principal), address=partial(document_url, run_as=run_as))
-
-
-def _form(viewer: User, asked: Asked) -> dict[str, Any]:
-    """Return what the form above the results offers; only an admin can choose a person or the draft."""
-    people = User.objects.filter(is_active=True).order_by("username") if viewer.is_admin else ()
-    drafts = PresetVersion.objects.filter(status=PresetVersion.Status.DRAFT)
-    return {
-        "offers_draft": viewer.is_admin and (asked.draft or drafts.exists()),
-        "presets": PRESETS.values(),
-        "people": people,
-        "max_query_length": settings.CORECUBE_MAX_QUERY_CHARACTERS,
-    }
-
-
-def _offers_rephrasing(asked: Asked) -> bool:
-    """Return whether the slower tier is offered: for its preset as it is live, where there is a language model."""
-    is_whole = asked.preset == PRESET and asked.mode == HYBRID and not asked.draft
-    return is_whole and LanguageModel.objects.filter(is_enabled=True).exists()
-
-
-def failure_title(error: CoreCubeError) -> str:
-    """Return a heading for an error, from its code: "Query too long"."""
-    return error.code.replace("_", " ").capitalize()
+    """Return the answer to a search, its markers linked to their passages. Raises CoreCubeError."""
+    return answer_panel(prepare(outcome, principal), address=partial(document_url, run_as=run_as_name(principal)))

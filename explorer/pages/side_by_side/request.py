@@ -1,4 +1,4 @@
-"""One question to every preset: each a search of its own, with its own trace, whatever becomes of the others."""
+"""One query to every preset: each is a separate search with its own trace, even if others fail."""
 
 import logging
 from dataclasses import dataclass, field
@@ -21,17 +21,17 @@ _SERVER_ERROR: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What every preset is asked."""
+    """The query for every preset."""
 
     text: str
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
-    #: What is left of the documents in scope.
+    #: The filter of documents.
     limits: AskedFilter = field(default_factory=AskedFilter)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one preset came to: an outcome, or why there is none."""
+    """The outcome of one preset, or its error."""
 
     preset: Preset
     outcome: SearchOutcome | None = None
@@ -44,7 +44,7 @@ def usable_presets(principal: Principal) -> tuple[Preset, ...]:
 
 
 def ask_each(asking: Asking, principal: Principal) -> tuple[Attempt, ...]:
-    """Return what each preset found, searched one after the other so that none takes another's time."""
+    """Search with each preset, one after another so that they do not slow each other down."""
     return tuple(_attempt(preset, asking, principal) for preset in usable_presets(principal))
 
 
