@@ -18,9 +18,9 @@ def main() -> None:
         sys.exit(str(error))
     except (DatabaseError, InterfaceError) as error:
         # Commands of Django's; our own have said it already.
-        from corecube.commands import database_trouble  # noqa: PLC0415 -- Django is set up by now
+        from corecube.commands import database_problem  # noqa: PLC0415 -- Django is set up by now
 
-        trouble = database_trouble(error)
+        trouble = database_problem(error)
         if not trouble or "--traceback" in sys.argv:
             raise
         sys.exit(trouble)

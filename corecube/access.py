@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from django.db import connection as database
 
+from corecube.database import Prepared, execution
 from corecube.errors import UnknownConnectionError, UnknownPrincipalError
 from corecube.models import ApiKey, User
-from corecube.prepared import Prepared, execution
 from corecube.scope import (
     AccessScope,
     ConnectionFacts,

@@ -11,11 +11,9 @@ from django.http import HttpResponseBase
 from django.urls import get_resolver
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from corecube import garbage
-from corecube.arrivals import arrivals
-from corecube.door import door
-from corecube.serving import serving
-from corecube.startup import look_at_database
+from corecube import process
+from corecube.overload import overload_guard, waiting_requests
+from corecube.startup import check_database, serving
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "corecube.settings")
 
@@ -38,13 +36,13 @@ class Handler(ASGIHandler):
 
 
 django.setup(set_prefix=False)
-_guarded = door.before(Handler(), connections=settings.CORECUBE_POOL_CONNECTIONS)
+_guarded = overload_guard.wrap(Handler(), connections=settings.CORECUBE_POOL_CONNECTIONS)
 application = ProxyHeadersMiddleware(
-    arrivals.counted(_guarded),  # type: ignore[arg-type]  # uvicorn has a type for each message
+    waiting_requests.wrap(_guarded),  # type: ignore[arg-type]  # uvicorn has a type for each message
     trusted_hosts=settings.CORECUBE_TRUSTED_PROXIES,
 )
-look_at_database()
+check_database()
 # Load all code now, not with the first request.
 _ = get_resolver().url_patterns
-garbage.settle()
+process.tune_garbage_collection()
 serving.send(sender=None)

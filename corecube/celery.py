@@ -13,8 +13,8 @@ app.autodiscover_tasks()
 
 
 @worker_init.connect
-def look_at_database(**_: object) -> None:
-    """Say what keeps a starting worker from working; end it where that cannot come right."""
-    from corecube.startup import look_at_database  # noqa: PLC0415 -- Django is set up by now
+def check_database(**_: object) -> None:
+    """Log problems with the database; exit for a permanent one."""
+    from corecube.startup import check_database  # noqa: PLC0415 -- Django is set up now
 
-    look_at_database()
+    check_database()

@@ -1,9 +1,10 @@
-"""Says at once what is wrong with the server that DATABASE_URL names, before anything waits for it.
+"""Checks of the server that DATABASE_URL names.
 
 `manage.py migrate`, `manage.py start` and `manage.py check --database default` run these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,11 +13,14 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.db import connections
 
 from corecube.errors import ConfigError, DatabaseUnavailableError
-from corecube.postgresql.sharing import shares_sessions
+from corecube.postgresql.answering import ask
 
 _MIN_POSTGRESQL: Final = 15
 _MIN_PGVECTOR: Final = (0, 8)
 _CONNECT_SECONDS: Final = 5
+#: Clients to detect shared sessions, as poolers with several processes share a port.
+_CLIENTS: Final = 6
+_PID_SQL: Final = "SELECT pg_backend_pid()"
 _NO_ANSWER: Final = "corecube.E001"
 _FACTS_SQL: Final = """
 SELECT current_setting('server_version_num')::int / 10000,
@@ -29,47 +33,45 @@ SELECT current_setting('server_version_num')::int / 10000,
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What a server says of itself."""
+    """Properties of a server."""
 
     #: PostgreSQL's major version.
     major: int
-    #: The pgvector that can be created, such as "0.8.1"; None when the server has none.
+    #: The available version of pgvector, such as "0.8.1"; None without pgvector.
     available: str | None
-    #: The pgvector that the database has; None before the first migration.
+    #: The version of pgvector in the database; None before the first migration.
     installed: str | None
     #: Whether this role may run CREATE EXTENSION vector.
     may_create: bool
-    #: Whether a pooler lends its sessions for less than a client's connection.
+    #: Whether a pooler shares sessions between clients (transaction pooling).
     shares_sessions: bool = False
 
 
 def server_problem(facts: ServerFacts) -> Error | None:
-    """Return what keeps CoreCube from running on this server, or None."""
+    """Return the problem that prevents CoreCube from using this server, or None."""
     if facts.shares_sessions:
-        hint = "Set pool_mode = session in PgBouncer, or let DATABASE_URL name the server itself."
-        message = "The pooler that DATABASE_URL names lends sessions for single transactions (transaction pooling)."
+        hint = "Set pool_mode = session in PgBouncer, or set DATABASE_URL to the server itself."
+        message = "The pooler in DATABASE_URL uses transaction pooling."
         return Error(message, hint=hint, id="corecube.E006")
     return _version_problem(facts)
 
 
 def _version_problem(facts: ServerFacts) -> Error | None:
-    """Return what PostgreSQL or pgvector lacks, or None."""
+    """Return the problem with the version of PostgreSQL or pgvector, or None."""
     if facts.major < _MIN_POSTGRESQL:
         return Error(
-            f"The server is PostgreSQL {facts.major}; CoreCube needs {_MIN_POSTGRESQL} or newer.", id="corecube.E002"
+            f"The server is PostgreSQL {facts.major}; CoreCube requires {_MIN_POSTGRESQL} or newer.", id="corecube.E002"
         )
     if facts.available is None:
-        return Error("The server has no pgvector.", hint="Install pgvector 0.8 or newer on it.", id="corecube.E003")
+        return Error("The server has no pgvector.", hint="Install pgvector 0.8 or newer.", id="corecube.E003")
     if facts.installed is not None and _version(facts.installed) < _MIN_PGVECTOR <= _version(facts.available):
-        hint = "Run ALTER EXTENSION vector UPDATE in it."
-        return Error(
-            f"The database still uses pgvector {facts.installed}; 0.8 is needed.", hint=hint, id="corecube.E004"
-        )
+        hint = "Run ALTER EXTENSION vector UPDATE in the database."
+        return Error(f"The database uses pgvector {facts.installed}; 0.8 is required.", hint=hint, id="corecube.E004")
     if _version(facts.available) < _MIN_PGVECTOR:
-        return Error(f"The server's pgvector is {facts.available}; CoreCube needs 0.8 or newer.", id="corecube.E004")
+        return Error(f"The server's pgvector is {facts.available}; CoreCube requires 0.8 or newer.", id="corecube.E004")
     if facts.installed is None and not facts.may_create:
-        hint = "Let an administrator run CREATE EXTENSION vector in it."
-        return Error("The role of DATABASE_URL may not add pgvector to the database.", hint=hint, id="corecube.E005")
+        hint = "Ask an administrator to run CREATE EXTENSION vector in the database."
+        return Error("The role in DATABASE_URL may not create the extension pgvector.", hint=hint, id="corecube.E005")
     return None
 
 
@@ -79,13 +81,13 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def server_facts(alias: str) -> ServerFacts:
-    """Ask the server, on a connection outside the pool. Raises psycopg.Error when it does not answer."""
+    """Query the server on a connection outside the pool. Raises psycopg.Error."""
     parameters = {**connections[alias].get_connection_params(), "connect_timeout": _CONNECT_SECONDS}
-    # Outside of a transaction, which a pooler may not allow: that is told by its own name.
+    # In autocommit mode: a pooler may not allow a transaction, which is reported as its own problem.
     with psycopg.connect(**{**parameters, "autocommit": True}) as connection:
         row = connection.execute(_FACTS_SQL).fetchone()
     if row is None:
-        raise psycopg.OperationalError("The server did not answer.")
+        raise psycopg.OperationalError("The server did not respond.")
     return replace(ServerFacts(*row), shares_sessions=shares_sessions(parameters))
 
 
@@ -97,9 +99,9 @@ def check_server(databases: Sequence[str] | None = None, **_: Any) -> list[Check
 
 
 def require_server() -> None:
-    """Return when the server is the embedded one, or one that DATABASE_URL names and that can be used.
+    """Check the server in DATABASE_URL; the embedded server always passes.
 
-    Raises DatabaseUnavailableError when it does not answer, ConfigError when it can never do.
+    Raises DatabaseUnavailableError if it does not respond, ConfigError for a permanent problem.
     """
     for problem in check_server(databases=["default"]):
         message = " ".join(filter(None, (problem.msg, problem.hint)))
@@ -107,9 +109,34 @@ def require_server() -> None:
 
 
 def _check(alias: str) -> Error | None:
-    """Return the first problem with one server."""
+    """Return the first problem of a server."""
     try:
         return server_problem(server_facts(alias))
     except psycopg.Error as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return Error(f"The server that DATABASE_URL names cannot be used: {reason}", id=_NO_ANSWER)
+        return Error(f"The server in DATABASE_URL is not available: {reason}", id=_NO_ANSWER)
+
+
+def shares_sessions(parameters: Mapping[str, Any]) -> bool:
+    """Return whether a pooler gives several clients the same session, or one client several sessions.
+
+    Prepared statements and locks of a session would then affect other clients. Raises psycopg.Error.
+    """
+    with ExitStack() as stack:
+        clients = [_client(stack, parameters)]
+        pids = [ask(clients[0], _PID_SQL)]
+        if pids == [str(clients[0].info.backend_pid)]:
+            return False  # no pooler, which would report an id of its own
+        try:
+            for _ in range(_CLIENTS - 1):
+                clients.append(_client(stack, parameters))
+                pids.append(ask(clients[-1], _PID_SQL))
+                if len(set(pids)) < len(pids):
+                    return True
+        except psycopg.OperationalError:
+            return False  # no session is left, so each client has its own
+        return pids != [ask(client, _PID_SQL) for client in clients]
+
+
+def _client(stack: ExitStack, parameters: Mapping[str, Any]) -> "psycopg.Connection[Any]":
+    return stack.enter_context(psycopg.connect(**{**parameters, "autocommit": True}))

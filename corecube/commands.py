@@ -1,8 +1,12 @@
-"""Base classes of management commands: they report errors in a sentence, without a traceback."""
+"""Shared by management commands: checks of the database, and display of steps."""
 
-from typing import Any
+import io
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DatabaseError, InterfaceError, OperationalError
 from psycopg.errors import UndefinedColumn, UndefinedTable
 from tqdm import tqdm
@@ -11,6 +15,10 @@ from corecube.checks import require_server
 from corecube.errors import CoreCubeError
 from corecube.health import MIGRATE, require_database
 from corecube.models import Connection
+
+_WIDTH: Final = 24
+_MAX_NOTE_CHARACTERS: Final = 50
+_CLEAR_LINE: Final = "\r\x1b[2K"
 
 
 class CoreCubeCommand(BaseCommand):
@@ -34,32 +42,32 @@ class DatabaseCommand(CoreCubeCommand):
     requires_migrations_checks = True
 
     def check_migrations(self) -> None:
-        """Raise CommandError when the database cannot be used or migrations are pending."""
+        """Raise CommandError if the database is unavailable or migrations are pending."""
         try:
             require_server()
             require_database()
         except CoreCubeError as error:
             cause = error.__cause__
-            trouble = database_trouble(cause) if isinstance(cause, Exception) else ""
-            raise CommandError(trouble or str(error)) from error
+            problem = database_problem(cause) if isinstance(cause, Exception) else ""
+            raise CommandError(problem or str(error)) from error
 
     def execute(self, *args: Any, **options: Any) -> str | None:  # noqa: ANN401 -- Django's signature
         """Run the command; raise CommandError also if the database becomes unavailable."""
         try:
             return super().execute(*args, **options)
         except (DatabaseError, InterfaceError) as error:
-            if trouble := database_trouble(error):
-                raise CommandError(trouble) from error
+            if problem := database_problem(error):
+                raise CommandError(problem) from error
             raise
 
 
-def database_trouble(error: Exception) -> str:
-    """Return what is wrong with the database and what to do; empty for other errors."""
+def database_problem(error: Exception) -> str:
+    """Return the problem with the database and its solution; empty for any other error."""
     if isinstance(error.__cause__, UndefinedTable | UndefinedColumn):
         return MIGRATE
     if isinstance(error, OperationalError | InterfaceError):
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return f"The database cannot be used: {reason}"
+        return f"The database is not available: {reason}"
     return ""
 
 
@@ -70,3 +78,48 @@ def connections_named(slug: str | None) -> list[Connection]:
     if slug and not found:
         raise CommandError(f"There is no connection {slug!r}.")
     return found
+
+
+class Steps:
+    """Prints each step with its duration; a terminal also shows the running step."""
+
+    def __init__(self, out: OutputWrapper) -> None:
+        self._out = out
+        self._is_live = out.isatty()
+
+    @contextmanager
+    def step(self, title: str) -> Iterator["StepNotes"]:
+        """Run a block as one step; the notes show progress next to the title."""
+        notes = StepNotes(self, title)
+        notes.write("…")
+        started = time.perf_counter()
+        try:
+            yield notes
+        except BaseException:
+            self._end(f"✗ {title}")
+            raise
+        self._end(f"✓ {title:<{_WIDTH}}{time.perf_counter() - started:6.1f} s")
+
+    def show(self, line: str) -> None:
+        """Show a temporary line, on a terminal only."""
+        if self._is_live:
+            self._out.write(f"{_CLEAR_LINE}{line}", ending="")
+            self._out.flush()
+
+    def _end(self, line: str) -> None:
+        self._out.write(f"{_CLEAR_LINE if self._is_live else ''}  {line}")
+        self._out.flush()
+
+
+class StepNotes(io.TextIOBase):
+    """A stream for the progress of a running step; its last line is shown."""
+
+    def __init__(self, steps: Steps, title: str) -> None:
+        self._steps = steps
+        self._title = title
+
+    def write(self, text: str) -> int:
+        """Show the last line of the text, truncated."""
+        if words := text.rpartition("\r")[-1].split():
+            self._steps.show(f"  · {self._title:<{_WIDTH}}{' '.join(words)[:_MAX_NOTE_CHARACTERS]}")
+        return len(text)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from corecube import audit
-from corecube.changing import changing
+from corecube.database import atomic_change
 from corecube.errors import ConflictError, InvalidRequestError
 from corecube.models import ApiKey, Compartment, User
 
@@ -27,7 +27,7 @@ class Consequences:
     keys: int
 
 
-@changing(_TAKEN)
+@atomic_change(_TAKEN)
 def create_compartment(*, name: str, description: str, actor: User) -> Compartment:
     """Add a compartment that nobody may see yet. Raises InvalidRequestError for a name that gives no new slug."""
     slug = slugify(name)[:_SLUG_LENGTH].strip("-_")
@@ -40,7 +40,7 @@ def create_compartment(*, name: str, description: str, actor: User) -> Compartme
     return made
 
 
-@changing()
+@atomic_change()
 def change_compartment(compartment: Compartment, *, name: str, description: str, actor: User) -> None:
     """Rename and describe a compartment. Its slug stays, so that no address and no program loses it."""
     if (compartment.name, compartment.description) == (name, description):
@@ -61,7 +61,7 @@ def consequences(compartment: Compartment) -> Consequences:
     )
 
 
-@changing()
+@atomic_change()
 def delete_compartment(compartment: Compartment, *, actor: User) -> Consequences:
     """Delete a compartment with its grants, and revoke the keys narrowed to it; return what went.
 

@@ -8,11 +8,11 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from corecube import audit
-from corecube.changing import changing
 from corecube.connectors.check import check_source
 from corecube.connectors.kinds import KINDS, Secret
 from corecube.connectors.problems import config_problems, normal_config
 from corecube.connectors.types import Capability
+from corecube.database import atomic_change
 from corecube.errors import ConfigError, ConflictError, InvalidRequestError
 from corecube.models import Connection, User
 from corecube.scope import Sensitivity, TrustLevel
@@ -123,7 +123,7 @@ def create_connection(connection: Connection, secrets: Mapping[str, str], *, act
     _require_right(connection, secrets)
     connection.sealed_secrets = seal(secrets_with(connection, secrets))
     connection.config = normal_config(connection.kind, connection.config)
-    with changing(_TAKEN):
+    with atomic_change(_TAKEN):
         connection.save()
         audit.record(
             "connection.created",
@@ -146,7 +146,7 @@ def change_connection(
     """
     _require_right(connection, secrets)
     connection.config = normal_config(connection.kind, connection.config)
-    with changing(_TAKEN):
+    with atomic_change(_TAKEN):
         before = Connection.objects.select_related("compartment").select_for_update(of=("self",)).get(pk=connection.pk)
         if expected is not None and _changes(expected, before):
             raise ConflictError
@@ -163,7 +163,7 @@ def change_connection(
 
 def switch_connection(connection: Connection, *, enabled: bool, actor: User | None) -> None:
     """Enable or disable a connection; a disabled one is neither synced nor searched."""
-    with changing():
+    with atomic_change():
         if Connection.objects.filter(pk=connection.pk).exclude(enabled=enabled).update(enabled=enabled):
             verb = "enabled" if enabled else "disabled"
             audit.record(f"connection.{verb}", actor=actor, subject=connection.slug)

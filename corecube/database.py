@@ -1,17 +1,52 @@
-"""Releasing the calling thread's database connection, and telling values that PostgreSQL cannot store."""
+"""Database helpers: releasing connections, transactions of changes, unstorable values, and prepared statements."""
 
-from django.db import DataError, transaction
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DataError, IntegrityError, transaction
+from psycopg import errors
+
+from corecube.errors import ConflictError, NotFoundError
+
+_PARAMETER: Final = re.compile(r"%\((\w+)\)s")
+#: The EXECUTE statements by prepared statement, for each connection.
+_EXECUTIONS: Final = WeakKeyDictionary[Any, dict[str, str]]()
 
 
 def release_connection() -> None:
-    """Give the connection back to the pool, except inside a transaction: who waits for something else keeps none."""
+    """Return the thread's connection to the pool, except inside a transaction, before waiting for something else."""
     connection = transaction.get_connection()
     if not connection.in_atomic_block:
         connection.close()
 
 
+@contextmanager
+def atomic_change(conflict: str = "") -> Iterator[None]:
+    """Run a block, or as a decorator a function, in a transaction that reports concurrent changes.
+
+    Raises ConflictError with the message `conflict` if a unique constraint is violated, ConflictError if a referenced
+    row was deleted, and NotFoundError if the row itself was deleted.
+    """
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        if isinstance(error.__cause__, errors.UniqueViolation):
+            raise ConflictError(conflict) from error
+        if isinstance(error.__cause__, errors.ForeignKeyViolation):
+            raise ConflictError("A related item was just deleted.") from error
+        raise
+    except ObjectDoesNotExist as error:
+        raise NotFoundError("This item was just deleted.") from error
+
+
 def is_unstorable(error: BaseException | None) -> bool:
-    """Return whether the database, or the way to it, could not take a value, also where another error wraps that."""
+    """Return whether the cause of an error is a value that the database or its driver cannot store."""
     while error is not None:
         if isinstance(error, DataError):
             return True
@@ -19,3 +54,35 @@ def is_unstorable(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+class Prepared(str):  # noqa: SLOT000 -- derived texts are cached on the instance
+    """A statement with named parameters that each connection prepares once, with one plan for all values.
+
+    A string derived from it, such as by a filter, is not prepared.
+    """
+
+    @cached_property
+    def numbered(self) -> str:
+        """The statement with numbered parameters, for PREPARE."""
+        numbers = {name: f"${number}" for number, name in enumerate(self._names, start=1)}
+        return _PARAMETER.sub(lambda found: numbers[found[1]], self).replace("%%", "%")
+
+    @cached_property
+    def arguments(self) -> str:
+        """The parameters in the order of their numbers, for EXECUTE; empty without parameters."""
+        return f"({', '.join(f'%({name})s' for name in self._names)})" if self._names else ""
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(_PARAMETER.findall(self)))
+
+
+def execution(cursor: Any, sql: Prepared) -> str:  # noqa: ANN401 -- Django's cursor wrapper has no public type
+    """Return the EXECUTE statement for a cursor; prepares the statement on its connection if needed."""
+    executions = _EXECUTIONS.setdefault(cursor.connection, {})
+    if sql not in executions:
+        name = f"corecube_{len(executions)}"
+        cursor.execute(f"PREPARE {name} AS {sql.numbered}")
+        executions[sql] = f"EXECUTE {name} {sql.arguments}"
+    return executions[sql]

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 
 from corecube import audit
-from corecube.changing import changing
+from corecube.database import atomic_change
 from corecube.errors import ConflictError
 from corecube.models import AuditEvent, Compartment, Grant, User
 from corecube.reach import ReachChange, reach_change, reach_of
@@ -56,7 +56,7 @@ class GrantChange:
     event: AuditEvent | None
 
 
-@changing()
+@atomic_change()
 def set_clearance(
     *,
     holder: Holder,

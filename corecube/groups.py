@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 
 from corecube import audit
-from corecube.changing import changing
+from corecube.database import atomic_change
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.reach import ReachChange, reach_change, reach_of
@@ -24,7 +24,7 @@ class GroupConsequences:
     reach: ReachChange
 
 
-@changing(_TAKEN)
+@atomic_change(_TAKEN)
 def create_group(*, name: str, actor: User) -> Group:
     """Add an empty group without grants; raise InvalidRequestError for a name that there is."""
     _require_new(name)
@@ -33,7 +33,7 @@ def create_group(*, name: str, actor: User) -> Group:
     return group
 
 
-@changing(_TAKEN)
+@atomic_change(_TAKEN)
 def rename_group(group: Group, *, name: str, actor: User) -> None:
     """Rename a group; raise InvalidRequestError for a name that another one has."""
     if group.name == name:
@@ -45,7 +45,7 @@ def rename_group(group: Group, *, name: str, actor: User) -> None:
     audit.record("group.renamed", actor=actor, subject=name, before=before)
 
 
-@changing()
+@atomic_change()
 def set_membership(group: Group, user: User, *, is_member: bool, actor: User) -> ReachChange:
     """Put a user into a group or take them out; return what they came to see or lost sight of."""
     same = User.objects.filter(pk=user.pk)
@@ -70,7 +70,7 @@ def deletion_of(group: Group) -> GroupConsequences:
     return found
 
 
-@changing()
+@atomic_change()
 def delete_group(group: Group, *, actor: User) -> GroupConsequences:
     """Delete a group with its grants; return what went."""
     name = group.name

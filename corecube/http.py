@@ -14,7 +14,7 @@ from django.shortcuts import render
 from django_htmx.middleware import HtmxDetails
 
 from corecube.errors import DatabaseUnavailableError
-from corecube.frames import with_room
+from corecube.process import with_frame_memory
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class RequestIdMiddleware:
         """Answer the request with its id in a header."""
         drawn = uuid.uuid4().hex
         request.request_id = drawn  # type: ignore[attr-defined]  # Django's requests take attributes
-        response = with_room(self.get_response, request)
+        response = with_frame_memory(self.get_response, request)
         response.headers["x-request-id"] = drawn
         return response
 

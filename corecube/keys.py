@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from corecube import audit
 from corecube.access import Principal, scope_for
-from corecube.changing import changing
+from corecube.database import atomic_change
 from corecube.errors import NotPermittedError
 from corecube.models import ApiKey, Compartment, Connection, User
 
@@ -36,7 +36,7 @@ class KeyTerms:
     requests_per_minute: int | None = None
 
 
-@changing()
+@atomic_change()
 def issue_key(*, user: User, terms: KeyTerms, actor: User) -> tuple[ApiKey, str]:
     """Save a new key and return it with its secret, which is stored nowhere and can be shown only now.
 
@@ -70,7 +70,7 @@ def _require_own(user: User, terms: KeyTerms, actor: User) -> None:
         raise NotPermittedError("A key can only be narrowed to what its user may see.")
 
 
-@changing()
+@atomic_change()
 def revoke_key(key: ApiKey, *, actor: User) -> None:
     """Stop a key for good. One that is revoked already stays as it is.
 

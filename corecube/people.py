@@ -1,38 +1,46 @@
-"""Users: making them, letting them in and shutting them out, and their groups."""
+"""Users: create, activate, deactivate and rename them, their groups and admin rights, and the first admin."""
 
+import secrets
 from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
 
 from django.contrib.auth.models import Group
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.sessions.models import Session
+from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from corecube import audit
-from corecube.changing import changing
+from corecube.database import atomic_change
 from corecube.errors import InvalidRequestError, NotPermittedError
 from corecube.models import User
 from corecube.reach import ReachChange, reach_change, reach_of
 
+#: The group of the first admin; its access comes from grants, as for any other group.
+ADMINISTRATORS: Final = "Administrators"
+_USERNAME: Final = "admin"
 
-@changing("Somebody has this username already.")
+
+@atomic_change("This username is already taken.")
 def create_user(
     *, username: str, first_name: str = "", last_name: str = "", password: str | None = None, actor: User
 ) -> User:
-    """Add a user who may see nothing yet. Without a password they cannot sign in until they have set one.
+    """Add a user without access. Without a password the user cannot sign in until they set one.
 
-    Raises ConflictError for a username that somebody has.
+    Raises ConflictError for a username that is already taken.
     """
     user = User.objects.create_user(username, password=password, first_name=first_name, last_name=last_name)
     audit.record("user.created", actor=actor, subject=username, has_password=password is not None)
     return user
 
 
-@changing()
+@atomic_change()
 def rename_user(user: User, *, first_name: str, last_name: str, actor: User) -> None:
-    """Change the name that a user goes by; the username stays."""
+    """Change the first and last name of a user."""
     if (user.first_name, user.last_name) == (first_name, last_name):
         return
     User.objects.select_for_update().get(pk=user.pk)
@@ -41,9 +49,9 @@ def rename_user(user: User, *, first_name: str, last_name: str, actor: User) -> 
     audit.record("user.renamed", actor=actor, subject=user.username)
 
 
-@changing()
+@atomic_change()
 def set_active(user: User, *, is_active: bool, actor: User) -> None:
-    """Let a user in again, or shut them out: signed out everywhere at once, and their API keys stop.
+    """Activate or deactivate a user; deactivation ends their sessions and disables their API keys.
 
     Raises NotPermittedError for oneself, and for the last admin.
     """
@@ -57,9 +65,9 @@ def set_active(user: User, *, is_active: bool, actor: User) -> None:
     audit.record("user.activated" if is_active else "user.deactivated", actor=actor, subject=found.username)
 
 
-@changing()
+@atomic_change()
 def set_admin(user: User, *, is_admin: bool, actor: User) -> None:
-    """Open the console and the administration to a user, or close them.
+    """Give or remove admin rights.
 
     Raises NotPermittedError for oneself, and for the last admin.
     """
@@ -68,14 +76,14 @@ def set_admin(user: User, *, is_admin: bool, actor: User) -> None:
         return
     found.is_staff = found.is_superuser = is_admin
     found.save(update_fields=["is_staff", "is_superuser"])
-    # What was decided by hand holds until somebody decides otherwise.
+    # A manual decision takes precedence over the sign-in provider.
     found.oidc_identities.update(gives_admin=False)
     audit.record("user.admin_given" if is_admin else "user.admin_taken", actor=actor, subject=found.username)
 
 
-@changing()
+@atomic_change()
 def set_groups(user: User, *, groups: Collection[Group], actor: User) -> ReachChange:
-    """Put a user into exactly these groups; return what they came to see and lost sight of."""
+    """Set the groups of a user; return the change of access."""
     same = User.objects.filter(pk=user.pk)
     User.objects.select_for_update().get(pk=user.pk)
     before, seen = set(user.groups.all()), reach_of(same)
@@ -93,23 +101,23 @@ def set_groups(user: User, *, groups: Collection[Group], actor: User) -> ReachCh
     return reach_change(seen, reach_of(same))
 
 
-@changing()
+@atomic_change()
 def password_link(user: User, *, actor: User) -> str:
-    """Return the path at which a user can set a password, once, for as long as PASSWORD_RESET_TIMEOUT says.
+    """Return the path of a one-time link to set a password, valid for PASSWORD_RESET_TIMEOUT.
 
-    It ends when the password is changed or the user signs in. Raises InvalidRequestError for who may not sign in.
+    A change of the password or a sign-in invalidates it. Raises InvalidRequestError for an inactive user.
     """
     if not user.is_active:
-        raise InvalidRequestError("Who is not active cannot sign in, and needs no password.")
+        raise InvalidRequestError("Inactive users cannot sign in.")
     audit.record("user.password_link", actor=actor, subject=user.username)
     uid = urlsafe_base64_encode(force_bytes(user.pk))
     return reverse("set_password", args=[uid, default_token_generator.make_token(user)])
 
 
 def _changeable(user: User, actor: User, *, ends_admin: bool) -> User:
-    """Return the user as the database has them, with all admins locked, so that no two remove each other."""
+    """Return the locked user, with all admins locked, so that two admins cannot remove each other."""
     if user.pk == actor.pk:
-        raise NotPermittedError("Nobody can do this to themselves; another admin can.")
+        raise NotPermittedError("You cannot do this to yourself. Another admin can.")
     admins = User.objects.select_for_update().filter(is_active=True, is_staff=True).order_by("pk")
     ids = {admin.pk for admin in admins}
     if actor.pk not in ids:
@@ -120,7 +128,36 @@ def _changeable(user: User, actor: User, *, ends_admin: bool) -> User:
 
 
 def _end_sessions(user: User) -> None:
-    """End a user's sessions, so that none is taken up again should they be let in once more."""
+    """End all sessions of a user, so that none continues after a new activation."""
     sessions = Session.objects.filter(expire_date__gt=timezone.now())
-    own = [it.pk for it in sessions.iterator() if it.get_decoded().get("_auth_user_id") == str(user.pk)]
-    Session.objects.filter(pk__in=own).delete()
+    ended = [it.pk for it in sessions.iterator() if it.get_decoded().get("_auth_user_id") == str(user.pk)]
+    Session.objects.filter(pk__in=ended).delete()
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """A new user with the password, which is not stored."""
+
+    username: str
+    password: str
+
+    def line(self) -> str:
+        """Return both as a line of output."""
+        return f"  {self.username:<12} {self.password}"
+
+
+def draw_password() -> str:
+    """Return a random password of 72 bits."""
+    return secrets.token_urlsafe(9)
+
+
+@transaction.atomic
+def ensure_first_admin() -> NewAccount | None:
+    """Create the first admin and return the account; None if there is an admin, or a user of that name."""
+    if User.objects.filter(is_superuser=True).exists() or User.objects.filter(username=_USERNAME).exists():
+        return None
+    password = draw_password()
+    user = User.objects.create_superuser(_USERNAME, password=password)
+    user.groups.add(Group.objects.get_or_create(name=ADMINISTRATORS)[0])
+    audit.record("user.first_admin", actor=None, subject=_USERNAME)
+    return NewAccount(_USERNAME, password)

@@ -25,8 +25,8 @@ from corecube.env import (
     env_url,
     usable_folder,
 )
-from corecube.machine import cores
 from corecube.private import make_private, write_privately
+from corecube.process import cores
 
 # onnxruntime collects telemetry in the home folder from its import on; nothing of a search is anybody else's.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -118,7 +118,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "corecube.sign_in_guard.SignInMiddleware",
+    "corecube.sign_ins.SignInMiddleware",
 ]
 ROOT_URLCONF = "corecube.urls"
 ASGI_APPLICATION = "corecube.asgi.application"
@@ -186,7 +186,7 @@ CORECUBE_SIGN_IN_FAILURES = env_int("CORECUBE_SIGN_IN_FAILURES", 5, low=1, high=
 CORECUBE_SIGN_IN_FAILURES_PER_NAME = env_int("CORECUBE_SIGN_IN_FAILURES_PER_NAME", 20, low=1, high=100_000)
 CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS = env_int("CORECUBE_SIGN_IN_FAILURES_PER_ADDRESS", 30, low=1, high=100_000)
 AUTHENTICATION_BACKENDS = [
-    "corecube.sign_in_guard.SignInGuard",
+    "corecube.sign_ins.SignInGuard",
     *([] if CORECUBE_OIDC_ONLY else ["django.contrib.auth.backends.ModelBackend"]),
     *(["corecube.oidc.backend.ProviderBackend"] if CORECUBE_OIDC_ISSUER else []),
 ]

@@ -1,37 +1,42 @@
-"""Sign-ins, refused ones and sign-outs in the audit log.
-
-Only what came over HTTP: a program that signs a user in by itself has no address.
-"""
+"""Sign-ins with a password: limits, known browsers, and events in the audit log."""
 
 import logging
+import secrets
 from collections.abc import Mapping
 from typing import Any, Final
 
+from django.conf import settings
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.core import signing
+from django.core.exceptions import ValidationError
 from django.dispatch import receiver
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 
 from corecube import audit
+from corecube.http import GetResponse
 from corecube.models import User
 from corecube.sign_in_limits import (
     Attempt,
     SignInLimitError,
     begins_refusing,
+    count,
     give_back,
     may_note_provider_refusal,
+    name_digest,
 )
 
 logger = logging.getLogger(__name__)
 
-#: The backend of those who come through the sign-in provider.
+#: The authentication backend of the sign-in provider.
 PROVIDER_BACKEND: Final = "corecube.oidc.backend.ProviderBackend"
 _MAX_ADDRESS_CHARACTERS: Final = 64
 
 
 @receiver(user_logged_in)
 def record_sign_in(request: HttpRequest | None, user: User, **_: object) -> None:
-    """Record that somebody signed in, and give the attempt back to its limits."""
-    attempt = _taken(request)
+    """Record a sign-in, and remove the attempt from its limits."""
+    attempt = _take_attempt(request)
     if request is not None and attempt:
         give_back(attempt)
         request.signed_in_with_password = attempt.username  # type: ignore[attr-defined]  # for `SignInMiddleware`
@@ -42,27 +47,27 @@ def record_sign_in(request: HttpRequest | None, user: User, **_: object) -> None
 
 @receiver(user_logged_out)
 def record_sign_out(request: HttpRequest | None, user: User | None, **_: object) -> None:
-    """Record that somebody signed out; nobody did where the session was over already."""
+    """Record a sign-out, unless the session had ended already."""
     if user is not None and (address := _address(request)):
         audit.record("session.signed_out", actor=user, subject=user.username, address=address)
 
 
 @receiver(user_login_failed)
 def record_refusal(credentials: Mapping[str, Any], request: HttpRequest | None = None, **_: object) -> None:
-    """Record that a sign-in was refused. A name that nobody has is left out: people type passwords there."""
-    _taken(request)
+    """Record a refused sign-in, without an unknown username, which may be a mistyped password."""
+    _take_attempt(request)
     if address := _address(request):
         _record("session.refused", str(credentials.get("username", "")), address=address)
 
 
 def settle(request: HttpRequest) -> None:
-    """Record the refusal of an attempt whose password was right and that opened nothing: no admin, at `/admin/`."""
-    if attempt := _taken(request):
+    """Record an attempt with a correct password but without access: a user who is not an admin, at `/admin/`."""
+    if attempt := _take_attempt(request):
         _record("session.refused", attempt.username, address=_address(request), reason="not_admin")
 
 
 def note_limit(request: HttpRequest, username: str, error: SignInLimitError) -> None:
-    """Record that attempts are refused unread, once for each limit in 15 minutes: a flood adds no more than that."""
+    """Record that a limit refuses attempts, at most once per limit in 15 minutes."""
     if not begins_refusing(error.limit):
         return
     _record("session.limited", username, address=_address(request), limit=error.limit.label)
@@ -70,13 +75,13 @@ def note_limit(request: HttpRequest, username: str, error: SignInLimitError) -> 
 
 
 def note_provider_refusal(request: HttpRequest, code: str) -> None:
-    """Record that somebody who came through the sign-in provider was refused, and why; a flood is left out."""
+    """Record a refused sign-in through the provider with its reason, at a limited rate."""
     if may_note_provider_refusal(_address(request)):
         audit.record("session.refused", actor=None, address=_address(request), via="provider", reason=code)
 
 
 def address_of(request: HttpRequest) -> str:
-    """Return the address that a request came from, as far as the proxies on its way are trusted."""
+    """Return the client address of a request, as reported by trusted proxies."""
     return str(request.META.get("REMOTE_ADDR", ""))[:_MAX_ADDRESS_CHARACTERS]
 
 
@@ -86,8 +91,8 @@ def _record(action: str, username: str, **details: object) -> None:
     audit.record(action, actor=None, subject=name if known else "", known_user=known, **details)
 
 
-def _taken(request: HttpRequest | None) -> Attempt | None:
-    """Return the attempt of a request that nobody has settled yet, and settle it."""
+def _take_attempt(request: HttpRequest | None) -> Attempt | None:
+    """Return and remove the attempt of a request."""
     attempt: Attempt | None = getattr(request, "sign_in_attempt", None)
     if request is not None and attempt is not None:
         del request.sign_in_attempt  # type: ignore[attr-defined]
@@ -96,3 +101,84 @@ def _taken(request: HttpRequest | None) -> Attempt | None:
 
 def _address(request: HttpRequest | None) -> str:
     return address_of(request) if request is not None else ""
+
+
+#: The cookie that marks a browser in which a user has signed in; it gives no access.
+KNOWN_BROWSER: Final = "known_browser"
+_SALT: Final = "corecube.known_browser"
+_KNOWN_SECONDS: Final = 180 * 24 * 3600
+_MARK_BYTES: Final = 16
+
+
+class SignInGuard:
+    """The first authentication backend: counts attempts before the password is checked, and authenticates nobody."""
+
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: object
+    ) -> None:
+        """Count the attempt; raise ValidationError, which the form shows, for too many."""
+        if request is None or username is None or password is None:
+            return
+        _warn_of_proxy(request)
+        attempt = Attempt.of(username, address_of(request), _mark(request, username))
+        try:
+            count(attempt)
+        except SignInLimitError as error:
+            request.sign_in_refusal = error  # type: ignore[attr-defined]  # Django's requests take attributes
+            note_limit(request, username, error)
+            raise ValidationError(str(error), code=error.code) from error
+        request.sign_in_attempt = attempt  # type: ignore[attr-defined]
+
+
+class SignInMiddleware:
+    """Sets the status of a refused attempt, and marks the browser after a successful sign-in."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request."""
+        response = self.get_response(request)
+        error: SignInLimitError | None = getattr(request, "sign_in_refusal", None)
+        if error is not None:
+            response.status_code = error.status
+            response.headers["Retry-After"] = str(error.retry_after_seconds)
+        settle(request)
+        if username := getattr(request, "signed_in_with_password", ""):
+            _remember_browser(request, response, username)
+        return response
+
+
+def _mark(request: HttpRequest, username: str) -> str:
+    """Return the mark of a browser in which this user has signed in before; empty otherwise."""
+    try:
+        name, mark = signing.loads(request.COOKIES.get(KNOWN_BROWSER, ""), salt=_SALT, max_age=_KNOWN_SECONDS)
+    except (signing.BadSignature, ValueError, TypeError):
+        return ""
+    return str(mark) if name == name_digest(username) else ""
+
+
+def _remember_browser(request: HttpRequest, response: HttpResponseBase, username: str) -> None:
+    mark = _mark(request, username) or secrets.token_urlsafe(_MARK_BYTES)
+    response.set_cookie(
+        KNOWN_BROWSER,
+        signing.dumps((name_digest(username), mark), salt=_SALT),
+        max_age=_KNOWN_SECONDS,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+_warned: Final[set[str]] = set()
+
+
+def _warn_of_proxy(request: HttpRequest) -> None:
+    """Warn once about an untrusted proxy: all users behind it share one limit."""
+    if "X-Forwarded-For" not in request.headers or settings.CORECUBE_TRUSTED_PROXIES or _warned:
+        return
+    _warned.add("proxy")
+    logger.warning(
+        "proxy.not_trusted address=%s: X-Forwarded-For is ignored; add the proxy to CORECUBE_TRUSTED_PROXIES",
+        address_of(request),
+    )

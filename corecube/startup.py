@@ -1,4 +1,4 @@
-"""What a web server or a worker says of its database when it starts: it ends, or it says what it waits for."""
+"""Start of a web server or worker: checks the database, and signals when a web process begins to serve."""
 
 import logging
 import sys
@@ -6,6 +6,7 @@ from threading import Thread
 from typing import Final
 
 from django.db import connections
+from django.dispatch import Signal
 
 from corecube.checks import require_server
 from corecube.errors import ConfigError, CoreCubeError
@@ -13,35 +14,37 @@ from corecube.health import require_database
 
 logger = logging.getLogger(__name__)
 
-#: Longer than any of the steps takes to give up.
+#: Sent once by each web process, when it has loaded its code. Receivers must not block.
+serving: Final = Signal()
+#: Longer than the timeout of any step.
 _WAIT_SECONDS: Final = 20.0
 
 
-def look_at_database() -> None:
-    """End the process where DATABASE_URL names a server that can never do; log what else keeps it from working.
+def check_database() -> None:
+    """Exit if the server in DATABASE_URL cannot be used at all; log any other problem.
 
-    A server that does not answer, and migrations that are pending, may come right while the process runs.
+    A server that does not respond and pending migrations may be fixed while the process runs.
     """
-    unfit: list[str] = []
-    # A thread of its own: a web server loads the application inside its event loop, where Django asks no database.
-    thread = Thread(target=_look, args=(unfit,), daemon=True)
+    problems: list[str] = []
+    # In a thread: a web server loads the application in its event loop, where Django refuses queries.
+    thread = Thread(target=_check, args=(problems,), daemon=True)
     thread.start()
     thread.join(_WAIT_SECONDS)
-    if unfit:
-        sys.exit(unfit[0])
+    if problems:
+        sys.exit(problems[0])
 
 
-def _look(unfit: list[str]) -> None:
+def _check(problems: list[str]) -> None:
     try:
         require_server()
         require_database()
     except ConfigError as error:
-        unfit.append(str(error))
+        problems.append(str(error))
     except CoreCubeError as error:
-        # Where it was raised tells nobody anything.
+        # The traceback has no useful information.
         logger.error("database.not_ready reason=%s", error.__cause__ or error)  # noqa: TRY400
     finally:
-        # A worker's processes are forked next, and a pool does not work in two of them.
+        # A worker forks its processes next, and they cannot share a pool.
         for connection in connections.all(initialized_only=True):
             connection.close()
             connection.close_pool()  # type: ignore[attr-defined]  # every backend here is PostgreSQL's

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, Self
 
-from corecube.lineage import ends_with_parent
 from corecube.logs import open_log
+from corecube.process import end_with_parent
 
 _POLL_SECONDS: Final = 0.2
 #: A program that ran for so long was well; one that ends sooner is started again so many times in a row.
@@ -173,7 +173,7 @@ def keep_running(team: Team, request: StopRequest, *, folder: Path, tell: Callab
 def _start(program: Program, folder: Path) -> "subprocess.Popen[bytes]":
     with open_log(program.log) as output:
         return subprocess.Popen(  # noqa: S603 -- our own programs
-            [*ends_with_parent(program.stop_signal), *program.command],
+            [*end_with_parent(program.stop_signal), *program.command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

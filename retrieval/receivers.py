@@ -7,7 +7,7 @@ from django.db.models.signals import post_delete, pre_delete
 from django.dispatch import receiver
 
 from corecube.models import Connection, User
-from corecube.serving import serving
+from corecube.startup import serving
 from retrieval.index.deleting import delete_all_documents
 from retrieval.models import Memory
 

@@ -24,12 +24,11 @@ import psycopg
 from psycopg import errors, sql
 
 from corecube.embedded import install
-from corecube.embedded.orphans import cluster_name, end_orphans
-from corecube.embedded.postmaster import PORT, Postmaster, drop_reused_pid, read_postmaster
+from corecube.embedded.postmaster import PORT, Postmaster, cluster_name, drop_reused_pid, end_orphans, read_postmaster
 from corecube.errors import DatabaseUnavailableError
-from corecube.lineage import ends_with_parent
 from corecube.locks import exclusive, open_lock, share, try_exclusive
 from corecube.logs import last_lines, open_log
+from corecube.process import end_with_parent
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +77,7 @@ def embedded_server(data_dir: Path) -> EmbeddedServer:
         return _in_use[data_dir]
 
 
-def revived_server(data_dir: Path) -> EmbeddedServer:
+def restarted_server(data_dir: Path) -> EmbeddedServer:
     """Return the server of this data directory, started again when it is gone, by whatever ended it.
 
     The process is a user of it already. Raises DatabaseUnavailableError when the server does not start.
@@ -195,7 +194,7 @@ def _launch(data_dir: Path, server: int, account: pwd.struct_passwd) -> None:
     sockets = data if socket_dir == str(data_dir) else socket_dir
     postgres = [str(install.program("postgres")), f"-D{data}", f"-k{sockets}", f"-p{PORT}", *given]
     # Without its keeper nobody would stop the server; SIGINT asks it for a fast shutdown.
-    command = [*ends_with_parent(signal.SIGINT), *postgres]
+    command = [*end_with_parent(signal.SIGINT), *postgres]
     _launch_keeper(data_dir, server, [socket_dir, str(account.pw_uid), str(account.pw_gid), *command])
 
 

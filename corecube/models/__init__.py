@@ -1,9 +1,7 @@
 """Who may see what, and where documents come from."""
 
-from corecube.models.access import ApiKey, Compartment, ForwardedToken, Grant, User
-from corecube.models.audit import AuditEvent
-from corecube.models.connection import Connection
-from corecube.models.push import PushedItem
+from corecube.models.access import ApiKey, AuditEvent, Compartment, ForwardedToken, Grant, User
+from corecube.models.connection import Connection, PushedItem
 from corecube.models.sign_in import OidcGroup, OidcIdentity, OidcMembership, SignInPace
 
 __all__ = [

@@ -1,17 +1,18 @@
-"""Users, compartments, the grants between them, and API keys."""
+"""Users, compartments, grants, API keys and the audit log."""
 
 import hashlib
 import secrets
 import uuid
 from typing import ClassVar, Final, Self
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser, Group
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from corecube.models.levels import SENSITIVITY_CHOICES
+from corecube.models.choices import SENSITIVITY_CHOICES
 
 _KEY_SCHEME: Final = "cc"
 MAX_REQUESTS_PER_MINUTE: Final = 100_000
@@ -167,3 +168,22 @@ class ForwardedToken(models.Model):
 
     def __str__(self) -> str:
         return self.digest
+
+
+class AuditEvent(models.Model):
+    """One deed worth remembering. Holds names and ids, never document or query text."""
+
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="audit_events"
+    )
+    #: Dotted verb: "search.run_as", "key.issued", "connection.sync_queued".
+    action = models.CharField(max_length=60)
+    subject = models.CharField(max_length=200, blank=True)
+    details = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.subject}"

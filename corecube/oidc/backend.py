@@ -12,11 +12,10 @@ from mozilla_django_oidc.auth import OIDCAuthenticationBackend
 from corecube.database import release_connection
 from corecube.models import User
 from corecube.oidc.accounts import user_of
-from corecube.oidc.claims import person_of
+from corecube.oidc.claims import person_of, verified_claims
 from corecube.oidc.fetch import get_json, post_form
 from corecube.oidc.problems import UntrustedAnswerError
 from corecube.oidc.provider import Provider, provider
-from corecube.oidc.tokens import verified_claims
 
 
 class ProviderBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types

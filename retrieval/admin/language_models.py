@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 
 from corecube import audit
-from corecube.changing import changing
+from corecube.database import atomic_change
 from corecube.errors import ConfigError, ConflictError, InvalidRequestError, NotFoundError
 from corecube.metadata_addresses import REFUSAL, names_refused
 from corecube.models import Compartment, User
@@ -124,7 +124,7 @@ def create_model(model: LanguageModel, key: str, *, actor: User) -> LanguageMode
     """Store a new model with its key, empty for none, and return it; raise InvalidModelError, ConflictError."""
     require_right(model, key)
     model.sealed_key = _sealed(key)
-    with changing(_TAKEN):
+    with atomic_change(_TAKEN):
         _make_room(model)
         model.save()
         audit.record("language_model.created", actor=actor, subject=model.slug, has_key=bool(key), **_told(model))
@@ -137,7 +137,7 @@ def change_model(model: LanguageModel, key: str | None, *, actor: User) -> list[
     An empty `key` removes it, None keeps it. Raises InvalidModelError, ConflictError, NotFoundError when it is gone.
     """
     require_right(model, key)
-    with changing(_TAKEN):
+    with atomic_change(_TAKEN):
         before = LanguageModel.objects.select_for_update().get(pk=model.pk)
         changed = [*sorted(_changes(before, model)), *(["api_key"] if key is not None else [])]
         if not changed:
@@ -155,7 +155,7 @@ def delete_model(model: LanguageModel, *, actor: User) -> None:
     """Delete a model; what it used stays. Raises RuledModelError, and LockedModelError for the environment's."""
     if model.is_locked and is_named():
         raise LockedModelError
-    with changing():
+    with atomic_change():
         if model.rules.exists():
             raise RuledModelError
         model.delete()
@@ -164,7 +164,7 @@ def delete_model(model: LanguageModel, *, actor: User) -> None:
 
 def set_rule(owner: User | Compartment, model: LanguageModel | None, *, actor: User) -> RoutingRule:
     """Let a model answer a user, or alone read a compartment's passages; None for no model at all."""
-    with changing():
+    with atomic_change():
         rule, _ = RoutingRule.objects.update_or_create(defaults={"language_model": model}, **_owner(owner))
         audit.record("routing.changed", actor=actor, subject=model.slug if model else "", **_said(owner))
     return rule
@@ -172,7 +172,7 @@ def set_rule(owner: User | Compartment, model: LanguageModel | None, *, actor: U
 
 def remove_rule(owner: User | Compartment, *, actor: User) -> bool:
     """Take a rule away, and return whether there was one."""
-    with changing():
+    with atomic_change():
         removed, _ = RoutingRule.objects.filter(**_owner(owner)).delete()
         if removed:
             audit.record("routing.removed", actor=actor, **_said(owner))

@@ -7,7 +7,7 @@ from functools import cache
 from django.conf import settings
 
 from corecube.access import Principal
-from corecube.arrivals import arrivals
+from corecube.overload import waiting_requests
 from retrieval.answers.extractive import ExtractiveProvider
 from retrieval.answers.threads import AnswerThreads, EndingThreads
 from retrieval.encoders.kept_vectors import SentenceEncoder
@@ -52,7 +52,7 @@ def ending_threads() -> EndingThreads:
 
 def _beginnings() -> int:
     """Return how many answers have no first word yet; a search is part of a request, or of a stream that has begun."""
-    return max(arrivals.waiting, runtime.admission().wanted) + answer_threads().unfinished
+    return max(waiting_requests.count, runtime.admission().wanted) + answer_threads().unfinished
 
 
 @cache

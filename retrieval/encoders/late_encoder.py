@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corecube.machine import cores
+from corecube.process import cores
 from retrieval.encoders.manifest import (
     MODEL_FILE,
     TOKENIZER_FILE,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corecube.errors import ConfigError
-from corecube.machine import cores
+from corecube.process import cores
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, Manifest, read_manifest
 from retrieval.encoders.passages import windows
 from retrieval.encoders.pooling import (

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from corecube.machine import cores
+from corecube.process import cores
 from retrieval.encoders.manifest import MODEL_FILE, TOKENIZER_FILE, SparseManifest, read_sparse_manifest
 from retrieval.encoders.pooling import pad
 from retrieval.encoders.session import Session, input_names, open_session, side_by_side

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Final, Protocol
 
-from corecube import garbage
+from corecube import process
 from corecube.access import Principal, ScopeRequest
 from corecube.models import Connection
 from retrieval.engine.state import Span
@@ -157,7 +157,7 @@ def measured(
 def _begin_to_measure() -> None:
     # What was judged to warm up would be known; and a web server that has loaded all this does not stop to collect it.
     kept_relevance.cache_clear()
-    garbage.spare()
+    process.freeze_garbage()
 
 
 def _found(request: SearchRequest, principal: Principal, resources: Resources) -> SearchOutcome | None:

@@ -5,7 +5,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Model, QuerySet
 
-from corecube.prepared import Prepared, execution
+from corecube.database import Prepared, execution
 
 
 class CompiledQuery:

@@ -9,8 +9,8 @@ from django.db import connection, transaction
 from django.db.utils import InterfaceError, OperationalError
 from psycopg.errors import QueryCanceled
 
+from corecube.database import Prepared, execution
 from corecube.errors import DatabaseUnavailableError
-from corecube.prepared import Prepared, execution
 from retrieval.engine.deadline import Deadline
 from retrieval.errors import SearchTimeoutError
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
 
-from corecube.prepared import Prepared
+from corecube.database import Prepared
 from retrieval.engine.state import Kept
 from retrieval.index.reach import Reach
 from retrieval.index.scope_condition import with_scope

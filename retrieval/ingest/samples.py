@@ -15,8 +15,8 @@ from django.db import transaction
 
 from corecube import audit
 from corecube.errors import InvalidRequestError
-from corecube.first_admin import ADMINISTRATORS, NewAccount, draw_password
 from corecube.models import AuditEvent, Compartment, Connection, Grant, User
+from corecube.people import ADMINISTRATORS, NewAccount, draw_password
 from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 from retrieval.index.deleting import delete_all_documents
 from retrieval.ingest.sync import sync_connection

@@ -7,8 +7,8 @@ from django.db import transaction
 from django.db.models import F, Sum
 
 from corecube import audit
-from corecube.changing import changing
 from corecube.connectors.upload import save_upload
+from corecube.database import atomic_change
 from corecube.errors import InvalidRequestError
 from corecube.models import Connection, User
 from retrieval.ingest.completion import finish_cancelled, request_cancel
@@ -32,7 +32,7 @@ def queue_sync(
     """
     require_enabled(connection)
     kind = Sync.Kind.DRY_RUN if dry_run else Sync.Kind.FULL
-    with changing():
+    with atomic_change():
         sync, created = Sync.objects.get_or_create(
             connection=connection, status=Sync.Status.QUEUED, kind=kind, allow_deletions=allow_deletions
         )
@@ -56,7 +56,7 @@ def retry_failed(sync: Sync, *, actor: User | None, external_ids: Collection[str
     try can help none of them: items that could not be listed, or that need a change in the source, need a full sync.
     """
     require_enabled(sync.connection)
-    with changing():
+    with atomic_change():
         failed = retryable(sync.items.all())
         if external_ids is not None:
             failed = failed.filter(external_id__in=external_ids)
@@ -107,7 +107,7 @@ def delete_connection(connection: Connection, *, actor: User | None) -> tuple[in
     A document that a sync is storing is deleted too, and the sync ends. The connection's files are deleted after the
     transaction. Raises NotFoundError for a connection that is deleted already.
     """
-    with changing():
+    with atomic_change():
         # Every deletion locks the connection first, which a sync holds while it stores a document.
         Connection.objects.select_for_update().get(pk=connection.pk)
         documents, chunks = stored_counts(connection)

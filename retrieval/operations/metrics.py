@@ -14,10 +14,10 @@ from prometheus_client.registry import Collector
 
 from corecube.access import Principal
 from corecube.api import principal_of_key, refused
-from corecube.door import door
 from corecube.errors import CoreCubeError, RefusedForNowError
 from corecube.forwarding import USER_HEADER
 from corecube.models import User
+from corecube.overload import overload_guard
 from retrieval.encoders.admission import IngestLoad, ingest_load
 from retrieval.encoders.breaker import BreakerState
 from retrieval.engine.admission import Load
@@ -104,7 +104,7 @@ def load_metrics(load: Load) -> Iterator[Metric]:
     yield _gauge("recovery_slots_held", "Recovery queries that run.", load.recovery_held)
     yield _counter("queries_admitted", "Queries that were begun.", load.admitted)
     yield _by_label(CounterMetricFamily, "queries_refused", "Queries refused.", "reason", refused)
-    yield _counter("requests_refused", "Requests of programs refused before anything was done.", door.refused)
+    yield _counter("requests_refused", "Requests of programs refused before anything was done.", overload_guard.refused)
     yield _counter("recovery_skipped", "Searches broken off without a recovery.", load.recovery_skipped)
     yield _gauge("search_wait_max_seconds", "Longest wait for a slot and a turn.", load.max_wait_seconds)
 

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.db import connection
 
 from corecube.database import release_connection
-from corecube.machine import cores
 from corecube.pool import connections_at_work, max_connections
+from corecube.process import cores
 from retrieval.encoders import Encoder
 from retrieval.encoders.admission import INGEST_SLOTS
 from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale, CosineScales

@@ -1,7 +1,7 @@
 """Searching as everyone does it: pages, API, commands and evaluation all go through `search`."""
 
 from corecube.access import Principal
-from corecube.arrivals import begun
+from corecube.overload import mark_started
 from retrieval.index.reading import bounded
 from retrieval.search import runtime
 from retrieval.search.outcome import SearchOutcome
@@ -26,5 +26,5 @@ def search(request: SearchRequest, *, principal: Principal, resources: Resources
         prepared = prepare(allowed.after(waited_seconds), resources)
         with bounded(prepared.state.deadline):
             outcome = record(run(prepared), prepared)
-    begun()
+    mark_started()
     return outcome

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import Error, close_old_connections
 from django.utils import timezone
 
-from corecube import garbage
+from corecube import process
 from corecube.access import Principal, scope_for
 from corecube.errors import CoreCubeError
 from corecube.models import User
@@ -81,7 +81,7 @@ def _in_thread(is_worker: bool) -> None:  # noqa: FBT001 -- a thread's argument
             sleep(_FORK_SECONDS)
         warm_up(is_worker=is_worker)
         if not is_worker:
-            garbage.settle()
+            process.tune_garbage_collection()
     finally:
         close_old_connections()
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from celery.signals import worker_process_init, worker_ready, worker_shutting_down
 from django.db import Error, connection
 
-from corecube.commands import database_trouble
+from corecube.commands import database_problem
 from retrieval.answers.conversations.shelf import forget_old_conversations
 from retrieval.index.bm25.follower import keep_up
 from retrieval.index.outbox import prune
@@ -75,7 +75,7 @@ def _tick_until_stopped() -> None:
             record_worker()
             tick()
         except Error as error:
-            logger.warning("tick.failed error=%s %s", type(error).__name__, database_trouble(error))
+            logger.warning("tick.failed error=%s %s", type(error).__name__, database_problem(error))
         finally:
             connection.close()
         _stopping.wait(_TICK_SECONDS)
@@ -94,7 +94,7 @@ def _follow_until_stopped() -> None:
                 prune()
                 pruned = monotonic()
         except Error as error:
-            logger.warning("follow.failed error=%s %s", type(error).__name__, database_trouble(error))
+            logger.warning("follow.failed error=%s %s", type(error).__name__, database_problem(error))
         finally:
             connection.close()
         _stopping.wait(wait)

@@ -1,8 +1,8 @@
 import pytest
 from django.contrib.auth import authenticate
 
-from corecube.first_admin import ADMINISTRATORS, ensure_first_admin
 from corecube.models import AuditEvent, User
+from corecube.people import ADMINISTRATORS, ensure_first_admin
 
 pytestmark = pytest.mark.django_db
 

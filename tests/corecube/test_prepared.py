@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection, transaction
 
-from corecube.prepared import Prepared, execution
+from corecube.database import Prepared, execution
 
 GREETING = Prepared("SELECT %(name)s::text || '!', %(times)s::int, upper(%(name)s::text), 7 %% 4")
 

@@ -3,7 +3,7 @@ import io
 import pytest
 from django.core.management.base import OutputWrapper
 
-from corecube.steps import Steps
+from corecube.commands import Steps
 
 
 class Terminal(io.StringIO):

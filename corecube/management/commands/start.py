@@ -17,15 +17,14 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connections
 
 from corecube.checks import require_server
-from corecube.commands import database_trouble
+from corecube.commands import StepNotes, Steps, database_problem
 from corecube.embedded.server import release
 from corecube.embedded.watch import watched_database
 from corecube.errors import ConfigError, CoreCubeError, UnavailableError
-from corecube.first_admin import ensure_first_admin
 from corecube.locks import open_lock, try_exclusive
 from corecube.logs import last_lines
+from corecube.people import ensure_first_admin
 from corecube.private import make_all_private, make_private
-from corecube.steps import StepNotes, Steps
 from corecube.supervise import Program, StopRequest, keep_running, running, wait_until
 
 _FIRST_PORT: Final = 8000
@@ -58,7 +57,7 @@ class Command(BaseCommand):
         except CoreCubeError as error:
             raise CommandError(str(error)) from error
         except OperationalError as error:
-            raise CommandError(database_trouble(error)) from error
+            raise CommandError(database_problem(error)) from error
         except KeyboardInterrupt:
             raise CommandError("Stopped before everything was ready; the next start goes on from here.") from None
 

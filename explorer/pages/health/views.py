@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from corecube.door import door
 from corecube.env import readings
 from corecube.http import HtmxHttpRequest
 from corecube.models import ApiKey, Connection, User
+from corecube.overload import overload_guard
 from explorer.charts.traffic import traffic_charts
 from explorer.pages.connections.job_panels import SyncRow, sync_row
 from explorer.pages.connections.panels import connection_rows
@@ -79,7 +79,7 @@ def health(request: HtmxHttpRequest) -> HttpResponse:
         "section": "health",
         "rows": rows,
         "overall": overall(rows),
-        "load": load_panel(found.load, found.ingest, refused_early=door.refused),
+        "load": load_panel(found.load, found.ingest, refused_early=overload_guard.refused),
         "versions": found.versions,
         "settings_rows": list(setting_rows(readings())),
     }

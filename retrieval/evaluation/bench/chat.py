@@ -17,8 +17,8 @@ from django.contrib.auth.models import Group
 from django.db import connection
 
 from corecube.errors import InvalidRequestError
-from corecube.first_admin import ADMINISTRATORS
 from corecube.models import ApiKey, User
+from corecube.people import ADMINISTRATORS
 from retrieval.evaluation.bench.chat_load import Reading, read_all
 from retrieval.evaluation.bench.corpus import Progress
 from retrieval.evaluation.bench.scratch import scratch_database

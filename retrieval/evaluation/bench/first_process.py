@@ -17,7 +17,7 @@ def main(asked: dict[str, Any]) -> None:
     # What needs Django's settings is imported once they are there; it is a process's start, not its first search.
     from django.conf import settings  # noqa: PLC0415
 
-    from corecube import garbage  # noqa: PLC0415
+    from corecube import process  # noqa: PLC0415
     from retrieval.evaluation.bench.corpus import bench_principal  # noqa: PLC0415
     from retrieval.evaluation.bench.plan import Plan  # noqa: PLC0415
     from retrieval.evaluation.bench.workload import KnownQueries, first_query, installed_model, request_for  # noqa: PLC0415
@@ -31,7 +31,7 @@ def main(asked: dict[str, Any]) -> None:
     if asked["is_warmed"]:
         warm_up.warm_up(tools=runtime.resources(KnownQueries({}, installed_model())))
         # As the web server does then.
-        garbage.settle()
+        process.tune_garbage_collection()
     warmed = perf_counter()
     encoder = KnownQueries({query.text: query.vector}, installed_model())
     request = request_for(query, plan, asked["percent"])

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from corecube import garbage
+from corecube import process
 from corecube.access import Principal
 from corecube.scope import AccessScope
 from retrieval.engine.state import Span
@@ -265,7 +265,7 @@ def _observe(plan: Plan, percent: int, principal: Principal, progress: Progress)
         progress(f"search {percent} %", place, len(queries))
         if place == _warm_up(plan):
             # As the web server does once it is loaded.
-            garbage.settle()
+            process.tune_garbage_collection()
         request = request_for(query, plan, percent)
         started = perf_counter()
         try:

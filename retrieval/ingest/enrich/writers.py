@@ -11,7 +11,7 @@ from typing import Final
 from django.conf import settings
 
 from corecube.errors import ConfigError
-from corecube.machine import cores
+from corecube.process import cores
 from retrieval.encoders.admission import ingest_slot
 from retrieval.encoders.seq2seq import Seq2Seq, load_seq2seq
 from retrieval.errors import EncoderError, EnrichError

@@ -11,7 +11,7 @@ import numpy as np
 from django.db import transaction
 
 from corecube import audit
-from corecube.changing import changing
+from corecube.database import atomic_change
 from corecube.errors import InvalidRequestError
 from corecube.models import User
 from corecube.sanitise import storable
@@ -59,7 +59,7 @@ def add_example(route: str, text: str, *, actor: User) -> RouteExample:
         raise InvalidRequestError(f"An example has 1 to {MAX_CHARACTERS} characters.")
     if text in shipped_examples().get(route, ()):
         raise InvalidRequestError("That example is shipped already.")
-    with changing():
+    with atomic_change():
         if RouteExample.objects.count() >= MAX_ADDED:
             raise InvalidRequestError(f"There are {MAX_ADDED} examples already; delete one first.")
         example, is_new = RouteExample.objects.get_or_create(route=route, text=text)

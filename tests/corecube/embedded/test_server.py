@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from corecube.embedded.postmaster import read_postmaster
-from corecube.embedded.server import embedded_server, ensure_database, log_path, release, revived_server
+from corecube.embedded.server import embedded_server, ensure_database, log_path, release, restarted_server
 from corecube.errors import DatabaseUnavailableError
 from corecube.locks import exclusive
 from tests.race import until
@@ -177,7 +177,7 @@ def test_a_killed_server_is_started_again_for_a_process_that_uses_it(data_dir):
     before = read_postmaster(data_dir).pid
     os.kill(before, signal.SIGKILL)
     until(lambda: not accepts(data_dir), seconds=60)
-    with revived_server(data_dir).connect("postgres") as connection:
+    with restarted_server(data_dir).connect("postgres") as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     assert read_postmaster(data_dir).pid != before
     release(data_dir)
@@ -187,7 +187,7 @@ def test_a_killed_server_is_started_again_for_a_process_that_uses_it(data_dir):
 def test_a_server_that_runs_is_not_started_again(data_dir):
     server = embedded_server(data_dir)
     before = read_postmaster(data_dir).pid
-    assert revived_server(data_dir) == server
+    assert restarted_server(data_dir) == server
     assert read_postmaster(data_dir).pid == before
 
 
@@ -208,7 +208,7 @@ def test_a_killed_server_with_a_folder_of_its_own_for_the_socket_uses_it_again(f
     before = embedded_server(data_dir).socket_dir
     os.kill(read_postmaster(data_dir).pid, signal.SIGKILL)
     until(lambda: not accepts(data_dir), seconds=60)
-    assert revived_server(data_dir).socket_dir == before
+    assert restarted_server(data_dir).socket_dir == before
     release(data_dir)
     assert not Path(before).exists()
 

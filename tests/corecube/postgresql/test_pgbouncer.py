@@ -8,9 +8,9 @@ import sys
 import pytest
 from django.conf import settings
 
+from corecube.checks import shares_sessions
 from corecube.embedded.install import server_account
 from corecube.embedded.server import embedded_server
-from corecube.postgresql.sharing import shares_sessions
 from tests.pooler import pooler
 
 _SESSIONS = """
@@ -20,7 +20,7 @@ import django
 django.setup()
 from django.core.management import call_command
 from django.db import connection
-from corecube.prepared import Prepared, execution
+from corecube.database import Prepared, execution
 from retrieval.ingest.sync import sync_lock
 from corecube.models import Compartment, Connection
 

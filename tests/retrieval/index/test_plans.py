@@ -8,7 +8,7 @@ import pytest
 from django.db import connection as database
 from pgvector import HalfVector
 
-from corecube.prepared import Prepared
+from corecube.database import Prepared
 from retrieval.engine.state import RequestFilter
 from retrieval.index import statements, store
 from retrieval.index.filters import filtered

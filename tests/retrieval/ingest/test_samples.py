@@ -9,7 +9,6 @@ from django.core.management import call_command
 
 from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
-from corecube.first_admin import ensure_first_admin
 from corecube.models import Compartment, Connection, Grant, User
 from retrieval.ingest.samples import Company, add_samples, is_in_use, remove_samples
 from retrieval.models import Document, Sync

@@ -5,9 +5,9 @@ from concurrent.futures import Executor, Future
 
 from django.db import connection
 
-from corecube import garbage
+from corecube import process
 from corecube.access import scope_for
-from corecube.serving import serving
+from corecube.startup import serving
 from retrieval.errors import ModelMissingError
 from retrieval.index import active
 from retrieval.index.store import VectorIndex
@@ -104,7 +104,7 @@ def test_the_setting_switches_it_off(settings):
 def test_a_web_process_that_begins_to_serve_warms_up_in_a_thread_of_its_own(settings, monkeypatch):
     begun, threads = [], []
     begin = warm_up.begin
-    monkeypatch.setattr(garbage, "settle", lambda: None)
+    monkeypatch.setattr(process, "tune_garbage_collection", lambda: None)
     monkeypatch.setattr(warm_up, "warm_up", lambda **options: begun.append((options, threading.current_thread().name)))
     monkeypatch.setattr(warm_up, "begin", lambda: threads.append(begin()))
     settings.CORECUBE_WARM_UP = True

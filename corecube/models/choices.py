@@ -1,6 +1,8 @@
-"""The languages that documents can be read in."""
+"""Choices of model fields: languages, and the levels that the access rule compares."""
 
 from typing import Final
+
+from corecube.scope import FreshnessBasis, Sensitivity, TrustLevel
 
 #: PostgreSQL text search configurations that come with every server from release 14 on, with their names.
 LANGUAGE_CHOICES: Final = (
@@ -40,3 +42,8 @@ LANGUAGE_CHOICES: Final = (
         )
     ),
 )
+
+
+SENSITIVITY_CHOICES = [(level.value, level.name.capitalize()) for level in Sensitivity]
+TRUST_CHOICES = [(level.value, level.name.capitalize()) for level in TrustLevel]
+FRESHNESS_CHOICES = [(basis.value, f"last {basis.value}") for basis in FreshnessBasis]

@@ -5,9 +5,9 @@ from django.contrib.auth.models import Group
 from django.db import DataError, IntegrityError
 from django.test import Client
 
-from corecube.changing import changing
 from corecube.compartments import change_compartment, create_compartment, delete_compartment
 from corecube.connections import change_connection, create_connection
+from corecube.database import atomic_change
 from corecube.errors import ConflictError, NotFoundError
 from corecube.grants import Holder, set_clearance
 from corecube.groups import create_group, rename_group, set_membership
@@ -29,9 +29,9 @@ def world(governed):
 
 
 def test_what_is_wrong_otherwise_stays_an_error(world):
-    with pytest.raises(IntegrityError), changing("taken"):
+    with pytest.raises(IntegrityError), atomic_change("taken"):
         Grant.objects.create(compartment=world.runbooks.compartment, clearance=1)
-    with pytest.raises(DataError), changing("taken"):
+    with pytest.raises(DataError), atomic_change("taken"):
         Group.objects.create(name="x" * 200)
 
 
