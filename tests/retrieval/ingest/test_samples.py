@@ -10,6 +10,7 @@ from django.core.management import call_command
 from corecube.access import Principal, scope_for
 from corecube.errors import InvalidRequestError
 from corecube.models import Compartment, Connection, Grant, User
+from corecube.people import ensure_first_admin
 from retrieval.ingest.samples import Company, add_samples, is_in_use, remove_samples
 from retrieval.models import Document, Sync
 
