@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.state import RequestFilter
-from retrieval.engine.stored_filter import AskedFilter
+from retrieval.engine.stored_filter import FullFilter
 
 
-def filter_words(asked: AskedFilter) -> tuple[str, ...]:
+def filter_words(asked: FullFilter) -> tuple[str, ...]:
     """Return one clause for each part: "remembered as decision", "project atlas", "author is Ann"."""
     return (*_of_memory(asked.filter), *_of_metadata(asked.conditions))
 

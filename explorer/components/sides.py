@@ -17,7 +17,7 @@ from explorer.components.preset_numbers import version_label
 from explorer.components.sections import has_sections
 from explorer.wording.durations import milliseconds
 from retrieval.engine.pipeline import HYBRID
-from retrieval.engine.stored_filter import AskedFilter
+from retrieval.engine.stored_filter import FullFilter
 from retrieval.engine.types import QueryTerms, Ranking
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
@@ -66,7 +66,7 @@ class Question:
     top_k: int
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: What is left of the documents in scope.
-    limits: AskedFilter = field(default_factory=AskedFilter)
+    limits: FullFilter = field(default_factory=FullFilter)
     #: The section that the text was made for, for sides whose preset has sections; None for a plain question.
     section: SectionAsk | None = None
 

@@ -14,7 +14,7 @@ from retrieval.api.managed import installation_admin
 from retrieval.api.request_body import RequestBody
 from retrieval.api.schemas import CHANGE_REFUSALS, REFUSALS
 from retrieval.errors import ModelMissingError
-from retrieval.index.embedding_index import kept_indexes, progress
+from retrieval.index.embedding_index import all_indexes, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.models import EmbeddingIndex
@@ -64,7 +64,7 @@ router = Router(tags=["indexes"])
 def list_indexes(request: HttpRequest) -> list[IndexOut]:
     """Return the embedding indexes, the active one first. For admins, with a key that is not narrowed."""
     _admin(request)
-    return [_shown(row) for row in kept_indexes()]
+    return [_shown(row) for row in all_indexes()]
 
 
 @router.post("/indexes", response={202: IndexOut, **CHANGE_REFUSALS}, summary="Build an embedding index")

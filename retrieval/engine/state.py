@@ -30,7 +30,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class MetadataFilter:
     """The documents that a request's conditions leave of its scope: those with one of these combinations of facts."""
 
     #: The facts asked about, and their combinations as JSON arrays of texts, as the store writes them.
@@ -51,7 +51,7 @@ class RequestFilter:
     #: Remembered items of these types; other documents were remembered as none and stay. Empty for all.
     memory_types: frozenset[MemoryType] = frozenset()
     #: What conditions on metadata leave; None without any.
-    kept: Kept | None = None
+    metadata: MetadataFilter | None = None
     #: Only these documents. Empty for all.
     documents: frozenset[UUID] = frozenset()
     #: Only chunks of documents of these source types. Empty for all.
@@ -65,7 +65,7 @@ class RequestFilter:
         """Return whether it leaves anything out."""
         by_document = self.since or self.until or self.project or self.memory_types or self.documents
         by_content = self.source_types or self.hint or self.min_quality
-        return self.kept is not None or bool(by_document or by_content)
+        return self.metadata is not None or bool(by_document or by_content)
 
 
 class DropReason(StrEnum):

@@ -20,7 +20,7 @@ _MAX_CONDITIONS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class AskedFilter:
+class FullFilter:
     """The filter and the conditions of a request, before the conditions were looked up."""
 
     filter: RequestFilter = field(default_factory=RequestFilter)
@@ -36,7 +36,7 @@ class AskedFilter:
         return json.dumps(filter_json(self), separators=(",", ":"), ensure_ascii=False) if self else ""
 
 
-def filter_json(asked: AskedFilter, *, keep_words: bool = True) -> dict[str, Any]:
+def filter_json(asked: FullFilter, *, keep_words: bool = True) -> dict[str, Any]:
     """Return what a request leaves as JSON, only what it says; without `keep_words` neither its project nor conditions.
 
     The project and the values of conditions are words of whoever asks.
@@ -56,7 +56,7 @@ def filter_json(asked: AskedFilter, *, keep_words: bool = True) -> dict[str, Any
     return {name: value for name, value in found.items() if value}
 
 
-def filter_of(stored: Mapping[str, Any]) -> AskedFilter:
+def filter_of(stored: Mapping[str, Any]) -> FullFilter:
     """Return what `filter_json` made the JSON of; raise InvalidRequestError for anything else."""
     try:
         kept = RequestFilter(
@@ -67,17 +67,18 @@ def filter_of(stored: Mapping[str, Any]) -> AskedFilter:
             documents=frozenset(UUID(_text(it)) for it in stored.get("documents", ())),
             source_types=frozenset(_text(it) for it in stored.get("source_types", ())),
             hint=_text(stored.get("hint", "")),
-            min_quality=_share(stored.get("min_quality", 0.0)),
+            # Records of an earlier release say `least_quality`.
+            min_quality=_share(stored.get("min_quality", stored.get("least_quality", 0.0))),
         )
-        return AskedFilter(kept, _conditions(stored.get("conditions")))
+        return FullFilter(kept, _conditions(stored.get("conditions")))
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise InvalidRequestError("The filter in the address is none that a search was made with.") from error
 
 
-def read_filter(text: str) -> AskedFilter:
+def read_filter(text: str) -> FullFilter:
     """Return the filter that an address holds; nothing for an empty text. Raises InvalidRequestError."""
     if not text:
-        return AskedFilter()
+        return FullFilter()
     try:
         stored = json.loads(text) if len(text) <= _MAX_CHARACTERS else None
     except (ValueError, RecursionError):

@@ -149,7 +149,7 @@ def _active() -> CompiledQuery:
     return CompiledQuery(EmbeddingIndex.objects.filter(status=_Status.ACTIVE))
 
 
-def kept_indexes() -> list[EmbeddingIndex]:
+def all_indexes() -> list[EmbeddingIndex]:
     """Return every index, the active one first: what is stored goes into all of them."""
     rows = EmbeddingIndex.objects.order_by("pk")
     return sorted(rows, key=lambda row: row.status != _Status.ACTIVE)

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from corecube.scope import AccessScope
 from retrieval.engine.state import RequestFilter
-from retrieval.index.kept import kept_parameters
+from retrieval.index.metadata_filter import metadata_parameters
 from retrieval.index.reading import read
 from retrieval.index.scope_condition import CONDITION
-from retrieval.index.statements import kept_clause, prepared, statement
+from retrieval.index.statements import metadata_clause, prepared, statement
 
 _FILTERED: Final = statement("parts/filtered")
 _BY_DOCUMENT: Final = statement("parts/filtered_documents")
@@ -30,7 +30,7 @@ _MAX_PROJECTS: Final = 1000
 
 
 def filtered(
-    sql: str, parameters: dict[str, Any], kept: RequestFilter, *, document: str = ""
+    sql: str, parameters: dict[str, Any], request_filter: RequestFilter, *, document: str = ""
 ) -> tuple[str, dict[str, Any]]:
     """Return a statement that reads chunks, limited to what a filter keeps, with its parameters.
 
@@ -38,19 +38,19 @@ def filtered(
     its table ("wanted.document_id"), where that is not the column of the first table that it reads; then only the
     first of its conditions on the scope is limited. Where it reads `retrieval_chunk`, it calls it that or `chunk`.
     """
-    if not kept:
+    if not request_filter:
         return sql, parameters
     named = document or f"{_first_table(sql)}.document_id"
-    clause = "\n".join((*_by_document(kept, is_walk=_WALK in sql), *_by_chunk(kept, sql)))
+    clause = "\n".join((*_by_document(request_filter, is_walk=_WALK in sql), *_by_chunk(request_filter, sql)))
     clause = clause.replace("{document}", named).replace("{ordinal}", f"{named.rpartition('.')[0]}.ordinal")
     limited = CONDITION.sub(lambda found: f"{found[0]}\n{clause}", sql, count=1 if document else 0)
-    return limited, parameters | _parameters(kept)
+    return limited, parameters | _parameters(request_filter)
 
 
-def holds_any(kept: RequestFilter, *, scope: AccessScope, timeout_seconds: float) -> bool:
+def holds_any(request_filter: RequestFilter, *, scope: AccessScope, timeout_seconds: float) -> bool:
     """Return whether any document in scope is kept by a filter; raise SearchTimeoutError."""
-    parameters = {"scope": scope.connection_ids} | _parameters(kept)
-    sql, parameters = filtered(_HOLDS, parameters, kept)
+    parameters = {"scope": scope.connection_ids} | _parameters(request_filter)
+    sql, parameters = filtered(_HOLDS, parameters, request_filter)
     return bool(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
@@ -73,39 +73,39 @@ def _chunk_table(sql: str) -> str:
     return _CHUNKS if _CHUNKS in sql else ""
 
 
-def _by_document(kept: RequestFilter, *, is_walk: bool) -> Iterator[str]:
+def _by_document(request_filter: RequestFilter, *, is_walk: bool) -> Iterator[str]:
     """Yield the conditions on what a chunk's document is."""
-    if kept.since or kept.until or kept.project or kept.memory_types:
+    if request_filter.since or request_filter.until or request_filter.project or request_filter.memory_types:
         yield _FILTERED
-    if kept.kept is not None:
-        yield kept_clause(kept.kept)
-    if kept.documents:
+    if request_filter.metadata is not None:
+        yield metadata_clause(request_filter.metadata)
+    if request_filter.documents:
         yield _BY_DOCUMENT
-    if kept.source_types:
+    if request_filter.source_types:
         yield _WALKED_BY_SOURCE_TYPE if is_walk else _BY_SOURCE_TYPE
 
 
-def _by_chunk(kept: RequestFilter, sql: str) -> Iterator[str]:
+def _by_chunk(request_filter: RequestFilter, sql: str) -> Iterator[str]:
     """Yield the conditions on what a chunk itself is."""
-    if not kept.hint and not kept.min_quality:
+    if not request_filter.hint and not request_filter.min_quality:
         return
     if chunk := _chunk_table(sql):
         yield _BY_CHUNK.replace("{chunk}", chunk)
     elif _WALK in sql:
         yield _WALKED_BY_CHUNK
     else:
-        yield from (_BY_QUALITY,) if kept.min_quality else ()
-        yield from (_BY_HINT,) if kept.hint else ()
+        yield from (_BY_QUALITY,) if request_filter.min_quality else ()
+        yield from (_BY_HINT,) if request_filter.hint else ()
 
 
-def _parameters(kept: RequestFilter) -> dict[str, Any]:
-    return kept_parameters(kept.kept) | {
-        "kept_since": kept.since,
-        "kept_until": kept.until,
-        "kept_project": kept.project,
-        "kept_kinds": sorted(kept.memory_types),
-        "kept_documents": sorted(kept.documents),
-        "kept_source_types": sorted(kept.source_types),
-        "kept_hint": kept.hint,
-        "kept_quality": kept.min_quality,
+def _parameters(request_filter: RequestFilter) -> dict[str, Any]:
+    return metadata_parameters(request_filter.metadata) | {
+        "filter_since": request_filter.since,
+        "filter_until": request_filter.until,
+        "filter_project": request_filter.project,
+        "filter_kinds": sorted(request_filter.memory_types),
+        "filter_documents": sorted(request_filter.documents),
+        "filter_source_types": sorted(request_filter.source_types),
+        "filter_hint": request_filter.hint,
+        "filter_quality": request_filter.min_quality,
     }

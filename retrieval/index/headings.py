@@ -20,7 +20,7 @@ _MAX_CHUNKS: Final = 2_000
 
 
 def headings_for(
-    terms: Sequence[Term], *, scope: AccessScope, kept: RequestFilter, depth: int, timeout_seconds: float
+    terms: Sequence[Term], *, scope: AccessScope, request_filter: RequestFilter, depth: int, timeout_seconds: float
 ) -> tuple[RoutedRange, ...]:
     """Return the `depth` parts of documents in scope whose headings hold most of some terms, best first.
 
@@ -38,7 +38,7 @@ def headings_for(
         "limit": _MAX_CHUNKS,
         "depth": depth,
     }
-    sql, parameters = filtered(_HEADINGS, parameters, kept)
+    sql, parameters = filtered(_HEADINGS, parameters, request_filter)
     return tuple(
         RoutedRange(
             document_id=row["document_id"],

@@ -18,12 +18,12 @@ from retrieval.models import EmbeddingIndex
 
 _SOURCE_PROBE: Final = statement("source_probe")
 _ROUTED: Final = statement("routed_chunks")
-_KEPT: Final = statement("kept_chunks")
+_PASSING: Final = statement("passing_chunks")
 _INDEXES: Final = statement("indexes_in_scope")
 
 
 @dataclass(frozen=True, slots=True)
-class AskedIndex:
+class QueriedIndex:
     """An embedding index with the query's vector by its own model."""
 
     index: VectorIndex
@@ -39,7 +39,7 @@ def of_source_types(  # noqa: PLR0913 -- keyword-only, each a plain fact
     index: VectorIndex,
     terms: Sequence[Term],
     scope: AccessScope,
-    kept: RequestFilter,
+    request_filter: RequestFilter,
     depth: int,
     timeout_seconds: float,
 ) -> Ranking:
@@ -52,7 +52,7 @@ def of_source_types(  # noqa: PLR0913 -- keyword-only, each a plain fact
         "source_types": list(source_types),
         "match": any_of(terms),
     }
-    sql, parameters = filtered(_SOURCE_PROBE, parameters, kept, document="chunk.document_id")
+    sql, parameters = filtered(_SOURCE_PROBE, parameters, request_filter, document="chunk.document_id")
     return _ranking(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
@@ -77,14 +77,16 @@ def within(
     return _ranking(read(_ROUTED, parameters, timeout_seconds=timeout_seconds))
 
 
-def kept_among(hits: Ranking, *, scope: AccessScope, kept: RequestFilter, timeout_seconds: float) -> frozenset[ChunkId]:
+def passing(
+    hits: Ranking, *, scope: AccessScope, request_filter: RequestFilter, timeout_seconds: float
+) -> frozenset[ChunkId]:
     """Return which hits in scope a filter leaves; raise SearchTimeoutError."""
     parameters: dict[str, Any] = {
         "documents": [hit.chunk_id.document_id for hit in hits],
         "ordinals": [hit.chunk_id.ordinal for hit in hits],
         "scope": scope.connection_ids,
     }
-    sql, parameters = filtered(_KEPT, parameters, kept, document="chunk.document_id")
+    sql, parameters = filtered(_PASSING, parameters, request_filter, document="chunk.document_id")
     rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     return frozenset(ChunkId(row["document_id"], row["ordinal"]) for row in rows)
 

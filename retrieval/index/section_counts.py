@@ -42,20 +42,20 @@ class ScopeCounts:
 
 
 def scope_counts(
-    scope: AccessScope, kept: RequestFilter, *, max_documents: int, sparse_below: int, timeout_seconds: float
+    scope: AccessScope, request_filter: RequestFilter, *, max_documents: int, sparse_below: int, timeout_seconds: float
 ) -> ScopeCounts:
     """Return how much a filter leaves of a scope, counted up to one more than `max_documents` documents.
 
     Chunks are counted until one compartment must have `sparse_below`. Raises SearchTimeoutError.
     """
     # Kinds of content and quality belong to chunks: a document has some of each.
-    of_documents = replace(kept, hint="", min_quality=0.0)
+    of_documents = replace(request_filter, hint="", min_quality=0.0)
     parameters: dict[str, Any] = {"scope": scope.connection_ids, "limit": max_documents + 1}
     sql, parameters = filtered(_DOCUMENTS, parameters, of_documents, document="document.id")
     documents = len(read(sql, parameters, timeout_seconds=timeout_seconds))
     compartments = {it.connection.id: it.connection.compartment for it in scope.included}
     parameters = {"scope": scope.connection_ids, "limit": sparse_below * len(set(compartments.values())) + 1}
-    sql, parameters = filtered(_CHUNKS, parameters, kept)
+    sql, parameters = filtered(_CHUNKS, parameters, request_filter)
     chunks = Counter(dict.fromkeys(compartments.values(), 0))
     for row in read(sql, parameters, timeout_seconds=timeout_seconds):
         chunks[compartments[row["connection_id"]]] += row["chunks"]

@@ -29,7 +29,7 @@ class SparseLook:
     model_key: int
     depth: int
     timeout_seconds: float
-    kept: RequestFilter = RequestFilter()  # noqa: RUF009 -- frozen
+    request_filter: RequestFilter = RequestFilter()  # noqa: RUF009 -- frozen
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class SparseLook:
 
 def sparse_exact(look: SparseLook) -> Ranking:
     """Return the chunks in scope with the highest inner product above 0, found by comparing all of them."""
-    sql, parameters = filtered(_EXACT, look.parameters, look.kept)
+    sql, parameters = filtered(_EXACT, look.parameters, look.request_filter)
     return _ranking(read(sql, parameters, timeout_seconds=look.timeout_seconds))
 
 
@@ -57,7 +57,7 @@ def sparse_hnsw(look: SparseLook, *, ef_search: int) -> Ranking:
         "hnsw.iterative_scan": "relaxed_order",
         **ONLY_THE_HNSW_INDEX,
     }
-    sql, parameters = filtered(_HNSW, {**look.parameters, "candidates": candidates}, look.kept)
+    sql, parameters = filtered(_HNSW, {**look.parameters, "candidates": candidates}, look.request_filter)
     rows = read(sql, parameters, timeout_seconds=look.timeout_seconds, settings=settings)
     found = (hit for hit in _ranking(rows) if hit.score > 0)
     return tuple(sorted(found, key=lambda hit: (-hit.score, hit.chunk_id)))[: look.depth]

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Final
 
 from corecube.database import Prepared
-from retrieval.engine.state import Kept
+from retrieval.engine.state import MetadataFilter
 from retrieval.index.reach import Reach
 from retrieval.index.scope_condition import with_scope
 
@@ -46,7 +46,7 @@ _HIDDEN: Final = {
     Reach.SCOPE: ("search @@ %(match)s::tsquery", "ts_match_vq(search, %(match)s::tsquery)"),
 }
 _FACT_VALUES: Final = statement("fact_values")
-_KEPT: Final = statement("parts/kept")
+_METADATA: Final = statement("parts/metadata")
 #: Facts of a document that are no metadata of its source.
 _OWN_FACTS: Final = {
     "title": "document.title",
@@ -77,9 +77,9 @@ def fact_values(names: Sequence[str]) -> str:
     return _FACT_VALUES.replace("{facts}", _facts(names))
 
 
-def kept_clause(kept: Kept) -> str:
+def metadata_clause(metadata: MetadataFilter) -> str:
     """Return what stands beside the scope so that only documents with the kept facts are read."""
-    return _KEPT.replace("{facts}", _facts(kept.names))
+    return _METADATA.replace("{facts}", _facts(metadata.names))
 
 
 def _facts(names: Sequence[str]) -> str:

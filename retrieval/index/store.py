@@ -89,10 +89,10 @@ def dense_exact(
     index: VectorIndex,
     depth: int,
     timeout_seconds: float,
-    kept: RequestFilter = _EVERYTHING,
+    request_filter: RequestFilter = _EVERYTHING,
 ) -> Ranking:
     """Return the `depth` chunks in scope with the highest cosine, found by comparing all of them."""
-    sql, parameters = filtered(statements.DENSE_EXACT, _vector_parameters(vector, scope, index, depth), kept)
+    sql, parameters = filtered(statements.DENSE_EXACT, _vector_parameters(vector, scope, index, depth), request_filter)
     return _ranking(read(sql, parameters, timeout_seconds=timeout_seconds), ScoreType.COSINE)
 
 
@@ -105,7 +105,7 @@ def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
     ef_search: int,
     timeout_seconds: float,
     oversample: float = 1.0,
-    kept: RequestFilter = _EVERYTHING,
+    request_filter: RequestFilter = _EVERYTHING,
 ) -> Ranking:
     """Return about the `depth` chunks in scope with the highest cosine, by the HNSW index.
 
@@ -119,7 +119,7 @@ def dense_hnsw(  # noqa: PLR0913 -- keyword-only, each a plain fact
         **ONLY_THE_HNSW_INDEX,
     }
     parameters = {**_vector_parameters(vector, scope, index, depth), "candidates": candidates}
-    sql, parameters = filtered(dense_statement(index.scan, index.dim), parameters, kept)
+    sql, parameters = filtered(dense_statement(index.scan, index.dim), parameters, request_filter)
     rows = read(sql, parameters, timeout_seconds=timeout_seconds, settings=settings)
     ordered = sorted(_ranking(rows, ScoreType.COSINE), key=lambda hit: (-hit.score, hit.chunk_id))
     return tuple(ordered[:depth])
@@ -135,7 +135,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     limit: int,
     timeout_seconds: float,
     reach: Reach = Reach.BOTH,
-    kept: RequestFilter = _EVERYTHING,
+    request_filter: RequestFilter = _EVERYTHING,
 ) -> Matches:
     """Return the `depth` chunks in scope that match a tsquery, by their full-text score over all `terms`.
 
@@ -143,7 +143,7 @@ def fulltext(  # noqa: PLR0913 -- keyword-only, each a plain fact
     that it takes, not what is found.
     """
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit}
-    sql, parameters = filtered(statements.fulltext(len(terms), reach), parameters, kept)
+    sql, parameters = filtered(statements.fulltext(len(terms), reach), parameters, request_filter)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
@@ -168,7 +168,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     limit: int,
     share: float,
     timeout_seconds: float,
-    kept: RequestFilter = _EVERYTHING,
+    request_filter: RequestFilter = _EVERYTHING,
 ) -> Matches:
     """Return the best of the chunks in scope that match a tsquery too common to score all of them.
 
@@ -177,7 +177,7 @@ def fulltext_capped(  # noqa: PLR0913 -- keyword-only, each a plain fact
     """
     until = UUID(int=min(int(share * 2**128), 2**128 - 1))
     parameters = _fulltext_parameters(match, terms, scope, search) | {"depth": depth, "limit": limit, "until": until}
-    sql, parameters = filtered(statements.fulltext_capped(len(terms)), parameters, kept)
+    sql, parameters = filtered(statements.fulltext_capped(len(terms)), parameters, request_filter)
     return _matches_in(read(sql, parameters, timeout_seconds=timeout_seconds))
 
 
@@ -190,7 +190,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
     scope: AccessScope,
     search: TextSearch,
     timeout_seconds: float | None = None,
-    kept: RequestFilter = _EVERYTHING,
+    request_filter: RequestFilter = _EVERYTHING,
     with_vectors: bool = False,
 ) -> Ranking:
     """Return the hits with their facts and both signals, in the same order, in one SELECT.
@@ -214,7 +214,7 @@ def complete(  # noqa: PLR0913 -- keyword-only, each a plain fact
         statement: str = statements.COMPLETE_WITHOUT_COSINES
     else:
         statement = statements.COMPLETE_WITH_VECTORS if with_vectors else statements.COMPLETE
-    sql, parameters = filtered(statement, parameters, kept, document="wanted.document_id")
+    sql, parameters = filtered(statement, parameters, request_filter, document="wanted.document_id")
     rows = read(sql, parameters, timeout_seconds=timeout_seconds)
     found = {ChunkId(row["document_id"], row["ordinal"]): row for row in rows}
     return tuple(_completed(hit, found[hit.chunk_id], terms) for hit in hits if hit.chunk_id in found)

@@ -13,7 +13,7 @@ from retrieval.encoders import Encoder
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
 from retrieval.index import active
-from retrieval.index.embedding_index import kept_indexes, vectors_key
+from retrieval.index.embedding_index import all_indexes, vectors_key
 from retrieval.index.store import VectorIndex
 from retrieval.ingest.embedding import NO_LISTENER, ChunkText, DocumentText, Listener, embed_documents, embed_texts
 from retrieval.models import Chunk, Embedding, EmbeddingIndex
@@ -47,7 +47,7 @@ class DocumentVectors:
         Raises EncoderError when the active index's model fails. When another index's model fails, that index is no
         longer ready, and its next build adds the vectors.
         """
-        rows = kept_indexes()
+        rows = all_indexes()
         for place, row in enumerate(rows):
             if row.pk not in self._by_index:
                 twins = (it.pk for it in rows if it.pk in self._by_index and vectors_key(it) == vectors_key(row))

@@ -14,7 +14,7 @@ from retrieval.engine.deadline import Deadline
 from retrieval.engine.pipeline import HYBRID, Pipeline
 from retrieval.engine.query import read_query
 from retrieval.engine.state import Note, RequestFilter, SearchState
-from retrieval.index.kept import metadata_prefilter
+from retrieval.index.metadata_filter import metadata_prefilter
 from retrieval.index.reading import bounded
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.consolidated.evidence.section_state import SectionState
@@ -78,7 +78,9 @@ def _filter(request: SearchRequest, scope: AccessScope, *, seconds: float) -> Re
     """Return what a request leaves of its scope, its conditions on metadata looked up."""
     if request.conditions is None:
         return request.filter
-    return replace(request.filter, kept=metadata_prefilter(request.conditions, scope=scope, timeout_seconds=seconds))
+    return replace(
+        request.filter, metadata=metadata_prefilter(request.conditions, scope=scope, timeout_seconds=seconds)
+    )
 
 
 def _state(
@@ -99,7 +101,7 @@ def _state(
         top_k=request.top_k or config.usual_top_k,
         is_admin=principal.is_admin and not principal.is_narrowed,
         filter=request_filter,
-        parts={SectionState: SectionState(ask=section, asked_filter=request_filter)} if section else {},
+        parts={SectionState: SectionState(ask=section, request_filter=request_filter)} if section else {},
         trace=configuration.span(tuple(_notes(request))),
     )
 

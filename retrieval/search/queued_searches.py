@@ -19,7 +19,7 @@ from corecube.access import Principal, ScopeRequest, scope_for
 from corecube.errors import ConflictError, CoreCubeError, InvalidRequestError, NotFoundError, NotPermittedError
 from corecube.models import ApiKey
 from retrieval.engine.pipeline import HYBRID
-from retrieval.engine.stored_filter import AskedFilter, filter_json, filter_of
+from retrieval.engine.stored_filter import FullFilter, filter_json, filter_of
 from retrieval.llm.expansion import expander, variants_of
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.presets.catalog import preset_named
@@ -64,7 +64,7 @@ def queue_search(request: SearchRequest, *, principal: Principal) -> QueuedSearc
         "include": list(request.narrowing.include),
         "exclude": list(request.narrowing.exclude),
         "overrides": dict(request.overrides),
-        "filter": filter_json(AskedFilter(request.filter, request.conditions)),
+        "filter": filter_json(FullFilter(request.filter, request.conditions)),
         "surface": request.surface.value,
     }
     return QueuedSearch.objects.create(

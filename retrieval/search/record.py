@@ -6,7 +6,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from retrieval.engine.pipeline import HYBRID
-from retrieval.engine.stored_filter import AskedFilter, filter_json
+from retrieval.engine.stored_filter import FullFilter, filter_json
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.writer import add_later
 from retrieval.models import SearchRecord
@@ -44,7 +44,7 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> Sear
     ran_with = outcome.configuration.trace_json() | {"index": index, "values": _values(outcome)}
     narrowing = {"include": list(request.narrowing.include), "exclude": list(request.narrowing.exclude)}
     section = _section_json(request.section, keep_words=keeps_text) if request.section else {}
-    left = filter_json(AskedFilter(request.filter, request.conditions), keep_words=keeps_text)
+    left = filter_json(FullFilter(request.filter, request.conditions), keep_words=keeps_text)
     return SearchRecord(
         id=outcome.id,
         user=principal.user,

@@ -129,5 +129,5 @@ class Bm25(BaseStage):
                 schema.PLAIN: config.weight_text,
                 schema.EXACT: config.weight_exact,
             },
-            kept=state.filter,
+            request_filter=state.filter,
         )

@@ -77,7 +77,7 @@ class Complete(BaseStage):
             scope=state.scope,
             search=self.config.text_search,
             timeout_seconds=state.deadline.read_seconds,
-            kept=state.filter,
+            request_filter=state.filter,
             with_vectors=self.with_vectors,
         )
 

@@ -94,7 +94,7 @@ class Dense(BaseStage):
             oversample=self.config.oversample,
             ef_search=self.config.ef_search,
             timeout_seconds=self.share * state.deadline.leg_seconds,
-            kept=state.filter,
+            request_filter=state.filter,
         )
         if len(ranking) >= min(self.config.depth, size):
             scan = "" if self.index.scan == "halfvec" else f" by {self.index.scan}, rescored with full vectors"
@@ -110,5 +110,5 @@ class Dense(BaseStage):
             index=self.index,
             depth=self.config.depth,
             timeout_seconds=self.share * state.deadline.leg_seconds,
-            kept=state.filter,
+            request_filter=state.filter,
         )

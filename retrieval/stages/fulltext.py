@@ -147,7 +147,7 @@ class Fulltext(BaseStage):
             depth=self.config.depth,
             limit=self.config.max_matches,
             timeout_seconds=state.deadline.leg_seconds,
-            kept=state.filter,
+            request_filter=state.filter,
             reach=store.reach_of(chunks=state.terms.corpus_size, matches=at_most),
         )
 
@@ -161,6 +161,6 @@ class Fulltext(BaseStage):
             limit=self.config.max_matches,
             share=share,
             timeout_seconds=state.deadline.leg_seconds,
-            kept=state.filter,
+            request_filter=state.filter,
         )
         return found.ranking

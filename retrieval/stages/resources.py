@@ -19,7 +19,7 @@ from retrieval.engine.admission import Admission
 from retrieval.engine.state import SearchState
 from retrieval.engine.token_counter import CountTokens, TokenCounter
 from retrieval.index.bm25.reader import Reader as Bm25Reader
-from retrieval.index.recovery import AskedIndex
+from retrieval.index.recovery import QueriedIndex
 from retrieval.index.store import VectorIndex
 from retrieval.ranking.answerability.model import AnswerabilityModel
 
@@ -56,7 +56,7 @@ class Resources:
     #: Answerability models fitted on this installation's questions, by preset.
     calibrations: Mapping[str, AnswerabilityModel] = field(default_factory=dict)
     #: Yields the other embedding indexes, each with the query's vector by its model.
-    other_indexes: Callable[[SearchState], Iterable[AskedIndex]] = lambda _: ()
+    other_indexes: Callable[[SearchState], Iterable[QueriedIndex]] = lambda _: ()
     #: Returns the scale of the encoder's cosines if it is known within this many seconds; a remote service is only
     #: measured ahead of the search.
     scale: Callable[[float], CosineScale] = lambda _: AS_IT_IS

@@ -36,7 +36,7 @@ from explorer.pages.explorer.where import pinned_title, reader_of, where_panel
 from explorer.viewer import principal_for, render_page, signed_in, viewer_of, wants_fragment
 from retrieval.answers.answering import prepare
 from retrieval.engine.pipeline import HYBRID
-from retrieval.engine.stored_filter import AskedFilter, read_filter
+from retrieval.engine.stored_filter import FullFilter, read_filter
 from retrieval.models import Document, LanguageModel, PresetVersion, SearchRecord
 from retrieval.presets.catalog import DEFAULT_PRESET, PRESETS
 from retrieval.search.configuration import configuration_of
@@ -222,7 +222,7 @@ def draft_changes(outcome: SearchOutcome) -> tuple[ChangeRow, ...]:
     return change_rows(configuration_of(outcome.preset).config, outcome.config)
 
 
-def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: AskedFilter) -> Asking:
+def _asking(principal: Principal, asked: Asked, scope: AccessScope, limits: FullFilter) -> Asking:
     """Return the search that a page requests; `scope` is everything that the principal may see."""
     section = section_asked(asked.section, asked.text or "") if asked.section else None
     request = SearchRequest(

@@ -29,7 +29,7 @@ from explorer.viewer import admins_only, viewer_of, wants_fragment
 from retrieval.encoders.local import local_models
 from retrieval.encoders.model_table import MODEL_TABLE
 from retrieval.index import active
-from retrieval.index.embedding_index import hnsw_bytes, kept_indexes, progress
+from retrieval.index.embedding_index import all_indexes, hnsw_bytes, progress
 from retrieval.ingest import indexes as services
 from retrieval.ingest.claims import alive_since
 from retrieval.models import EmbeddingIndex
@@ -144,7 +144,7 @@ def _page(request: HtmxHttpRequest, form: NewIndexForm, status: int) -> HttpResp
 
 
 def _indexes() -> dict[str, Any]:
-    rows = kept_indexes()
+    rows = all_indexes()
     sizes = hnsw_bytes(rows)
     shown = [_row(row, sizes[row.pk]) for row in rows]
     return {

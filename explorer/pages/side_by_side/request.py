@@ -6,7 +6,7 @@ from typing import Final
 
 from corecube.access import Principal, ScopeRequest
 from corecube.errors import CoreCubeError
-from retrieval.engine.stored_filter import AskedFilter
+from retrieval.engine.stored_filter import FullFilter
 from retrieval.models import SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.preset import Preset
@@ -26,7 +26,7 @@ class Asking:
     text: str
     narrowing: ScopeRequest = field(default_factory=ScopeRequest)
     #: The filter of documents.
-    limits: AskedFilter = field(default_factory=AskedFilter)
+    limits: FullFilter = field(default_factory=FullFilter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ class Question:
     corpus_size: int
     #: What a match in each field of the index counts.
     weights: Mapping[str, float]
-    kept: RequestFilter = field(default_factory=RequestFilter)
+    request_filter: RequestFilter = field(default_factory=RequestFilter)
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,10 @@ class Composer:
     @cached_property
     def _allowed(self) -> Query:
         """What matches the chunks in scope that the request's filter keeps, and some that PostgreSQL will drop."""
-        if not self.question.kept:
+        if not self.question.request_filter:
             return self._in_scope
-        kept = self.question.kept
-        parts = [self._in_scope, *_since(kept), *_remembered(kept), *_held(kept)]
+        request_filter = self.question.request_filter
+        parts = [self._in_scope, *_since(request_filter), *_remembered(request_filter), *_held(request_filter)]
         return _unscored(Query.boolean_query([(Occur.Must, it) for it in parts]))
 
 
@@ -190,36 +190,38 @@ def _in_order(name: str, terms: Sequence[str]) -> Query | None:
     return Query.term_query(schema.schema(), name, terms[0], index_option="basic") if terms else None
 
 
-def _since(kept: RequestFilter) -> Iterator[Query]:
+def _since(request_filter: RequestFilter) -> Iterator[Query]:
     """Yield what keeps documents that changed from a moment on, and those of which no moment is known."""
-    if kept.since:
-        yield _between(microseconds(kept.since), schema.ALWAYS)
+    if request_filter.since:
+        yield _between(microseconds(request_filter.since), schema.ALWAYS)
 
 
-def _remembered(kept: RequestFilter) -> Iterator[Query]:
+def _remembered(request_filter: RequestFilter) -> Iterator[Query]:
     """Yield what keeps remembered items of the moment, project and types asked for, and all other documents."""
     conditions = []
-    if kept.until:
-        conditions.append(_any([_between(-schema.ALWAYS, microseconds(kept.until)), _between(*[schema.ALWAYS] * 2)]))
-    if kept.project:
-        conditions.append(_any(_words(schema.MEMORY_PROJECT, (kept.project, schema.NONE))))
-    if kept.memory_types:
-        conditions.append(_any(_words(schema.MEMORY_KIND, sorted(kept.memory_types))))
+    if request_filter.until:
+        conditions.append(
+            _any([_between(-schema.ALWAYS, microseconds(request_filter.until)), _between(*[schema.ALWAYS] * 2)])
+        )
+    if request_filter.project:
+        conditions.append(_any(_words(schema.MEMORY_PROJECT, (request_filter.project, schema.NONE))))
+    if request_filter.memory_types:
+        conditions.append(_any(_words(schema.MEMORY_KIND, sorted(request_filter.memory_types))))
     if conditions:
         fitting = Query.boolean_query([(Occur.Must, it) for it in conditions])
         yield _any([*_words(schema.MEMORY_KIND, (schema.NONE,)), fitting])
 
 
-def _held(kept: RequestFilter) -> Iterator[Query]:
+def _held(request_filter: RequestFilter) -> Iterator[Query]:
     """Yield what keeps the documents and source types asked for, and chunks of the content and quality asked for."""
-    if kept.documents:
-        yield Query.term_set_query(schema.schema(), schema.DOCUMENT, sorted(it.hex for it in kept.documents))
-    if kept.source_types:
-        yield _any(_words(schema.SOURCE_TYPE, sorted(kept.source_types)))
-    if kept.hint:
-        yield _any(_words(schema.HINTS, (kept.hint,)))
-    if kept.min_quality:
-        yield Query.range_query(schema.schema(), schema.QUALITY, FieldType.Float, kept.min_quality, 1.0)
+    if request_filter.documents:
+        yield Query.term_set_query(schema.schema(), schema.DOCUMENT, sorted(it.hex for it in request_filter.documents))
+    if request_filter.source_types:
+        yield _any(_words(schema.SOURCE_TYPE, sorted(request_filter.source_types)))
+    if request_filter.hint:
+        yield _any(_words(schema.HINTS, (request_filter.hint,)))
+    if request_filter.min_quality:
+        yield Query.range_query(schema.schema(), schema.QUALITY, FieldType.Float, request_filter.min_quality, 1.0)
 
 
 def _words(name: str, values: Iterable[str]) -> list[Query]:

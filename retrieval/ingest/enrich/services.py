@@ -15,7 +15,7 @@ from corecube.models import Connection
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError
 from retrieval.index import active
-from retrieval.index.embedding_index import kept_indexes
+from retrieval.index.embedding_index import all_indexes
 from retrieval.index.enrichment import EnrichedChunk, store_enrichment
 from retrieval.index.writer import fold_term_counts
 from retrieval.ingest.embedding import embed_texts
@@ -232,7 +232,7 @@ def _vectors(texts: Sequence[str]) -> dict[int, list[Vector]]:
     An index that is not active keeps its vectors if its model fails.
     """
     found: dict[int, list[Vector]] = {}
-    for row in kept_indexes():
+    for row in all_indexes():
         is_active = row.status == EmbeddingIndex.Status.ACTIVE
         found[row.pk] = []
         if row.mode == EmbeddingIndex.Mode.LATE:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from corecube.commands import DatabaseCommand
-from retrieval.index.embedding_index import clear_dropped, kept_indexes, progress
+from retrieval.index.embedding_index import all_indexes, clear_dropped, progress
 from retrieval.index.scans import ScanChoice
 from retrieval.ingest import indexes
 from retrieval.ingest.reindex import build_index
@@ -44,7 +44,7 @@ class Command(DatabaseCommand):
 
     def _status(self, _: dict[str, Any]) -> None:
         self.stdout.write(_row("index", "state", "model", "dim", "mode", "scan", "chunks", "per second", "time left"))
-        for row in kept_indexes():
+        for row in all_indexes():
             self.stdout.write(_described(row))
             if row.problem:
                 self.stdout.write(f"      {row.problem}")

@@ -14,7 +14,7 @@ from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.engine.state import SearchState
 from retrieval.index.embedding_index import same_model
-from retrieval.index.recovery import AskedIndex, other_rows
+from retrieval.index.recovery import QueriedIndex, other_rows
 from retrieval.index.store import VectorIndex
 from retrieval.models import EmbeddingIndex
 
@@ -33,7 +33,7 @@ class OtherIndexes:
     scales: CosineScales = field(default_factory=CosineScales, compare=False, repr=False)
     calls: ModelCalls = field(default_factory=ModelCalls, compare=False, repr=False)
 
-    def __call__(self, state: SearchState) -> Iterator[AskedIndex]:
+    def __call__(self, state: SearchState) -> Iterator[QueriedIndex]:
         """Yield index and vector; raise SearchTimeoutError where the store takes too long."""
         text = state.query.plain_text or state.query.retrieval_text
         for row in other_rows(self.searched, scope=state.scope, timeout_seconds=state.deadline.leg_seconds):
@@ -44,11 +44,11 @@ class OtherIndexes:
             except (CoreCubeError, NotInTimeError) as error:
                 logger.info("recovery.index_left_out index=%d error=%s", row.pk, type(error).__name__)
 
-    def _asked(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> AskedIndex:
+    def _asked(self, index: VectorIndex, model: Encoder, text: str, *, seconds: float) -> QueriedIndex:
         """Return an index with the query's vector; raise EncoderError where its model does not come back in time."""
 
-        def work() -> AskedIndex:
-            return AskedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
+        def work() -> QueriedIndex:
+            return QueriedIndex(index, model.encode_query(text), self.scales.measured(model).noise)
 
         return self.calls.within(seconds, work, model=model_key(model))
 

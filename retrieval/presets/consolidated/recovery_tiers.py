@@ -10,7 +10,7 @@ from retrieval.engine.state import RequestFilter, SearchState
 from retrieval.engine.types import Ranking
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import recovery
-from retrieval.index.recovery import AskedIndex
+from retrieval.index.recovery import QueriedIndex
 from retrieval.index.store import VectorIndex
 from retrieval.presets.consolidated.evidence.cascade import Tier
 from retrieval.presets.consolidated.evidence.phases import run_again
@@ -40,7 +40,7 @@ class RecoveryTiers:
     fulltext: FulltextConfig
     index: VectorIndex
     #: Gives the embedding indexes in scope beside the searched one, as far as their models can be asked in time.
-    other_indexes: Callable[[SearchState], Iterable[AskedIndex]]
+    other_indexes: Callable[[SearchState], Iterable[QueriedIndex]]
     #: Whether the embedding indexes are searched at all.
     goes_by_vectors: bool = True
 
@@ -75,7 +75,7 @@ class RecoveryTiers:
 
     def _by_indexes(self, state: SearchState) -> Ranking:
         """Return what the vectors of every embedding index find; that of the search goes first."""
-        own = () if state.vector is None else (AskedIndex(self.index, state.vector),)
+        own = () if state.vector is None else (QueriedIndex(self.index, state.vector),)
         found = {it.index.id: self._nearest(it, state) for it in (*own, *self.other_indexes(state))}
         known = {hit.chunk_id: hit for ranking in reversed(found.values()) for hit in ranking}
         rankings = {f"index_{number}": ranking for number, ranking in found.items()}
@@ -83,7 +83,7 @@ class RecoveryTiers:
         pairs = ((hit, known[hit.chunk_id]) for hit in fused)
         return tuple(hit.known(it.chunk, {**hit.signals, **it.signals}, it.matches) for hit, it in pairs)
 
-    def _nearest(self, asked: AskedIndex, state: SearchState) -> Ranking:
+    def _nearest(self, asked: QueriedIndex, state: SearchState) -> Ranking:
         state = replace(state, vector=asked.vector, rankings={})
         after = _in_time(Dense(self.dense, asked.index)(state), state)
         found = self._completed(after.rankings[Dense.name], state, asked.index)
@@ -108,18 +108,18 @@ class RecoveryTiers:
 
 def filter_of(tier: Tier, section: SectionState) -> RequestFilter:
     """Return what a tier leaves of the scope: the request's filter without its documents, or all of it."""
-    return replace(section.asked_filter, documents=frozenset()) if tier is Tier.DOCUMENTS else _EVERYTHING
+    return replace(section.request_filter, documents=frozenset()) if tier is Tier.DOCUMENTS else _EVERYTHING
 
 
 def mark_beyond_filter(hits: Ranking, state: SearchState, section: SectionState) -> Ranking:
     """Return the hits, those that the request did not ask for marked; where telling takes too long, all of them."""
-    if not section.asked_filter or not hits:
+    if not section.request_filter or not hits:
         return hits
     try:
-        kept = recovery.kept_among(
+        kept = recovery.passing(
             hits,
             scope=state.scope,
-            kept=section.asked_filter,
+            request_filter=section.request_filter,
             timeout_seconds=state.deadline.read_seconds,
         )
     except SearchTimeoutError:

@@ -96,7 +96,7 @@ def test_an_admin_changes_the_model_and_goes_back(
     with django_capture_on_commit_callbacks(execute=True):
         assert post(f"/api/v1/indexes/{number}/drop", {}, secret).status_code == 204
     assert queued[-1] == ("clear",)
-    assert embedding_index.kept_indexes() == [old]
+    assert embedding_index.all_indexes() == [old]
     actions = AuditEvent.objects.filter(action__startswith="index.").order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["index.started", "index.switched", "index.switched", "index.dropped"]
 

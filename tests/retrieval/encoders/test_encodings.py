@@ -224,7 +224,7 @@ class TestSparseLeg:
             for it in found
         } == {encoded.runbooks.pk}
         nothing = RequestFilter(since=encoded.alice.date_joined.replace(year=2100))
-        assert way(replace(look, kept=nothing)) == ()
+        assert way(replace(look, request_filter=nothing)) == ()
 
     def test_the_sparse_score_counts_for_its_share_of_similarity(self, encoded):
         whole = find(encoded, "bob", "revert", overrides={"signals.sparse_share": 1.0})

@@ -10,7 +10,7 @@ from corecube.access import Principal
 from corecube.errors import InvalidRequestError
 from retrieval.engine.metadata_conditions import OPERATORS, Condition, Conditions
 from retrieval.engine.state import RequestFilter
-from retrieval.engine.stored_filter import AskedFilter, filter_json, filter_of, read_filter
+from retrieval.engine.stored_filter import FullFilter, filter_json, filter_of, read_filter
 from retrieval.engine.types import MemoryType
 from retrieval.models import SearchRecord
 from retrieval.search.request import SearchRequest
@@ -25,7 +25,7 @@ _CONDITIONS = st.builds(
     value=st.none() | _WORDS | st.floats(allow_nan=False, allow_infinity=False) | st.lists(_WORDS).map(tuple),
 )
 _ASKED = st.builds(
-    AskedFilter,
+    FullFilter,
     filter=st.builds(
         RequestFilter,
         since=_MOMENTS,
@@ -48,16 +48,20 @@ def test_a_trace_and_an_address_give_back_what_was_asked(asked):
     assert read_filter(asked.text) == asked
 
 
+def test_a_filter_that_an_earlier_release_stored_is_read():
+    assert filter_of({"least_quality": 0.5}).filter.min_quality == 0.5
+
+
 def test_only_what_narrows_is_written():
-    assert filter_json(AskedFilter()) == {}
-    assert AskedFilter().text == ""
-    asked = AskedFilter(RequestFilter(memory_types=frozenset({MemoryType.DECISION, MemoryType.CODE})))
+    assert filter_json(FullFilter()) == {}
+    assert FullFilter().text == ""
+    asked = FullFilter(RequestFilter(memory_types=frozenset({MemoryType.DECISION, MemoryType.CODE})))
     assert asked.text == '{"memory_types":["code","decision"]}'
 
 
 def test_words_of_the_asker_are_left_out_where_none_are_kept():
     conditions = Conditions((Condition(("author",), "is", "Ann"),))
-    asked = AskedFilter(RequestFilter(project="atlas", memory_types=frozenset({MemoryType.CODE})), conditions)
+    asked = FullFilter(RequestFilter(project="atlas", memory_types=frozenset({MemoryType.CODE})), conditions)
     assert filter_json(asked, keep_words=False) == {"memory_types": ["code"]}
 
 

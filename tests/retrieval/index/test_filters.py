@@ -35,24 +35,24 @@ def dated(world, bob):
 
 def all_ways(scope, index, vector, kept):
     terms = [Term("queue", 1, 1.0), Term("rollback", 1, 1.0)]
-    near = {"scope": scope, "index": index, "depth": 50, "timeout_seconds": 5, "kept": kept}
+    near = {"scope": scope, "index": index, "depth": 50, "timeout_seconds": 5, "request_filter": kept}
     exact = store.dense_exact(vector, **near)
     words = {"terms": terms, "scope": scope, "search": SEARCH, "depth": 50, "limit": 50, "timeout_seconds": 5}
-    everything = store.dense_exact(vector, **near | {"kept": RequestFilter()})
+    everything = store.dense_exact(vector, **near | {"request_filter": RequestFilter()})
     return {
         "exact": exact,
         "hnsw": store.dense_hnsw(vector, ef_search=100, **near),
-        "fulltext": store.fulltext("'queue' | 'rollback'", kept=kept, **words).ranking,
-        "capped": store.fulltext_capped("'queue' | 'rollback'", share=1.0, kept=kept, **words).ranking,
+        "fulltext": store.fulltext("'queue' | 'rollback'", request_filter=kept, **words).ranking,
+        "capped": store.fulltext_capped("'queue' | 'rollback'", share=1.0, request_filter=kept, **words).ranking,
         **sparse_ways(scope, kept),
         "complete": store.complete(
-            everything, vector=vector, index=index, terms=terms, scope=scope, search=SEARCH, kept=kept
+            everything, vector=vector, index=index, terms=terms, scope=scope, search=SEARCH, request_filter=kept
         ),
     }
 
 
 def sparse_ways(scope, kept):
-    look = SparseLook(SPARSE, scope=scope, model_key=MODEL, depth=50, timeout_seconds=5, kept=kept)
+    look = SparseLook(SPARSE, scope=scope, model_key=MODEL, depth=50, timeout_seconds=5, request_filter=kept)
     return {"sparse": sparse_exact(look), "sparse_hnsw": sparse_hnsw(look, ef_search=100)}
 
 

@@ -43,7 +43,7 @@ def book(world):
 
 
 def found(scope, *terms, kept=None, depth=10):
-    ranges = headings_for(terms, scope=scope, kept=kept or RequestFilter(), depth=depth, timeout_seconds=5)
+    ranges = headings_for(terms, scope=scope, request_filter=kept or RequestFilter(), depth=depth, timeout_seconds=5)
     return [(it.document_id.int, it.heading_path[0], it.start, it.end, it.score) for it in ranges]
 
 

@@ -86,7 +86,7 @@ def test_the_presets_own_statement_walks_the_hnsw_index(world, index, remembered
 
 
 def test_a_filter_costs_time_and_no_hits(bob, index, unit, remembered):
-    given = {"scope": bob, "index": index, "depth": 40, "timeout_seconds": 5, "kept": DECISIONS}
+    given = {"scope": bob, "index": index, "depth": 40, "timeout_seconds": 5, "request_filter": DECISIONS}
     # Documents that nobody remembered are of no type, and stay.
     others = set(Document.objects.filter(metadata__memory_kind="episodic").values_list("pk", flat=True))
     for query in unit(32, 5):

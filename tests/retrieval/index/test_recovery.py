@@ -30,7 +30,7 @@ def probe(state, index, *types, vector=None, depth=10, kept=EVERYTHING):
         index=index,
         terms=state.terms.terms,
         scope=state.scope,
-        kept=kept,
+        request_filter=kept,
         depth=depth,
         timeout_seconds=5,
     )
@@ -89,11 +89,11 @@ def test_what_a_filter_keeps_is_told_of_chunks_in_scope_alone(tables, index):
     alice, bob = state_of(tables.principal("alice"), "crane"), state_of(tables.principal("bob"), "crane")
     hits = probe(alice, index, "csv", vector=alice.vector)
     assert len(hits) == 6
-    kept = recovery.kept_among(hits, scope=bob.scope, kept=EVERYTHING, timeout_seconds=5)
+    kept = recovery.passing(hits, scope=bob.scope, request_filter=EVERYTHING, timeout_seconds=5)
     assert kept == {hit.chunk_id for hit in probe(bob, index, "csv")}
     own = tables.runbooks.documents.get(title="Ports")
     narrow = RequestFilter(documents=frozenset({own.pk}))
-    kept = recovery.kept_among(hits, scope=alice.scope, kept=narrow, timeout_seconds=5)
+    kept = recovery.passing(hits, scope=alice.scope, request_filter=narrow, timeout_seconds=5)
     assert {it.document_id for it in kept} == {own.pk}
 
 

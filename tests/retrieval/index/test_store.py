@@ -9,8 +9,8 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.types import ChunkId, Term
 from retrieval.errors import SearchTimeoutError
 from retrieval.index import store
-from retrieval.index.kept import metadata_prefilter
 from retrieval.index.lexemes import any_of, quoted
+from retrieval.index.metadata_filter import metadata_prefilter
 from retrieval.index.reach import Reach
 from retrieval.index.reading import read
 from retrieval.index.store import TextSearch, VectorIndex
@@ -117,7 +117,7 @@ def test_every_leg_returns_only_what_conditions_leave_of_the_scope(world, alice,
     kept = metadata_prefilter(Conditions(each), scope=alice, timeout_seconds=5)
     assert (kept.names, kept.facts) == (("author", "year"), ('["Ada", "2025"]',))
     query, term = unit(10)[0], Term("rollback", 3, 1.0)
-    both = {"scope": alice, "depth": 50, "timeout_seconds": 5, "kept": RequestFilter(kept=kept)}
+    both = {"scope": alice, "depth": 50, "timeout_seconds": 5, "request_filter": RequestFilter(metadata=kept)}
     near, words = {"index": index, **both}, {"terms": [term], "search": SEARCH, "limit": 50, **both}
     rankings = (
         store.dense_exact(query, **near),
@@ -133,7 +133,7 @@ def test_conditions_on_too_much_are_refused(world, alice, monkeypatch):
     many = Condition(tuple(f"name {number}" for number in range(21)), "not empty")
     with pytest.raises(InvalidRequestError, match="at most 20 fields"):
         metadata_prefilter(Conditions((many,)), scope=alice, timeout_seconds=5)
-    monkeypatch.setattr("retrieval.index.kept._LIMIT", 1)
+    monkeypatch.setattr("retrieval.index.metadata_filter._LIMIT", 1)
     with pytest.raises(InvalidRequestError, match="Too many different values to filter by: title"):
         metadata_prefilter(Conditions((Condition(("title",), "is", "x"),)), scope=alice, timeout_seconds=5)
 

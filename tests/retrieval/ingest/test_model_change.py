@@ -11,7 +11,7 @@ from corecube.errors import ConfigError
 from corecube.models import AuditEvent
 from retrieval.errors import EncoderError, EncoderUnavailableError, IndexStateError
 from retrieval.index import active, embedding_index
-from retrieval.index.embedding_index import active_row, kept_indexes, progress
+from retrieval.index.embedding_index import active_row, all_indexes, progress
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import MissingVector, fill_index
 from retrieval.ingest import encode, indexes, reindex
@@ -118,7 +118,7 @@ def test_a_new_index_is_built_switched_to_and_back(world, models, begin):
     assert all("cosine" in hit.signals for hit in after.hits)
     assert indexes.roll_back(actor=world.alice).pk == old.pk
     assert find(world).state.vector.size == 64
-    assert [it.pk for it in kept_indexes()] == [old.pk, row.pk]
+    assert [it.pk for it in all_indexes()] == [old.pk, row.pk]
     actions = AuditEvent.objects.filter(action__startswith="index.").order_by("pk").values_list("action", flat=True)
     assert list(actions) == ["index.started", "index.switched", "index.switched"]
 
@@ -133,7 +133,7 @@ def test_syncs_write_every_index_that_is_kept(world, models, begin):
     indexes.switch_to(row, actor=None)
     (world.root / "runbooks" / "later.md").write_text("# Later\n\nThe lamp is blue.\n")
     sync_connection(world.runbooks)
-    for kept in kept_indexes():
+    for kept in all_indexes():
         assert vectors(kept) == chunks()
     assert find(world, "which colour has the lamp").hits[0].facts.title == "Later"
     indexes.roll_back(actor=None)

@@ -124,7 +124,7 @@ def test_the_same_walk_is_refused_and_so_is_a_prefix_that_the_model_does_not_all
         begin("prefix", 8)
     reindex.build_index(row := begin("binary"))
     indexes.switch_to(row, actor=None)
-    indexes.drop(indexes.embedding_index.kept_indexes()[1], actor=None)
+    indexes.drop(indexes.embedding_index.all_indexes()[1], actor=None)
     with pytest.raises(IndexStateError, match="already"):
         begin("binary")
     assert begin("binary", oversample=12).oversample == 12

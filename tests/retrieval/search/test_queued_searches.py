@@ -11,7 +11,7 @@ from corecube.access import ScopeRequest, scope_for
 from corecube.errors import ConflictError, InvalidRequestError, NotFoundError
 from corecube.models import ApiKey
 from retrieval.engine.metadata_conditions import Condition, Conditions
-from retrieval.engine.stored_filter import AskedFilter, filter_of
+from retrieval.engine.stored_filter import FullFilter, filter_of
 from retrieval.errors import AnswerGarbageError, NoLanguageModelError, OverridesError
 from retrieval.llm.expansion import variants_in
 from retrieval.models import Document, LanguageModel, QueuedSearch, RoutingRule, SearchRecord, Usage
@@ -117,7 +117,7 @@ class TestQueue:
 
     def test_it_is_searched_within_what_was_asked_for(self, world):
         Document.objects.filter(title="Rolling back").update(metadata={"author": "Ann"})
-        asked = AskedFilter(conditions=Conditions((Condition(("author",), "is", "Ann"),)))
+        asked = FullFilter(conditions=Conditions((Condition(("author",), "is", "Ann"),)))
         job = ran(ask(world, conditions=asked.conditions))
         record = SearchRecord.objects.get(pk=job.record_id)
         assert filter_of(record.trace["filter"]) == asked

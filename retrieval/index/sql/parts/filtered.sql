@@ -7,18 +7,18 @@ AND (
         WHERE
             {in scope: document.connection_id}
             AND (
-                %(kept_since)s::timestamptz IS NULL
-                OR coalesce(document.modified_at, document.synced_at) >= %(kept_since)s::timestamptz
+                %(filter_since)s::timestamptz IS NULL
+                OR coalesce(document.modified_at, document.synced_at) >= %(filter_since)s::timestamptz
             )
             AND (
                 NOT document.metadata ? 'memory_kind'
                 OR (
                     (
-                        %(kept_until)s::timestamptz IS NULL
-                        OR coalesce(document.modified_at, document.synced_at) <= %(kept_until)s::timestamptz
+                        %(filter_until)s::timestamptz IS NULL
+                        OR coalesce(document.modified_at, document.synced_at) <= %(filter_until)s::timestamptz
                     )
-                    AND (%(kept_project)s = '' OR document.metadata ->> 'memory_project' IN ('', %(kept_project)s))
-                    AND (%(kept_kinds)s::text[] = '{}' OR document.metadata ->> 'memory_kind' = ANY(%(kept_kinds)s::text[]))
+                    AND (%(filter_project)s = '' OR document.metadata ->> 'memory_project' IN ('', %(filter_project)s))
+                    AND (%(filter_kinds)s::text[] = '{}' OR document.metadata ->> 'memory_kind' = ANY(%(filter_kinds)s::text[]))
                 )
             )
     )

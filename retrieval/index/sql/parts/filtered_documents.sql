@@ -1,2 +1,2 @@
 -- Leaves, beside the scope, the chunks of the documents that a request names.
-AND {document} = ANY(%(kept_documents)s::uuid[])
+AND {document} = ANY(%(filter_documents)s::uuid[])

@@ -7,5 +7,5 @@ AND EXISTS (
         held.document_id = {document}
         AND held.ordinal = {ordinal}
         AND {in scope: held.connection_id}
-        AND %(kept_hint)s = ANY(held.hints)
+        AND %(filter_hint)s = ANY(held.hints)
 )

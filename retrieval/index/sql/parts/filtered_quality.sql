@@ -7,5 +7,5 @@ AND NOT EXISTS (
         held.document_id = {document}
         AND held.ordinal = {ordinal}
         AND {in scope: held.connection_id}
-        AND held.quality < %(kept_quality)s
+        AND held.quality < %(filter_quality)s
 )

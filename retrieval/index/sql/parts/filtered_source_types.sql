@@ -2,5 +2,5 @@
 AND {document} IN (
     SELECT described.id
     FROM retrieval_document AS described
-    WHERE {in scope: described.connection_id} AND described.source_type = ANY(%(kept_source_types)s::text[])
+    WHERE {in scope: described.connection_id} AND described.source_type = ANY(%(filter_source_types)s::text[])
 )

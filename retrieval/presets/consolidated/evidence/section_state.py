@@ -53,7 +53,7 @@ class SectionState:
 
     ask: SectionAsk
     #: What the request itself left of the scope, before the section's own filters.
-    asked_filter: RequestFilter = field(default_factory=RequestFilter)
+    request_filter: RequestFilter = field(default_factory=RequestFilter)
     #: Documents and chunks of the scope that the request's filter leaves, counted as far as it makes a difference.
     documents: int = 0
     chunks: int = 0

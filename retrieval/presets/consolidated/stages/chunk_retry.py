@@ -70,8 +70,8 @@ class RetryChunks(BaseStage):
         section = state.part(SectionState)
         if section is None or not state.scope.connection_ids:
             return state
-        if self._is_sparse(state) and state.filter != section.asked_filter:
-            state = self._without_own_filters(state, section.asked_filter)
+        if self._is_sparse(state) and state.filter != section.request_filter:
+            state = self._without_own_filters(state, section.request_filter)
         if state.hits and self._is_sparse(state) and state.filter.documents:
             state = self._beyond_documents(state)
         return state

@@ -111,7 +111,7 @@ class Recover(BaseStage):
                 draw=self.draw,
                 remaining_seconds=lambda: deadline.leg_seconds,
             ),
-            has_documents=bool(section.asked_filter.documents),
+            has_documents=bool(section.request_filter.documents),
             has_structure=bool(section.headings),
         )
 

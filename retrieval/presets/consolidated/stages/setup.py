@@ -71,7 +71,7 @@ class SetUpSection(BaseStage):
         """
         given = state.part(SectionState)
         ask = given.ask if given else question_ask(self.question, keep=state.top_k)
-        asked = given.asked_filter if given else state.filter
+        asked = given.request_filter if given else state.filter
         notes: tuple[Note, ...] = ()
         try:
             counts, health = self._counted(state, asked)
@@ -113,7 +113,7 @@ class SetUpSection(BaseStage):
         )
         return SectionState(
             ask=ask,
-            asked_filter=asked,
+            request_filter=asked,
             documents=counts.documents,
             chunks=counts.chunks.total(),
             health=health,

@@ -116,7 +116,7 @@ class RecoverSources(BaseStage):
         section: SectionState,
     ) -> tuple[Ranking, SourceResult]:
         """Return the hits of a missing type in one compartment, with the result of the search."""
-        clock, kept = state.deadline.clock, _searched(state, section)
+        clock, request_filter = state.deadline.clock, _searched(state, section)
         started = clock()
         until = started + min(self.config.ceiling_seconds, state.deadline.leg_seconds)
         # On a busy server a type that is present in small numbers has less priority than an absent one.
@@ -130,7 +130,7 @@ class RecoverSources(BaseStage):
                     index=self.index,
                     terms=state.terms.terms,
                     scope=scope,
-                    kept=kept,
+                    request_filter=request_filter,
                     depth=limit + missing.found,
                     timeout_seconds=until - clock(),
                 )
@@ -139,7 +139,7 @@ class RecoverSources(BaseStage):
         diagnosis, error = Diagnosis.FAILED, ""
         try:
             hits, diagnosis = section.ask.diagnoses.look(
-                compartment, missing.source_type, probe, wait_seconds=until - clock(), kept=kept
+                compartment, missing.source_type, probe, wait_seconds=until - clock(), kept=request_filter
             )
         except CoreCubeError as problem:
             error = type(problem).__name__
@@ -168,7 +168,7 @@ class RecoverSources(BaseStage):
 
 def _searched(state: SearchState, section: SectionState) -> RequestFilter:
     """Return the filter of the pool without the section's filters."""
-    asked = section.asked_filter
+    asked = section.request_filter
     return replace(state.filter, hint=asked.hint, min_quality=asked.min_quality)
 
 

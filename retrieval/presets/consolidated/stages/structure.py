@@ -55,7 +55,7 @@ class RouteStructure(BaseStage):
             found = headings_for(
                 rarest(state.terms.terms, cap=_MAX_HOLDING),
                 scope=state.scope,
-                kept=state.filter,
+                request_filter=state.filter,
                 depth=self.config.headings,
                 timeout_seconds=min(state.deadline.leg_seconds, _MAX_SECONDS),
             )

@@ -87,7 +87,7 @@ class Sparse(BaseStage):
             model_key=self.model.key,
             depth=self.config.depth,
             timeout_seconds=state.deadline.leg_seconds,
-            kept=state.filter,
+            request_filter=state.filter,
         )
         size = state.terms.corpus_size
         if size < self.config.exact_below:

@@ -11,7 +11,7 @@ from corecube.models import ApiKey, AuditEvent, Grant
 from retrieval.admin import preset_versions
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.state import RequestFilter
-from retrieval.engine.stored_filter import AskedFilter
+from retrieval.engine.stored_filter import FullFilter
 from retrieval.models import Document, PresetVersion, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.search import runtime
@@ -153,7 +153,7 @@ def test_only_an_admin_learns_of_a_draft(browse, draft):
 
 
 def test_a_draft_is_compared_with_what_is_live_as_it_was_tried(browse, draft):
-    limits = AskedFilter(RequestFilter(source_types=frozenset({"markdown"}))).text
+    limits = FullFilter(RequestFilter(source_types=frozenset({"markdown"}))).text
     tried = {
         "q": "rollback",
         "draft": "1",

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from retrieval.engine.metadata_conditions import Condition, Conditions
-from retrieval.engine.stored_filter import AskedFilter, filter_of
+from retrieval.engine.stored_filter import FullFilter, filter_of
 from retrieval.models import LanguageModel, QueuedSearch, RoutingRule
 from retrieval.search.queued_searches import run_queued
 from tests.fake_llm import FakeLLM, Fault
@@ -77,7 +77,7 @@ class TestWaiting:
 
     def test_it_is_asked_within_the_filter_of_the_page(self, browse):
         bob = browse("bob")
-        limits = AskedFilter(conditions=Conditions((Condition(("author",), "is", "Ann"),)))
+        limits = FullFilter(conditions=Conditions((Condition(("author",), "is", "Ann"),)))
         text = page(bob.get("/", {"q": ASKED, "preset": "helix", "filter": limits.text}))
         form = re.search(r'<form class="rephrase".*?</form>', text, re.DOTALL).group()
         kept = unescape(re.search(r'name="filter" value="([^"]+)"', form).group(1))

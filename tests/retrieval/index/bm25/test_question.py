@@ -167,7 +167,7 @@ def test_a_filter_leaves_what_it_keeps_and_what_postgresql_has_to_tell(shelf, ke
         chunk(4, "lamp", modified_at=NOW - timedelta(days=9), memory_kind="decision", memory_project="hull"),
         chunk(5, "lamp", modified_at=NOW, memory_kind="episodic", memory_project="mast"),
     )
-    assert set(shelf.scores("lamp", kept=kept)) == found
+    assert set(shelf.scores("lamp", request_filter=kept)) == found
 
 
 @pytest.mark.parametrize(
@@ -195,15 +195,15 @@ def test_what_a_filter_says_of_documents_and_chunks_is_in_the_index(shelf, kept,
         chunk(4, "lamp", source_type="csv", quality=0.9),
         chunk(5, "lamp", source_type="excel", hints=("table", "list"), connection=2),
     )
-    assert set(shelf.scores("lamp", kept=kept)) == found
+    assert set(shelf.scores("lamp", request_filter=kept)) == found
 
 
 def test_the_depth_is_not_spent_on_what_a_filter_leaves_out(shelf):
     shelf.build(
         *(chunk(n, "lamp lamp", quality=0.1) for n in range(1, 50)), chunk(50, "lamp oil wick", source_type="pdf")
     )
-    assert set(shelf.scores("lamp", depth=3, kept=RequestFilter(min_quality=0.25))) == {50}
-    assert set(shelf.scores("lamp", depth=3, kept=RequestFilter(source_types=frozenset({"pdf"})))) == {50}
+    assert set(shelf.scores("lamp", depth=3, request_filter=RequestFilter(min_quality=0.25))) == {50}
+    assert set(shelf.scores("lamp", depth=3, request_filter=RequestFilter(source_types=frozenset({"pdf"})))) == {50}
 
 
 def test_every_weight_can_be_nothing(shelf):

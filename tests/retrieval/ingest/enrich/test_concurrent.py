@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from retrieval.index import active, embedding_index
-from retrieval.index.embedding_index import active_row, kept_indexes, progress
+from retrieval.index.embedding_index import active_row, all_indexes, progress
 from retrieval.index.store import VectorIndex
 from retrieval.index.writer import MissingVector, fill_index, fold_term_counts
 from retrieval.ingest import indexes, reindex
@@ -42,7 +42,7 @@ def begin(models):
 
 def require_right_vectors(source):
     """Every chunk has, in every index that is kept, the vector of its text as it stands now."""
-    for row in kept_indexes():
+    for row in all_indexes():
         encoder = active.encoder_of(row)
         for chunk in Chunk.objects.filter(connection_id=source.pk).select_related("document"):
             text = in_context(chunk.document.title, chunk.heading_path, chunk.text, chunk.context_line)

@@ -42,7 +42,7 @@ def state_of(principal, text, *, ask=None, asked=None, seconds=60.0, **section):
         now=timezone.now(),
         top_k=10,
         filter=asked,
-        parts={SectionState: SectionState(ask=ask or ask_for(), asked_filter=asked, top_k=20, fetched=30, **section)},
+        parts={SectionState: SectionState(ask=ask or ask_for(), request_filter=asked, top_k=20, fetched=30, **section)},
     )
     for stage in (Analyze(tools.text_search_config), Embed(tools.encoder)):
         state = stage(state)

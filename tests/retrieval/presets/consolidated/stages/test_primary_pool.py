@@ -167,7 +167,7 @@ NARROWED = replace(ASKED, hint="table", min_quality=0.25)
 def retried(state, before, found, *, kept=NARROWED, below=3, beyond=()):
     anywhere = {replace(it, documents=frozenset()): beyond for it in (ASKED, NARROWED)}
     finds = Finds({ASKED: found, **anywhere})
-    asked = replace(sectioned(state, before, asked_filter=ASKED), filter=kept, access_checked=True)
+    asked = replace(sectioned(state, before, request_filter=ASKED), filter=kept, access_checked=True)
     return RetryChunks(RetryConfig(below=below), (finds,))(asked), finds.asked
 
 
@@ -225,7 +225,7 @@ def test_a_retry_without_time_leaves_the_pool(state):
         raise SearchTimeoutError
 
     too_slow.name = "slow"
-    asked = replace(sectioned(state, ranking(1), asked_filter=ASKED), filter=NARROWED)
+    asked = replace(sectioned(state, ranking(1), request_filter=ASKED), filter=NARROWED)
     after = RetryChunks(RetryConfig(), (too_slow,))(asked)
     assert numbers(after.hits) == [1]
     assert {(note.code, note.degraded) for note in after.notes} == {("chunk_retry_timeout", True)}

@@ -39,7 +39,7 @@ def set_up(world):
             top_k=top_k,
             filter=kept,
             is_admin=world.principal(name).is_admin,
-            parts={SectionState: SectionState(ask=section, asked_filter=kept)} if section else {},
+            parts={SectionState: SectionState(ask=section, request_filter=kept)} if section else {},
         )
         return SetUpSection(config.question, config.depth)(state)
 
@@ -202,7 +202,7 @@ def test_the_sections_filters_stand_beside_the_requests(set_up):
     kept = RequestFilter(documents=frozenset(Document.objects.values_list("pk", flat=True)))
     state = set_up(ask(hint="table", quality_floor=0.35), kept=kept)
     assert state.filter == replace(kept, hint="table", min_quality=0.35)
-    assert state.part(SectionState).asked_filter == kept
+    assert state.part(SectionState).request_filter == kept
 
 
 def test_the_higher_floor_and_the_requests_own_kind_of_content_hold():

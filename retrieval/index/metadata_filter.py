@@ -6,7 +6,7 @@ from typing import Any, Final
 from corecube.errors import InvalidRequestError
 from corecube.scope import AccessScope
 from retrieval.engine.metadata_conditions import Conditions
-from retrieval.engine.state import Kept
+from retrieval.engine.state import MetadataFilter
 from retrieval.index import statements
 from retrieval.index.reading import read
 
@@ -16,7 +16,7 @@ _MAX_NAMES: Final = 20
 _LIMIT: Final = 50_000
 
 
-def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_seconds: float) -> Kept:
+def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_seconds: float) -> MetadataFilter:
     """Return what conditions leave of the scope's documents.
 
     Raises InvalidRequestError for too many facts, or ones of which the scope holds too many different values, and
@@ -31,12 +31,14 @@ def metadata_prefilter(conditions: Conditions, *, scope: AccessScope, timeout_se
         listed = ", ".join(names)
         raise InvalidRequestError(f"Too many different values to filter by: {listed}. Narrow the scope.")
     found = (row["facts"] for row in rows)
-    return Kept(names, tuple(it for it in found if conditions.met_by(dict(zip(names, json.loads(it), strict=True)))))
+    return MetadataFilter(
+        names, tuple(it for it in found if conditions.met_by(dict(zip(names, json.loads(it), strict=True))))
+    )
 
 
-def kept_parameters(kept: Kept | None) -> dict[str, Any]:
+def metadata_parameters(metadata: MetadataFilter | None) -> dict[str, Any]:
     """Return the parameters of a statement that reads only what is kept."""
-    return {} if kept is None else {"kept": list(kept.facts), **name_parameters(kept.names)}
+    return {} if metadata is None else {"metadata": list(metadata.facts), **name_parameters(metadata.names)}
 
 
 def name_parameters(names: tuple[str, ...]) -> dict[str, str]:

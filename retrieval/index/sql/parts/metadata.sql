@@ -4,6 +4,6 @@ AND (
     {document} IN (
         SELECT document.id
         FROM retrieval_document AS document
-        WHERE {in scope: document.connection_id} AND {facts} = ANY(%(kept)s::text[])
+        WHERE {in scope: document.connection_id} AND {facts} = ANY(%(metadata)s::text[])
     )
 ) IS TRUE
