@@ -112,5 +112,5 @@ def test_what_the_api_describes_in_words_is_so(client):
     text = client.get("/api/openapi.json").content.decode()
     for characters in re.findall(r"the first ([\d,]+) characters", text):
         assert {it.defaults.query.retrieval_characters for it in PRESETS.values()} == {int(characters)}
-    (chunks,) = set(re.findall(r"finds fewer than (\d+) chunks", text))
+    (chunks,) = set(re.findall(r"section with fewer than (\d+) chunks", text))
     assert PRESETS["consolidated"].defaults.retry.below == int(chunks)
