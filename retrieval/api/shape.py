@@ -7,7 +7,7 @@ from corecube.scope import ConnectionFacts, ExcludedConnection
 from retrieval.api import schemas
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkFacts, Hit
-from retrieval.presets.contextpack.types import Judgments
+from retrieval.presets.contextpack.judge import RubricScores
 from retrieval.search.outcome import SearchOutcome
 from retrieval.text.rows import row_unit
 
@@ -98,7 +98,7 @@ def hit_out(rank: int, hit: Hit, outcome: SearchOutcome, absolute: Absolute, *, 
     )
     if with_ledger:
         out.explain = ledger(hit)
-        relevance = (outcome.state.part(Judgments) or Judgments()).relevance
+        relevance = (outcome.state.part(RubricScores) or RubricScores()).relevance
         if (judged := relevance.get(hit.chunk_id)) is not None:
             out.explain.relevance = schemas.RelevanceOut(
                 relevance_score=judged.score, answerability=judged.is_answering, key_evidence=judged.evidence

@@ -26,8 +26,8 @@ _MAX_RETRY_SECONDS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What admission sees of the process."""
+class ProcessHooks:
+    """What admission reads from the process."""
 
     #: Connections at work, without the caller's own.
     active: Callable[[], int] = lambda: 0
@@ -73,10 +73,10 @@ class Admission:
         ladder: LadderConfig | None = None,
         *,
         turns: int | None = None,
-        world: Surroundings | None = None,
+        world: ProcessHooks | None = None,
     ) -> None:
         self._pool, self._config = pool or PoolConfig(), ladder or LadderConfig()
-        self._world = world or Surroundings()
+        self._world = world or ProcessHooks()
         self._slots = Slots(self._pool.retrieval_slots)
         self._turns = Slots(min(turns or self._slots.count, self._slots.count))
         self._recovery = Slots(Ladder(self._pool, self._config).spare)

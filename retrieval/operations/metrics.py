@@ -25,8 +25,7 @@ from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.density import DensityConfig
-from retrieval.presets.consolidated.evidence.rerank_figures import CutRate
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_guard import CutRate, RerankGuards
 from retrieval.search import runtime
 from retrieval.search.configuration import configuration_of
 from retrieval.search.evidence_runs import PRESET

@@ -67,7 +67,7 @@ class PresetConfig(Tunables):
         return 1.0
 
     @property
-    def usual_top_k(self) -> int:
+    def default_top_k(self) -> int:
         """Hits wanted where nobody says how many."""
         return 10
 

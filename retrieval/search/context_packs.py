@@ -10,9 +10,8 @@ from corecube.sanitise import storable
 from retrieval.engine.metadata_conditions import Condition, Conditions
 from retrieval.engine.tunables import diff
 from retrieval.presets.catalog import preset_named
-from retrieval.presets.contextpack.building import context_pack_of
 from retrieval.presets.contextpack.config import ContextPackConfig
-from retrieval.presets.contextpack.pack import ContextPack
+from retrieval.presets.contextpack.pack import ContextPack, context_pack_of
 from retrieval.search.configuration import configuration_of
 from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest

@@ -98,7 +98,7 @@ def _state(
         scope=scope,
         deadline=deadline,
         now=request.now or timezone.now(),
-        top_k=request.top_k or config.usual_top_k,
+        top_k=request.top_k or config.default_top_k,
         is_admin=principal.is_admin and not principal.is_narrowed,
         filter=request_filter,
         parts={SectionState: SectionState(ask=section, request_filter=request_filter)} if section else {},

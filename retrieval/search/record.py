@@ -55,7 +55,7 @@ def _row(outcome: SearchOutcome, allowed: AllowedRequest, *, index: int) -> Sear
         preset=outcome.preset.name,
         preset_version=outcome.preset_version,
         query=state.query.text if keeps_text else "",
-        top_k=request.top_k or outcome.config.usual_top_k,
+        top_k=request.top_k or outcome.config.default_top_k,
         connection_ids=state.scope.connection_ids,
         milliseconds=outcome.seconds * 1000,
         hit_count=len(outcome.hits),

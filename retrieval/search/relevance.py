@@ -20,7 +20,7 @@ from retrieval.llm.routes import models_over
 from retrieval.models import Usage
 from retrieval.presets.contextpack.judge import Judged, RelevanceConfig
 from retrieval.presets.contextpack.judging import Judging
-from retrieval.presets.contextpack.judgment_cache import KeptRelevance
+from retrieval.presets.contextpack.relevance_cache import RelevanceCache
 from retrieval.search.runtime import admission
 
 logger = logging.getLogger(__name__)
@@ -30,9 +30,9 @@ _KEPT: Final = 512
 
 
 @cache
-def kept_relevance() -> KeptRelevance:
+def kept_relevance() -> RelevanceCache:
     """Return the judgments that this process keeps."""
-    return KeptRelevance(_KEPT)
+    return RelevanceCache(_KEPT)
 
 
 def answerer_counter(principal: Principal, connections: Iterable[int]) -> TokenCounter | None:

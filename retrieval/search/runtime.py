@@ -24,7 +24,7 @@ from retrieval.encoders.query_cache import QueryCache
 from retrieval.encoders.remote_encoder import RemoteEncoder
 from retrieval.encoders.reranker import Reranker
 from retrieval.encoders.sparse_encoder import SparseModel
-from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import PoolConfig
 from retrieval.errors import EncoderError, RerankError
 from retrieval.index import active
@@ -175,7 +175,7 @@ def admission() -> Admission:
 @cache
 def _admission(connections: int, slots: int) -> Admission:
     sizes = PoolConfig(connections=connections, retrieval_slots=slots, ingest_slots=INGEST_SLOTS)
-    world = Surroundings(active=connections_at_work, fitting=max_connections, release_connection=release_connection)
+    world = ProcessHooks(active=connections_at_work, fitting=max_connections, release_connection=release_connection)
     return Admission(sizes, turns=_turns(), world=world)
 
 

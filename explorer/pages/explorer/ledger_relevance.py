@@ -6,8 +6,7 @@ from explorer import wording
 from explorer.components.ledger_rows import LedgerRow
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import Hit
-from retrieval.presets.contextpack.judge import MAPPED, RUBRIC
-from retrieval.presets.contextpack.types import Judgments
+from retrieval.presets.contextpack.judge import MAPPED, RUBRIC, RubricScores
 
 
 def relevance_row(hit: Hit, state: SearchState) -> LedgerRow:
@@ -29,7 +28,7 @@ def _judged(hit: Hit, state: SearchState) -> Iterator[str]:
     """Yield what the model said. Its evidence is there while the search is at hand, and is not stored."""
     yield f"{hit.signals[RUBRIC]:g} of 100"
     yield "answers the question" if hit.signals["answers"] else "does not answer the question by itself"
-    judged = (state.part(Judgments) or Judgments()).relevance.get(hit.chunk_id)
+    judged = (state.part(RubricScores) or RubricScores()).relevance.get(hit.chunk_id)
     if judged is not None and judged.evidence:
         yield f"evidence: \N{LEFT DOUBLE QUOTATION MARK}{judged.evidence}\N{RIGHT DOUBLE QUOTATION MARK}"
     yield f"blend {hit.signals['blend']:.3f}"

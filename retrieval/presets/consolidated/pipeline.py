@@ -8,8 +8,7 @@ from retrieval.encoders.timed_reranker import timed
 from retrieval.engine.pipeline import Legs, Stage
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.phases import Phase, PhasedPipeline
-from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankFigures, RerankGuards
 from retrieval.presets.consolidated.recovery_tiers import RecoveryTiers
 from retrieval.presets.consolidated.stages.chunk_retry import RetryChunks
 from retrieval.presets.consolidated.stages.fairness import BalanceSources

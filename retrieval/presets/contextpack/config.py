@@ -25,7 +25,7 @@ class ContextPackConfig(PresetConfig):
     context: ContextConfig = field(default_factory=ContextConfig)
 
     @property
-    def usual_top_k(self) -> int:
+    def default_top_k(self) -> int:
         """As many hits as are packed."""
         return self.relevance.top
 

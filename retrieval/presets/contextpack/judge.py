@@ -7,7 +7,6 @@ from typing import ClassVar, Final, Protocol
 
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
-from retrieval.presets.contextpack.types import Relevance
 from retrieval.ranking.blend import BlendConfig, on_unit_scale
 
 #: The signals of a hit that a language model judged, and of one that has another score on the same scale.
@@ -17,6 +16,28 @@ MAPPED: Final = "mapped"
 _WHOLE: Final = 100.0
 #: What half of the late interaction adds to the highest blend.
 _LATE_SHARE: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """What a language model judged of one candidate."""
+
+    #: By the rubric, 0 to 100.
+    score: float
+    #: Whether the candidate by itself answers the question.
+    is_answering: bool
+    #: What it rests on, in the document's words: shown with the search, never stored or logged.
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RubricScores:
+    """What was judged of the candidates."""
+
+    #: The candidates by those judgments, or by what stood in for them, before all but the best were dropped.
+    candidates: Ranking = ()
+    #: What a language model judged, in its own words; empty where none did.
+    relevance: Mapping[ChunkId, Relevance] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,10 +25,9 @@ from retrieval.llm.model_provider import ModelProvider, Spend
 from retrieval.llm.types import TokenUsage
 from retrieval.llm.written import written
 from retrieval.presets.contextpack.batches import batches
-from retrieval.presets.contextpack.judge import Judged, RelevanceConfig, Spent
-from retrieval.presets.contextpack.judgment_cache import KeptRelevance
+from retrieval.presets.contextpack.judge import Judged, Relevance, RelevanceConfig, Spent
+from retrieval.presets.contextpack.relevance_cache import RelevanceCache
 from retrieval.presets.contextpack.rubric import PROMPT_VERSION, Shown, fenced, messages, response_format, shown
-from retrieval.presets.contextpack.types import Relevance
 from retrieval.presets.contextpack.verdicts import read_answer
 
 logger = logging.getLogger(__name__)
@@ -71,7 +70,7 @@ class Judging:
     config: RelevanceConfig
     #: Whom judgments are kept for.
     owner: str
-    kept: KeptRelevance
+    kept: RelevanceCache
     #: What its answers took so far.
     took: list[TokenUsage] = field(default_factory=list)
 

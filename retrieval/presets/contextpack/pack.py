@@ -1,9 +1,16 @@
-"""A context pack: what was selected for a question, where it stands, how it came about, and the text of all of it."""
+"""Context packs: the selected chunks with their citations, the text, and the trace of the selection. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from retrieval.engine.types import ChunkFacts, ChunkId
+from retrieval.engine.state import SearchState
+from retrieval.engine.types import PRIMARY, ChunkFacts, ChunkId, Passage, Ranking
+from retrieval.index.types import Relation
+from retrieval.presets.contextpack.citations import citations
+from retrieval.presets.contextpack.judge import RubricScores
+from retrieval.presets.contextpack.packing import BREAK, PACK_COUNTED, counted, items
+from retrieval.presets.contextpack.stages.judge_relevance import JudgeRelevance
+from retrieval.presets.contextpack.stages.neighbours import FoundNeighbours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +25,14 @@ class SelectedChunk:
     facts: ChunkFacts
     #: Tokens of its header, its text and the break behind them.
     token_count: int
-    #: On the rubric's scale, 0 to 100; None for what stands around a primary hit.
+    #: On the rubric's scale, 0 to 100; None for a neighbour of a primary hit.
     score: float | None = None
     citation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateTrace:
-    """A candidate as it came to be judged."""
+    """A candidate before scoring."""
 
     chunk_id: ChunkId
     #: Place in the blend, from 1, and its score there.
@@ -42,7 +49,7 @@ class RerankResult:
     chunk_id: ChunkId
     #: 0 to 100 by the rubric; another reranker's score, or the blend's, on that scale where `is_judged` is not set.
     relevance_score: float
-    #: None where no language model judged it.
+    #: None if no language model scored it.
     answerability: bool | None = None
     key_evidence: str = ""
     is_judged: bool = False
@@ -50,18 +57,18 @@ class RerankResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackTrace:
-    """How a pack came about."""
+    """The trace of a pack."""
 
     candidates: tuple[CandidateTrace, ...]
     #: Best first.
     rerank_results: tuple[RerankResult, ...]
     #: The sum of the chunks' tokens; the context has no more.
     final_token_count: int
-    #: What the pack had to fit.
+    #: The token budget.
     budget_tokens: int
-    #: The model whose tokens those are: that which would answer, or the embedding model. Empty where none were counted.
+    #: The model whose tokenizer counted: the answering model, or the embedding model; empty if nothing was counted.
     tokenizer: str
-    #: Chunks that were found and packed, by role: {"parent": {"found": 12, "packed": 9}}.
+    #: Found and packed chunks by role: {"parent": {"found": 12, "packed": 9}}.
     expansion: Mapping[str, Mapping[str, int]]
     #: Codes of what fell back or was cut short; "pack_over_budget" where the best hits alone exceed the budget.
     degraded: tuple[str, ...] = ()
@@ -69,7 +76,7 @@ class PackTrace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextPack:
-    """What a reader is given for a question."""
+    """The context for a question."""
 
     query: str
     #: In reading order, as `context_pack` has them.
@@ -78,3 +85,75 @@ class ContextPack:
     citations: tuple[str, ...]
     trace: PackTrace
     context_pack: str
+
+
+def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> ContextPack:
+    """Return the pack of a finished search with at most `top` primary hits."""
+    lines = citations(tuple(it.hit for it in state.passages))
+    selected = tuple(map(_selected, state.passages, lines))
+    hits = state.hits if state.access_checked else ()
+    # The ranking that the scoring stage was given; none where the time was up before it.
+    stages = [span.stage for span in state.trace]
+    place = stages.index(JudgeRelevance.name) if JudgeRelevance.name in stages else 0
+    before = state.trace[place - 1].left if place and state.access_checked else ()
+    candidates = tuple(
+        CandidateTrace(chunk_id=hit.chunk_id, rank=rank, score=hit.score, ranks=hit.ranks)
+        for rank, hit in enumerate(before, start=1)
+    )
+    return ContextPack(
+        query=state.query.text,
+        selected_chunks=selected,
+        citations=lines,
+        trace=PackTrace(
+            candidates=candidates,
+            rerank_results=tuple(_results(state)),
+            final_token_count=sum(it.token_count for it in selected),
+            budget_tokens=budget_tokens,
+            tokenizer=next((str(it["tokenizer"]) for it in state.events if it["event"] == PACK_COUNTED), ""),
+            expansion=_expansion(hits[: min(top, state.top_k)], state),
+            degraded=state.degraded,
+        ),
+        context_pack=context_text(state.passages),
+    )
+
+
+def context_text(passages: tuple[Passage, ...]) -> str:
+    """Return the passages as text: each under its header, separated by blank lines."""
+    return BREAK.join(f"{passage.header}\n{passage.hit.chunk.text}" for passage in passages)
+
+
+def _selected(passage: Passage, line: str) -> SelectedChunk:
+    return SelectedChunk(
+        number=passage.number,
+        chunk_id=passage.hit.chunk_id,
+        role=passage.role,
+        facts=passage.hit.chunk,
+        token_count=passage.token_count,
+        score=passage.score,
+        citation=line,
+    )
+
+
+def _results(state: SearchState) -> Iterator[RerankResult]:
+    """Yield every candidate, packed or not."""
+    judgments = state.part(RubricScores) or RubricScores()
+    for hit in judgments.candidates:
+        judged = judgments.relevance.get(hit.chunk_id)
+        if judged is not None:
+            yield RerankResult(
+                chunk_id=hit.chunk_id,
+                relevance_score=judged.score,
+                answerability=judged.is_answering,
+                key_evidence=judged.evidence,
+                is_judged=True,
+            )
+        else:
+            yield RerankResult(chunk_id=hit.chunk_id, relevance_score=hit.score)
+
+
+def _expansion(primaries: Ranking, state: SearchState) -> Mapping[str, Mapping[str, int]]:
+    """Return how many chunks each role had, each counted once for its strongest role, and how many were packed."""
+    around = state.part(FoundNeighbours) or FoundNeighbours()
+    found = counted(items(primaries, around.neighbours))
+    packed = {role: sum(passage.role == role for passage in state.passages) for role in (PRIMARY, *Relation)}
+    return {str(role): {"found": found[role], "packed": packed[role]} for role in (PRIMARY, *Relation)}

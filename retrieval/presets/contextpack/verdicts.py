@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from retrieval.llm.neutral import plain
-from retrieval.presets.contextpack.types import Relevance
+from retrieval.presets.contextpack.judge import Relevance
 from retrieval.text.json_text import unfenced
 
 _MAX_EVIDENCE_LENGTH: Final = 300

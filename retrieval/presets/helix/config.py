@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from retrieval.engine.tunables import tunable
 from retrieval.engine.types import MemoryType
 from retrieval.presets.helix.expansion import GraphConfig
-from retrieval.presets.helix.optional_rerank import FewPairsConfig
+from retrieval.presets.helix.optional_rerank import OptionalRerankConfig
 from retrieval.presets.helix.stages.diversify import DiversifyConfig
 from retrieval.presets.helix.stages.near_duplicates import NearDuplicatesConfig
 from retrieval.presets.helix.stages.pack import PackConfig
@@ -30,7 +30,7 @@ class HelixConfig(PresetConfig):
     sparse: SparseConfig = field(default_factory=SparseConfig)
     graph: GraphConfig = field(default_factory=GraphConfig)
     signals: SignalsConfig = field(default_factory=SignalsConfig)
-    rerank: FewPairsConfig = field(default_factory=FewPairsConfig)
+    rerank: OptionalRerankConfig = field(default_factory=OptionalRerankConfig)
     near_duplicates: NearDuplicatesConfig = field(default_factory=NearDuplicatesConfig)
     diversify: DiversifyConfig = field(default_factory=DiversifyConfig)
     pack: PackConfig = field(default_factory=PackConfig)

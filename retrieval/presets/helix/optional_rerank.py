@@ -16,7 +16,7 @@ MAX_PAIRS: Final = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FewPairsConfig(Tunables):
+class OptionalRerankConfig(Tunables):
     """What a reranker on this machine may see: a processor takes tens of milliseconds for each pair."""
 
     label: ClassVar[str] = "Reranker"
@@ -30,7 +30,7 @@ class FewPairsConfig(Tunables):
 
 
 def optional_rerank(
-    config: FewPairsConfig, reranker: Reranker | None, calls: ModelCalls | None = None
+    config: OptionalRerankConfig, reranker: Reranker | None, calls: ModelCalls | None = None
 ) -> tuple[Rerank, ...]:
     """Return the stage as a tuple of one, empty where no candidates are asked for.
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
-from retrieval.presets.helix.asked import AskedNames
-from retrieval.presets.helix.stages.names import LinkEntities
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route
 from retrieval.stages.analyze import Analyze
 
@@ -32,7 +31,7 @@ class PrefetchQuestion:
         begun = {self.analyze.name: terms.result, self.route.name: projects.result, self.names.name: names.result}
         return replace(state, prefetch={**state.prefetch, **begun})
 
-    def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> AskedNames:
+    def _read(self, state: SearchState, terms: Future[QueryTerms], projects: Future[Sequence[str]]) -> QuestionNames:
         """Return the names, having handed over the terms and the projects; without terms all of it fails."""
         try:
             found = self.analyze.read(state)

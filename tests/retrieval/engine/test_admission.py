@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from corecube.errors import ConfigError, OverloadedError
-from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import Ladder, LadderConfig, PoolConfig, Purpose, Refusal, Rung
 from tests.profiles import examples
 from tests.race import until
@@ -29,7 +29,7 @@ class World:
         def release_connection():
             self.release_connection += 1
 
-        return Surroundings(lambda: self.active, lambda: self.fitting, release_connection, self.clock)
+        return ProcessHooks(lambda: self.active, lambda: self.fitting, release_connection, self.clock)
 
 
 def refused(admission, purpose=Purpose.PRIMARY, *, budget_seconds=15.0):
@@ -213,7 +213,7 @@ def test_of_a_crowd_nobody_is_turned_away_for_the_others_who_do_not_query_yet():
     def release_connection():
         world.active = 0
 
-    crowd = Surroundings(lambda: world.active, lambda: None, release_connection, world.clock)
+    crowd = ProcessHooks(lambda: world.active, lambda: None, release_connection, world.clock)
     assert refused(Admission(SMALL, world=crowd)) is None
     world.active = 31
     assert refused(Admission(SMALL, world=world.surroundings())) == Refusal.HARD_REJECT

@@ -7,7 +7,7 @@ from corecube.errors import CoreCubeError
 from retrieval.engine.pipeline import Legs, Pipeline
 from retrieval.engine.state import Drop, DropReason, Note
 from retrieval.errors import PipelineError, StageError, UnknownModeError
-from retrieval.presets.helix.asked import AskedNames
+from retrieval.presets.helix.stages.names import QuestionNames
 from tests.retrieval.conftest import hit
 
 
@@ -125,15 +125,17 @@ def test_legs_run_side_by_side_and_keep_their_spans(state):
 
 def test_a_stage_beside_the_legs_gives_what_it_finds_and_is_no_mode(state):
     beside = Step(
-        "names", gives=frozenset({"asked"}), deed=lambda it: replace(it, parts=it.parts_with(AskedNames(rest="rest")))
+        "names",
+        gives=frozenset({"asked"}),
+        deed=lambda it: replace(it, parts=it.parts_with(QuestionNames(rest="rest"))),
     )
     read = Step("read", needs=frozenset({"rankings", "asked"}))
     with ThreadPoolExecutor(2) as executor:
         whole = Pipeline((Legs((leg("dense", 1), leg("fulltext", 2)), executor, (beside,)), read))
         after, alone = whole.run(state), whole.in_mode("dense").run(state)
     assert whole.legs == ("dense", "fulltext")
-    assert (set(after.rankings), after.part(AskedNames).rest) == ({"dense", "fulltext"}, "rest")
-    assert (set(alone.rankings), alone.part(AskedNames).rest) == ({"dense"}, "rest")
+    assert (set(after.rankings), after.part(QuestionNames).rest) == ({"dense", "fulltext"}, "rest")
+    assert (set(alone.rankings), alone.part(QuestionNames).rest) == ({"dense"}, "rest")
     assert [(span.stage, span.parent) for span in alone.trace] == [
         ("dense", "legs"),
         ("names", "legs"),

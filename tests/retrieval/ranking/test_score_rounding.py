@@ -7,7 +7,7 @@ import pytest
 
 from retrieval.engine.state import Span
 from retrieval.engine.types import ChunkId, Hit, Lift, Passage, ScoreType
-from retrieval.presets.helix.relevance import fused_scores
+from retrieval.presets.helix.seeds import fused_scores
 from retrieval.ranking.score_rounding import round_for_viewer
 from tests.retrieval.conftest import hit
 

@@ -9,8 +9,7 @@ from corecube.access import ScopeRequest
 from retrieval.engine.types import ScoreType
 from retrieval.models import Chunk, Document, LanguageModel, RoutingRule, SearchRecord, Usage
 from retrieval.presets.contextpack.config import ContextPackConfig
-from retrieval.presets.contextpack.judge import RelevanceConfig
-from retrieval.presets.contextpack.types import Judgments
+from retrieval.presets.contextpack.judge import RelevanceConfig, RubricScores
 from retrieval.search.context_packs import retrieve
 from retrieval.search.relevance import kept_relevance
 from retrieval.search.request import SearchRequest
@@ -84,7 +83,7 @@ class TestJudging:
         assert [hit.score for hit in outcome.hits] == [100, *[40] * (len(outcome.hits) - 1)]
         assert {hit.score_type for hit in outcome.hits} == {ScoreType.RUBRIC}
         assert outcome.hits[0].signals["answers"] == 1
-        best = outcome.state.part(Judgments).relevance[outcome.hits[0].chunk_id]
+        best = outcome.state.part(RubricScores).relevance[outcome.hits[0].chunk_id]
         assert (best.is_answering, best.evidence) == (True, ANSWERING)
         assert outcome.state.degraded == ()
         assert notes(outcome)["relevance_judged"].startswith("m judged ")
@@ -349,7 +348,7 @@ class TestKeeping:
         first, again = find(world), find(world)
         assert len(fake.requests) == 1
         assert [hit.score for hit in again.hits] == [hit.score for hit in first.hits]
-        assert again.state.part(Judgments).relevance == first.state.part(Judgments).relevance
+        assert again.state.part(RubricScores).relevance == first.state.part(RubricScores).relevance
         assert "were known from before" in notes(again)["relevance_judged"]
 
     @pytest.mark.usefixtures("model")

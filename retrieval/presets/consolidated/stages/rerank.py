@@ -10,8 +10,7 @@ from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import Note, SearchState
 from retrieval.errors import RerankBreakerOpenError, RerankError, RerankTimeoutError
 from retrieval.presets.consolidated.evidence.rerank_calls import RerankCall
-from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankFigures, RerankGuard
 from retrieval.presets.consolidated.evidence.rerank_plan import (
     Provider,
     RerankPlan,

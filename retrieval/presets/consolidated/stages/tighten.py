@@ -7,8 +7,7 @@ from retrieval.encoders.cosine_scale import AS_IT_IS, CosineScale
 from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState
 from retrieval.presets.consolidated.evidence.density import tighten
-from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
-from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuard
+from retrieval.presets.consolidated.evidence.rerank_guard import RerankFigures, RerankGuard
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 
 

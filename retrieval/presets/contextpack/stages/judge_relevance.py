@@ -10,8 +10,15 @@ from retrieval.engine.about import About, BaseStage
 from retrieval.engine.state import DropReason, Note, SearchState, drops_beyond
 from retrieval.engine.types import ChunkId, Hit, Ranking, ScoreType
 from retrieval.errors import JudgingError, NoJudgeError
-from retrieval.presets.contextpack.judge import Judged, RelevanceConfig, RelevanceJudge, judged_ranking, mapped_ranking
-from retrieval.presets.contextpack.types import Judgments, Relevance
+from retrieval.presets.contextpack.judge import (
+    Judged,
+    Relevance,
+    RelevanceConfig,
+    RelevanceJudge,
+    RubricScores,
+    judged_ranking,
+    mapped_ranking,
+)
 from retrieval.ranking.blend import BlendConfig
 from retrieval.stages.rerank import Rerank, RerankConfig
 
@@ -111,7 +118,7 @@ class JudgeRelevance(BaseStage):
     def _cut(self, state: SearchState, relevance: Mapping[ChunkId, Relevance]) -> SearchState:
         window = max(self.config.top, state.top_k)
         drops = drops_beyond(state.hits, window, DropReason.RERANK_CUT)
-        parts = state.parts_with(Judgments(state.hits, dict(relevance)))
+        parts = state.parts_with(RubricScores(state.hits, dict(relevance)))
         return replace(state, hits=state.hits[:window], parts=parts, drops=(*state.drops, *drops))
 
 

@@ -9,8 +9,7 @@ from retrieval.engine.state import Note, SearchState
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.neighbours import neighbours_of
-from retrieval.index.types import Relation
-from retrieval.presets.contextpack.types import Surroundings
+from retrieval.index.types import Neighbour, Relation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +40,13 @@ class NeighboursConfig(Tunables):
 
 
 @dataclass(frozen=True, slots=True)
+class FoundNeighbours:
+    """What stands around the hits that are packed."""
+
+    neighbours: tuple[Neighbour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Neighbours(BaseStage):
     """Read the rest of the primary hits' sections, the adjacent chunks and those of adjacent pages, in scope.
 
@@ -63,7 +69,9 @@ class Neighbours(BaseStage):
         group=StageGroup.PACK,
         unit="chunks",
         section="neighbours",
-        left=lambda state: len({it.hit.chunk_id for it in (state.part(Surroundings) or Surroundings()).neighbours}),
+        left=lambda state: len(
+            {it.hit.chunk_id for it in (state.part(FoundNeighbours) or FoundNeighbours()).neighbours}
+        ),
         notes={
             "neighbours": "neighbours added",
             "neighbours_timeout": "neighbours timed out",
@@ -100,4 +108,4 @@ class Neighbours(BaseStage):
             f"{counts[Relation.CROSS_PAGE]} across pages were added to {len(primaries)} hits."
         )
         notes = (*state.notes, Note("neighbours", text))
-        return replace(state, parts=state.parts_with(Surroundings(allowed)), notes=notes)
+        return replace(state, parts=state.parts_with(FoundNeighbours(allowed)), notes=notes)

@@ -11,7 +11,7 @@ from retrieval.engine.token_counter import TokenCounter
 from retrieval.engine.tunables import Tunables, tunable
 from retrieval.engine.types import PRIMARY, ChunkId, Passage, Ranking
 from retrieval.presets.contextpack.packing import PACK_COUNTED, Packing, items, packed
-from retrieval.presets.contextpack.types import Surroundings
+from retrieval.presets.contextpack.stages.neighbours import FoundNeighbours
 from retrieval.stages.assemble import beyond_wanted, header
 
 _UNCOUNTED: Final = Note(
@@ -80,7 +80,7 @@ class PackContext(BaseStage):
         wanted = state.hits[: state.top_k]
         primaries = wanted[: self.top]
         counter, uncounted = self._counter(primaries)
-        around = state.part(Surroundings) or Surroundings()
+        around = state.part(FoundNeighbours) or FoundNeighbours()
         found = packed(
             items(primaries, around.neighbours),
             budget_tokens=self.config.budget_tokens,

@@ -45,7 +45,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidTime:
+class TimeExpression:
     """A time that a question names."""
 
     window: TimeWindow
@@ -54,7 +54,7 @@ class SaidTime:
     is_past: bool
 
 
-def time_in(text: str, now: datetime) -> SaidTime | None:
+def time_in(text: str, now: datetime) -> TimeExpression | None:
     """Return the first time that a question names, the most telling words first; None where it names none.
 
     A window has its first moment in it and its last one not. One that begins after `now` is none.
@@ -67,8 +67,8 @@ def time_in(text: str, now: datetime) -> SaidTime | None:
     return None
 
 
-def _said(found: re.Match[str], since: datetime | None, until: datetime | None, *, is_past: bool) -> SaidTime:
-    return SaidTime(TimeWindow(since, until, " ".join(found[0].split())), is_past)
+def _said(found: re.Match[str], since: datetime | None, until: datetime | None, *, is_past: bool) -> TimeExpression:
+    return TimeExpression(TimeWindow(since, until, " ".join(found[0].split())), is_past)
 
 
 def _midnight(moment: datetime) -> datetime:
@@ -106,7 +106,7 @@ def _count(found: re.Match[str]) -> int:
     return _COUNTS[word] if word in _COUNTS else int(word)
 
 
-def _ago(found: re.Match[str], now: datetime) -> SaidTime:
+def _ago(found: re.Match[str], now: datetime) -> TimeExpression:
     """Read "3 days ago": the day, week, month or year that far back."""
     unit, then = found["unit"].lower(), _shifted(now, found["unit"].lower(), -_count(found))
     if unit == "hour":
@@ -116,12 +116,12 @@ def _ago(found: re.Match[str], now: datetime) -> SaidTime:
     return _said(found, since, _shifted(since, whole, 1), is_past=True)
 
 
-def _recent(found: re.Match[str], now: datetime) -> SaidTime:
+def _recent(found: re.Match[str], now: datetime) -> TimeExpression:
     """Read "the past two weeks", "the last 24 hours": from that far back until now."""
     return _said(found, _shifted(now, found["unit"].lower(), -_count(found)), None, is_past=True)
 
 
-def _calendar(found: re.Match[str], now: datetime) -> SaidTime:
+def _calendar(found: re.Match[str], now: datetime) -> TimeExpression:
     """Read "last week", "previous month", "this year"."""
     unit, is_this = found["unit"].lower(), found["which"].lower() == "this"
     begin = _begin(unit, now)
@@ -130,13 +130,13 @@ def _calendar(found: re.Match[str], now: datetime) -> SaidTime:
     return _said(found, _shifted(begin, unit, -1), begin, is_past=True)
 
 
-def _day_word(found: re.Match[str], now: datetime) -> SaidTime:
+def _day_word(found: re.Match[str], now: datetime) -> TimeExpression:
     back = {"today": 0, "yesterday": 1}.get(found[0].lower(), 2)
     since = _midnight(now) - timedelta(days=back)
     return _said(found, since, since + timedelta(days=1) if back else None, is_past=bool(back))
 
 
-def _bounded(found: re.Match[str], now: datetime) -> SaidTime | None:
+def _bounded(found: re.Match[str], now: datetime) -> TimeExpression | None:
     """Read "since March", "before 5 May 2024", "in 2024", "on Monday", "between" aside."""
     span = _date(found, now)
     if span is None:
@@ -197,7 +197,7 @@ def _month(found: re.Match[str], now: datetime) -> tuple[datetime, datetime]:
     return begin, begin + timedelta(days=1) if day else _shifted(begin, "month", 1)
 
 
-_Read = Callable[[re.Match[str], datetime], SaidTime | None]
+_Read = Callable[[re.Match[str], datetime], TimeExpression | None]
 
 _READERS: Final[tuple[tuple[re.Pattern[str], _Read], ...]] = (
     (_compiled(rf"{_COUNT}\s+{_UNIT}\s+ago"), _ago),

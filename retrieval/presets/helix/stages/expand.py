@@ -16,12 +16,9 @@ from retrieval.graph.spans import key_of
 from retrieval.graph.stated import stated_links
 from retrieval.index import graph
 from retrieval.index.store import VectorIndex
-from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.expansion import Entry, Expansion, GraphConfig, document_scores, lifted, seeds_of
-from retrieval.presets.helix.neighbours import neighbours_of
-from retrieval.presets.helix.relevance import fused_scores
-from retrieval.presets.helix.seed_chunks import SeedChunks, seed_chunks
-from retrieval.presets.helix.stages.names import LinkEntities, stems_of, text_of, without_hubs
+from retrieval.presets.helix.seeds import SeedChunks, fused_scores, neighbours_of, seed_chunks
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames, stems_of, text_of, without_hubs
 from retrieval.stages.complete import PrefetchPool
 
 #: Best documents whose names are also matched with a spelling error.
@@ -125,7 +122,7 @@ class Expand(BaseStage):
 
     def _named(self, question: str, scores: dict[ChunkId, float], state: SearchState) -> Sequence[NamedDocument]:
         found, stems = document_scores(scores), stems_of(state)
-        read = state.part(AskedNames) or self.reader.read(state)
+        read = state.part(QuestionNames) or self.reader.read(state)
         # Of many documents with the same name those that were found win.
         known = self.reader.names(state, list(found)).asked if read.is_cut else read.known
         named = named_in(question, known, scores=found, stems=stems)
@@ -165,7 +162,7 @@ class Expand(BaseStage):
 
     def _relation(self, asked: str, state: SearchState) -> Vector:
         """Return the vector of the question without its names, prefetched if it names the same documents."""
-        read = state.part(AskedNames)
+        read = state.part(QuestionNames)
         if read is not None and read.vector is not None and read.rest == asked:
             return read.vector
         return self.reader.encoded(asked, state)

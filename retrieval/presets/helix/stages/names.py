@@ -14,12 +14,27 @@ from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
 from retrieval.engine.types import Vector
 from retrieval.errors import EncoderError, SearchTimeoutError
-from retrieval.graph.question import NamedDocument, named_in, question_keys, without
+from retrieval.graph.question import KnownName, NamedDocument, named_in, question_keys, without
 from retrieval.graph.spans import key_of
 from retrieval.index import graph
-from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.stages.embed import query_vector
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionNames:
+    """Names in scope that a question's words may be, and the vector of the question without them."""
+
+    known: Sequence[KnownName] = ()
+    #: More documents bear one of the names than were read.
+    is_cut: bool = False
+    #: Keys whose chunks were counted, and those of them that stand in too many to mean one document.
+    counted: frozenset[str] = frozenset()
+    hubs: frozenset[str] = frozenset()
+    #: The question less its names; empty where it has none, or is nothing else.
+    rest: str = ""
+    #: The rest's unit vector; None where there is no rest, or the model failed.
+    vector: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +70,9 @@ class LinkEntities(BaseStage):
             note = Note("names_timeout", "Looking up the names in the question timed out.", degraded=True)
         except CoreCubeError:
             note = Note("names_failed", "The names in the question could not be looked up.", degraded=True)
-        return replace(state, parts=state.parts_with(AskedNames()), notes=(*state.notes, note))
+        return replace(state, parts=state.parts_with(QuestionNames()), notes=(*state.notes, note))
 
-    def read(self, state: SearchState) -> AskedNames:
+    def read(self, state: SearchState) -> QuestionNames:
         """Return the names in the question; raise SearchTimeoutError, DatabaseUnavailableError."""
         question = text_of(state)
         names = self.names(state, [])
@@ -69,7 +84,7 @@ class LinkEntities(BaseStage):
             vector = self.encoded(rest, state) if rest else None
         except EncoderError:
             vector = None
-        return AskedNames(names.asked, names.is_cut, counted=counted, hubs=hubs, rest=rest, vector=vector)
+        return QuestionNames(names.asked, names.is_cut, counted=counted, hubs=hubs, rest=rest, vector=vector)
 
     def names(self, state: SearchState, found: Sequence[UUID]) -> graph.Names:
         """Return known names that the question may contain, of a few documents each, and those of found documents."""

@@ -79,7 +79,7 @@ def test_every_preset_searches_with_a_trace_of_its_own(browse):
         record = records[column.preset]
         assert column.found.trace == str(record.pk)
         assert f'href="/log/{record.pk}/"' in page(response)
-        assert record.top_k == PRESETS[column.preset].defaults.usual_top_k
+        assert record.top_k == PRESETS[column.preset].defaults.default_top_k
         assert record.surface == SearchRecord.Surface.EXPLORER
         assert len(column.found.hits) == record.hit_count
     assert "style=" not in page(response).split("<main")[1].split('<figure class="chart"')[0]

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from retrieval.engine.types import ScoreType
-from retrieval.presets.contextpack.judge import judged_ranking, mapped_ranking, on_rubric_scale
-from retrieval.presets.contextpack.judgment_cache import KeptRelevance
-from retrieval.presets.contextpack.types import Relevance
+from retrieval.presets.contextpack.judge import Relevance, judged_ranking, mapped_ranking, on_rubric_scale
+from retrieval.presets.contextpack.relevance_cache import RelevanceCache
 from retrieval.ranking.blend import BlendConfig
 from tests.retrieval.conftest import chunk_id, hit
 
@@ -84,7 +83,7 @@ def test_a_reranked_hit_keeps_the_blends_own_score():
 
 
 def test_the_judgments_used_latest_are_kept():
-    kept = KeptRelevance(2)
+    kept = RelevanceCache(2)
     for key in "abc":
         kept.keep(key, {chunk_id(1): Relevance(40, is_answering=False)})
         kept.get("a")

@@ -15,10 +15,9 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, SearchRecord
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.contextpack.config import ContextPackConfig
-from retrieval.presets.contextpack.judge import RelevanceConfig
+from retrieval.presets.contextpack.judge import RelevanceConfig, RubricScores
 from retrieval.presets.contextpack.stages.neighbours import NeighboursConfig
 from retrieval.presets.contextpack.stages.pack_context import ContextConfig
-from retrieval.presets.contextpack.types import Judgments
 from retrieval.records.recent_outcome import recent_outcome
 from retrieval.records.reopening import reopened
 from retrieval.search import runtime
@@ -112,7 +111,7 @@ def test_no_two_candidates_say_the_same(world):
     sync_connection(world.runbooks)
     outcome = find(world, top_k=1)
     assert outcome.hits[0].chunk.title == "Rolling back"
-    assert [it.chunk.title for it in outcome.state.part(Judgments).candidates].count("Tide table") == 1
+    assert [it.chunk.title for it in outcome.state.part(RubricScores).candidates].count("Tide table") == 1
 
 
 def test_no_more_hits_are_packed_than_the_cap(world, guide):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.presets.contextpack.types import Relevance
+from retrieval.presets.contextpack.judge import Relevance
 from retrieval.presets.contextpack.verdicts import ANSWER_SCHEMA, Reading, read_answer
 
 

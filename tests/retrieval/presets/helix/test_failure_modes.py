@@ -23,7 +23,7 @@ from retrieval.ingest.sync import sync_connection
 from retrieval.models import Chunk, Document, DocumentAccess, EmbeddingIndex, PresetVersion
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.optional_rerank import FewPairsConfig, optional_rerank
+from retrieval.presets.helix.optional_rerank import OptionalRerankConfig, optional_rerank
 from retrieval.presets.helix.route_examples import Routers, trained_router
 from retrieval.presets.helix.router.routes import RouterSource, shipped_examples
 from retrieval.presets.helix.routing import Routing
@@ -400,10 +400,10 @@ class TestRerankerOnAProcessor:
             with pytest.raises(OverridesError):
                 find(world, "harbour ferry", overrides={"rerank.candidates": candidates})
         with pytest.raises(ConfigError):
-            FewPairsConfig(candidates=31)
+            OptionalRerankConfig(candidates=31)
 
     def test_the_stage_itself_refuses_more(self):
-        config = FewPairsConfig(candidates=30)
+        config = OptionalRerankConfig(candidates=30)
         assert optional_rerank(config, None)[0].config.candidates == 30
         object.__setattr__(config, "candidates", 31)
         with pytest.raises(ConfigError, match="at most 30"):

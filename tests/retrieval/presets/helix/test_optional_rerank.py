@@ -11,7 +11,7 @@ from retrieval.errors import OverridesError, RerankError
 from retrieval.index import active
 from retrieval.presets.catalog import preset_named
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.optional_rerank import MAX_PAIRS, FewPairsConfig, optional_rerank
+from retrieval.presets.helix.optional_rerank import MAX_PAIRS, OptionalRerankConfig, optional_rerank
 from retrieval.search import runtime
 
 
@@ -39,14 +39,14 @@ def test_it_is_off_by_default():
 
 
 def test_up_to_thirty_candidates_are_scored():
-    (stage,) = optional_rerank(FewPairsConfig(candidates=MAX_PAIRS), Local())
+    (stage,) = optional_rerank(OptionalRerankConfig(candidates=MAX_PAIRS), Local())
     assert (stage.name, stage.config.candidates) == ("rerank", 30)
 
 
 @pytest.mark.parametrize("candidates", [31, 100])
 def test_more_are_refused_when_the_config_is_made_and_when_the_stage_is(candidates):
     with pytest.raises(ConfigError, match=r"between 0 and 30"):
-        FewPairsConfig(candidates=candidates)
+        OptionalRerankConfig(candidates=candidates)
     with pytest.raises(ConfigError, match="at most 30"):
         optional_rerank(Unbounded(candidates), Local())
 
@@ -64,7 +64,7 @@ def test_a_request_can_lower_what_an_admin_allowed():
 
 def test_no_service_is_asked():
     service = RerankService(kind="tei", url="http://localhost:1/rerank")
-    (stage,) = optional_rerank(FewPairsConfig(candidates=10), RemoteReranker(service))
+    (stage,) = optional_rerank(OptionalRerankConfig(candidates=10), RemoteReranker(service))
     with pytest.raises(RerankError, match="uses no remote service"):
         stage.reranker.score("q", ["t"], timeout_seconds=1)
 

@@ -14,11 +14,10 @@ from retrieval.engine.state import SearchState
 from retrieval.engine.types import QueryTerms
 from retrieval.errors import SearchTimeoutError
 from retrieval.index.reading import read
-from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.routing import Routing
-from retrieval.presets.helix.stages.names import LinkEntities
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
@@ -66,11 +65,11 @@ def test_it_reads_what_the_stages_would_read_by_themselves(stages, asked):
     assert ahead.terms == QueryTerms()
     after, alone = after_all(stages, ahead), after_all(stages, asked)
     assert after.terms == alone.terms
-    assert (after.part(AskedNames).known, after.part(AskedNames).rest) == (
-        alone.part(AskedNames).known,
-        alone.part(AskedNames).rest,
+    assert (after.part(QuestionNames).known, after.part(QuestionNames).rest) == (
+        alone.part(QuestionNames).known,
+        alone.part(QuestionNames).rest,
     )
-    assert [name.text for name in after.part(AskedNames).known] == ["Rolling back"]
+    assert [name.text for name in after.part(QuestionNames).known] == ["Rolling back"]
     assert {term.lexeme for term in after.terms.terms} >= {"stage", "databas"}
 
 
@@ -79,7 +78,7 @@ def test_the_terms_are_there_before_the_names_are(stages, asked):
     with runtime.DatabaseThreads(1, thread_name_prefix="ahead") as threads:
         ahead = PrefetchQuestion(*stages, threads).begun(asked)
         assert ahead.prefetch["analyze"]() == after_all(stages, asked).terms
-        assert ahead.prefetch["names"]().known == after_all(stages, asked).part(AskedNames).known
+        assert ahead.prefetch["names"]().known == after_all(stages, asked).part(QuestionNames).known
 
 
 def test_terms_that_were_read_ahead_are_not_those_of_another_text(stages, asked):
@@ -104,7 +103,7 @@ def test_projects_that_take_too_long_leave_the_names(stages, asked):
     slow = SlowRoute(route.config, route.router)
     ahead = PrefetchQuestion(analyze, slow, names, runtime.InlineExecutor()).begun(asked)
     assert [note.code for note in slow(analyze(ahead)).notes] == ["route_timeout"]
-    assert [name.text for name in names(ahead).part(AskedNames).known] == ["Rolling back"]
+    assert [name.text for name in names(ahead).part(QuestionNames).known] == ["Rolling back"]
 
 
 @pytest.fixture

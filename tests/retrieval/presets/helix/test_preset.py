@@ -17,7 +17,7 @@ from retrieval.index.bm25.follower import rebuild
 from retrieval.models import Document, SearchRecord
 from retrieval.presets.catalog import PRESETS
 from retrieval.presets.helix.config import HelixConfig
-from retrieval.presets.helix.optional_rerank import FewPairsConfig
+from retrieval.presets.helix.optional_rerank import OptionalRerankConfig
 from retrieval.presets.helix.route_examples import trained_router
 from retrieval.presets.helix.router.routes import RouterSource
 from retrieval.search import runtime
@@ -141,14 +141,14 @@ class TestWhatItCanReach:
     def test_neither_does_a_reranker_bring_one(self, tmp_path):
         write_late_model(tmp_path, {"rollback": (1, 0, 0), "queue": (0, 1, 0)})
         local = LateInteraction(load_late_encoder(tmp_path))
-        config = HelixConfig(rerank=FewPairsConfig(candidates=30))
+        config = HelixConfig(rerank=OptionalRerankConfig(candidates=30))
         held = reachable(HELIX.build(config, replace(runtime.resources(), reranker=local)))
         assert any(it is local for it in held)
         assert talking(held) == []
 
     def test_a_service_that_reranks_is_left_out(self):
         service = RemoteReranker(RerankService(kind="tei", url="http://localhost:1/rerank"))
-        config = HelixConfig(rerank=FewPairsConfig(candidates=30))
+        config = HelixConfig(rerank=OptionalRerankConfig(candidates=30))
         pipeline = HELIX.build(config, replace(runtime.resources(), reranker=service))
         assert "rerank" in str(pipeline)
         assert talking(reachable(pipeline)) == []

@@ -5,8 +5,7 @@ import pytest
 from retrieval.encoders.breaker import BreakerState
 from retrieval.encoders.reranker import UnavailableReranker
 from retrieval.errors import RerankError
-from retrieval.presets.consolidated.evidence.rerank_figures import RerankFigures
-from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankGuards
+from retrieval.presets.consolidated.evidence.rerank_guard import BreakerConfig, RerankFigures, RerankGuards
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider, RerankPlanConfig, RerankSkip
 
 BREAKER, PLAN = BreakerConfig(), RerankPlanConfig()

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retrieval.engine.deadline import Deadline
-from retrieval.presets.consolidated.evidence.timing import early_end
+from retrieval.presets.consolidated.evidence.phases import early_end
 from tests.retrieval.conftest import Clock
 
 

@@ -13,11 +13,10 @@ from retrieval.engine.state import SearchState
 from retrieval.errors import EncoderError, SearchTimeoutError
 from retrieval.index import active, graph
 from retrieval.ingest.sync import sync_connection
-from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.prefetch_question import PrefetchQuestion
 from retrieval.presets.helix.stages.expand import Expand
-from retrieval.presets.helix.stages.names import LinkEntities
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.stages.analyze import Analyze
@@ -107,7 +106,7 @@ def test_what_is_read_ahead_changes_no_hit(search, threads, depth):
     question = "When was the brother of Guy of Tuscany dismissed?"
     ahead, after = search(question, depth=depth, threads=threads), search(question, depth=depth)
     assert ahead.hits == after.hits
-    assert ahead.part(AskedNames).rest == "When was the brother of dismissed?"
+    assert ahead.part(QuestionNames).rest == "When was the brother of dismissed?"
 
 
 def test_a_rare_shared_name_leads_on(search):

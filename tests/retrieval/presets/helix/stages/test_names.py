@@ -13,10 +13,9 @@ from retrieval.engine.query import read_query
 from retrieval.engine.state import SearchState
 from retrieval.index.reading import read
 from retrieval.ingest.sync import sync_connection
-from retrieval.presets.helix.asked import AskedNames
 from retrieval.presets.helix.expansion import GraphConfig
 from retrieval.presets.helix.prefetch_question import PrefetchQuestion
-from retrieval.presets.helix.stages.names import LinkEntities
+from retrieval.presets.helix.stages.names import LinkEntities, QuestionNames
 from retrieval.presets.helix.stages.route import Route, RouteConfig
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
@@ -71,7 +70,7 @@ def _terminate(process):
 @pytest.mark.parametrize("is_ahead", [False, True])
 def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
     names = LinkEntities(GraphConfig(), HashEncoder())
-    assert [name.text for name in names(asked).part(AskedNames).known] == ["Guy of Tuscany"]
+    assert [name.text for name in names(asked).part(QuestionNames).known] == ["Guy of Tuscany"]
     try:
         kill_own_server_process()
         ahead = PrefetchQuestion(
@@ -81,7 +80,7 @@ def test_a_database_that_goes_leaves_no_names_and_a_note(asked, is_ahead):
         after = names(begun)
     finally:
         connection.close()
-    assert after.part(AskedNames) == AskedNames()
+    assert after.part(QuestionNames) == QuestionNames()
     assert [(note.code, note.degraded) for note in after.notes] == [("names_failed", True)]
 
 
@@ -89,7 +88,7 @@ def test_names_that_take_too_long_are_left_out_and_said_so(asked):
     late = replace(asked, deadline=Deadline.after(-1.0))
     names = LinkEntities(GraphConfig(), HashEncoder())
     after = names(replace(late, prefetch={"names": lambda: _slow(late)}))
-    assert after.part(AskedNames) == AskedNames()
+    assert after.part(QuestionNames) == QuestionNames()
     assert [note.code for note in after.notes if note.degraded] == ["names_timeout"]
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from retrieval.engine.types import ChunkId
-from retrieval.presets.contextpack.types import Relevance
+from retrieval.presets.contextpack.judge import Relevance
 
 Relevances = Mapping[ChunkId, Relevance]
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRelevance:
+class RelevanceCache:
     """What was used latest, at most `entries` prompts' worth of it; safe to use from several threads."""
 
     #: Up to some 31 KB each: 50 candidates, each with the longest evidence.
