@@ -97,7 +97,7 @@ CALLS = {
     "read_query": lambda text: query.read_query(text, characters=len(text)),
     "words": lambda text: [getattr(Words(text), name) for name in ("numbers", "shingles", "counts", "names")],
     "sentence_around": lambda text: [spans.sentence_around(text, at, at + 1) for at in range(0, len(text), 50)],
-    "share_held": lambda text: identifiers.share_held(["a", "a.a", "aa"], text),
+    "share_found": lambda text: identifiers.share_found(["a", "a.a", "aa"], text),
     "snippet": lambda text: snippets.snippet(text, _MATCHES, stem=str),
     "stand_alone": lambda text: rewrite.stand_alone(text, [rewrite.Said("What is a?"), rewrite.Said(text, (text,))]),
     "cut": lambda text: query.cut(text, len(text) // 2),

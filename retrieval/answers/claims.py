@@ -9,7 +9,7 @@ from typing import Final
 
 from retrieval.llm.types import Citation
 from retrieval.text.markers import Scanner
-from retrieval.text.units import goes_on
+from retrieval.text.units import continues
 
 _LINE_START: Final = re.compile(r"[ >\t]*(?P<item>(?:[-*+•–]|\d{1,3}[.)])[ \t]+)?(?P<heading>#{1,6}[ \t])?")  # noqa: RUF001 -- a bullet
 _TABLE_RULE: Final = re.compile(r"[|:\- \t]+")
@@ -83,7 +83,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield where each sentence of a block begins and ends; the markers behind its full stop belong to it."""
     begin = start
     for found in _END.finditer(text, start, end):
-        if goes_on(_before_markers(text, begin, found), _first_sign(text, found.end(), end)):
+        if continues(_before_markers(text, begin, found), _first_sign(text, found.end(), end)):
             continue
         yield begin, found.end()
         begin = found.end()

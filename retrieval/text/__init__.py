@@ -1,1 +1,1 @@
-"""What a text is: its characters, language, quality, fingerprints and parts. Pure, and knows nothing of searches."""
+"""Analysis of texts: characters, language, quality, fingerprints and parts. Pure, independent of searches."""

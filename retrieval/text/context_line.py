@@ -4,6 +4,6 @@ from collections.abc import Sequence
 
 
 def in_context(title: str, heading_path: Sequence[str], text: str, context: str = "") -> str:
-    """Return a line that says where a text stands, "Title > Heading", what was written of it, and the text below."""
+    """Return a text below its place in the document, "Title > Heading", and its context line, if any."""
     place = " > ".join((title, *heading_path))
     return "\n".join((place, context, text) if context else (place, text))

@@ -1,4 +1,4 @@
-"""What flows through ingestion: a source item becomes a parsed document, then drafts of chunks."""
+"""The data of ingestion: a source item becomes a parsed document, then drafts of chunks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 
 
 class BlockKind(StrEnum):
-    """What a block of a parsed document is; chunkers treat the kinds differently."""
+    """The kind of a block of a parsed document; chunkers treat the kinds differently."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -20,9 +20,9 @@ class BlockKind(StrEnum):
 class Hyperlink(NamedTuple):
     """A link that an author set."""
 
-    #: What a reader sees of it.
+    #: The visible text.
     text: str
-    #: Where it leads, as it is written: an address, or a path from where the document stands.
+    #: The target as written: an address, or a path relative to the document.
     target: str
 
 
@@ -34,15 +34,15 @@ class Block:
     text: str
     #: 1 to 6 for a heading, 0 for everything else.
     level: int = 0
-    #: First page (1-based) that the block stands on; None where the format has no pages.
+    #: First page (1-based) of the block; None if the format has no pages.
     page: int | None = None
-    #: What is repeated above a part of the block. For a table: its header row, which is also the first line of
-    #: `text`. For code and records, where it is not in `text`: the lines that open the class, the record's name.
+    #: Text that is repeated above each part of a divided block. For a table: its header row, which is also the first
+    #: line of `text`. For code and records, where `text` lacks it: the lines that open the class, the record's name.
     header: str = ""
-    #: Row or line (1-based, as people see it in their program) of the first line of `text` below `header`, one
-    #: row a line; None where the format has no rows or lines worth citing.
+    #: Row or line (1-based, as shown in programs) of the first line of `text` below `header`, one row per line; None if
+    #: the format has no rows or lines worth citing.
     row: int | None = None
-    #: Names that the format itself puts the block under: class and method, the key above a record.
+    #: Names of the structures that contain the block: class and method, the key above a record.
     path: tuple[str, ...] = ()
     links: tuple[Hyperlink, ...] = ()
 
@@ -55,18 +55,18 @@ class ParsedDocument:
     blocks: tuple[Block, ...]
     #: Canonical source type: markdown, html, pdf, docx, text ...
     source_type: str
-    #: Facts found in the file: author, created, language, front matter (strings only).
+    #: Metadata in the file: author, created, language, front matter (strings only).
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """The bytes of one source item and what its name and source say about them."""
+    """The bytes of one source item with its name and media type."""
 
-    #: Path or name as people know it; its suffix helps to choose the parser.
+    #: Path or name as shown to people; its suffix helps to select the parser.
     name: str
     content: bytes
-    #: MIME type when the source tells one.
+    #: MIME type if the source has one.
     media_type: str = ""
 
 
@@ -80,7 +80,7 @@ class Parser(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
-    """A chunk before it has an embedding or a place in the store."""
+    """A chunk before it is embedded and stored."""
 
     ordinal: int
     text: str
@@ -92,15 +92,15 @@ class ChunkDraft:
     #: First and last row (of the sheet that the heading path names) or line, 1-based and inclusive.
     row_start: int | None = None
     row_end: int | None = None
-    #: First and last ordinal of its parent section, inclusive: what it can be read with.
+    #: First and last ordinal of its parent section, inclusive.
     section_start: int = 0
     section_end: int = 0
-    #: A paragraph that a language model wrote of where the chunk stands; embedded above the text, never part of it.
+    #: A paragraph by a language model on the chunk's context; embedded above the text, never part of it.
     context_line: str = ""
-    #: Questions that the chunk answers, as a language model put them; read by full-text search alone.
+    #: Questions by a language model that the chunk answers; used only by full-text search.
     questions: tuple[str, ...] = ()
     links: tuple[Hyperlink, ...] = ()
-    #: Who relates to whom, as a language model read it: subject, relation, object. None where none was asked.
+    #: Relations found by a language model: subject, relation, object. None before a model was called for them.
     triples: tuple[tuple[str, str, str], ...] | None = None
 
 
@@ -112,9 +112,9 @@ class TokenCounter(Protocol):
         ...
 
 
-#: Characters that one token stands for, with the white space behind it; more of them count as more tokens. A tokenizer
-#: takes a word that it does not know for one token however long it is, and drops white space. English text has 5
-#: characters a token, deeply indented code 10; the longest words of vocabularies have 20.
+#: Maximum characters of one token, including the white space after it; more of them count as more tokens. A tokenizer
+#: makes one token of an unknown word of any length, and drops white space. English text has 5 characters per token,
+#: deeply indented code 10; the longest words of vocabularies have 20.
 MAX_TOKEN_CHARACTERS: Final = 64
 _BLANK_LINE_CHARACTERS: Final = 2
 _INDENTATION_CHARACTERS: Final = 512
@@ -122,17 +122,17 @@ _INDENTATION_CHARACTERS: Final = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkLimits:
-    """Sizes in tokens of the embedding model. `target <= most` and `overlap < target`."""
+    """Sizes in tokens of the embedding model. `target <= limit` and `overlap < target`."""
 
     target: int = 512
     limit: int = 1024
     overlap: int = 50
-    #: The most that a parent section has.
+    #: Maximum size of a parent section.
     section: int = 2048
 
     @property
     def max_characters(self) -> int:
-        """The characters that a chunk has at most, which no text of words comes near."""
+        """Maximum characters of a chunk, far more than any normal text needs."""
         return self.limit * (MAX_TOKEN_CHARACTERS + _BLANK_LINE_CHARACTERS) + _INDENTATION_CHARACTERS
 
 
@@ -140,7 +140,7 @@ class ChunkLimits:
 CHUNK_PROFILES: Final[Mapping[str, ChunkLimits]] = MappingProxyType(
     {
         "default": ChunkLimits(),
-        # Larger chunks with more overlap: for models with a long window and texts that explain one thing at length.
+        # Larger chunks with more overlap: for models with a long window and texts with long explanations.
         "chunk_first": ChunkLimits(target=768, limit=1536, overlap=128, section=3072),
     }
 )

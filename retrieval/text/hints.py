@@ -1,4 +1,4 @@
-"""What kinds of content a chunk holds, by small rules on its text. Pure."""
+"""The kinds of content in a chunk, found by simple rules. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Final
 _MIN_ROWS: Final = 3
 _MIN_ITEMS: Final = 3
 _MIN_CODE_LINES: Final = 2
-#: Share of a chunk's lines from which code is told without a fence.
+#: Share of code lines from which a chunk without a fence counts as code.
 _CODE_SHARE: Final = 0.4
 
 _TABLE_ROW: Final = re.compile(r"^[^\S\n]*+\|.*\|[^\S\n]*+$|^[^|\n]*\S \| [^\n]*$", re.MULTILINE)
@@ -37,12 +37,12 @@ _MIN_AMOUNTS: Final = 3
 
 
 def hints_of(text: str, *, heading_path: Sequence[str] = (), source_type: str = "") -> tuple[str, ...]:
-    """Return what stands in a chunk, in alphabetical order.
+    """Return the kinds of content in a chunk, in alphabetical order.
 
-    Of: `code`, `contact` (an e-mail address or a phone number), `definition`, `figures` (amounts of money, shares),
+    Kinds: `code`, `contact` (an e-mail address or a phone number), `definition`, `figures` (amounts of money, shares),
     `list`, `question` (with its answer, or in the heading), `steps` (numbered), `table`.
     """
-    found = {name for name, holds in _RULES.items() if holds(text)}
+    found = {name for name, matches in _RULES.items() if matches(text)}
     if source_type == "code":
         found.add("code")
     if source_type in {"csv", "excel"}:
@@ -50,10 +50,6 @@ def hints_of(text: str, *, heading_path: Sequence[str] = (), source_type: str = 
     if any(heading.rstrip().endswith("?") for heading in heading_path[-1:]):
         found.add("question")
     return tuple(sorted(found))
-
-
-def _has_table(text: str) -> bool:
-    return len(_TABLE_ROW.findall(text)) >= _MIN_ROWS
 
 
 def _has_code(text: str) -> bool:
@@ -64,19 +60,15 @@ def _has_code(text: str) -> bool:
     return code >= _MIN_CODE_LINES and code >= _CODE_SHARE * len(lines)
 
 
-def _has_contact(text: str) -> bool:
-    return any(pattern.search(text) for pattern in (_E_MAIL, _PHONE, _INTERNATIONAL))
-
-
 _RULES: Final[Mapping[str, Callable[[str], bool]]] = {
     "code": _has_code,
-    "contact": _has_contact,
+    "contact": lambda text: any(pattern.search(text) for pattern in (_E_MAIL, _PHONE, _INTERNATIONAL)),
     "definition": lambda text: bool(_DEFINITION.search(text)),
     "figures": lambda text: len(_AMOUNT.findall(text)) >= _MIN_AMOUNTS,
     "list": lambda text: len(_BULLET.findall(text)) >= _MIN_ITEMS,
     "question": lambda text: bool(_QUESTION.search(text)),
     "steps": lambda text: len(_NUMBERED.findall(text)) >= _MIN_ITEMS,
-    "table": _has_table,
+    "table": lambda text: len(_TABLE_ROW.findall(text)) >= _MIN_ROWS,
 }
-#: Everything that a chunk can be said to hold.
+#: All kinds of content.
 HINTS: Final = frozenset(_RULES)

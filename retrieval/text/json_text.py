@@ -1,4 +1,4 @@
-"""Finding the JSON in what a language model wrote around it. Pure."""
+"""Finding the JSON in a language model's answer. Pure."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ _FENCE: Final = "```"
 
 
 def unfenced(answer: str) -> str:
-    """Return what stands between code fences around the whole answer; an answer without them as it is."""
+    """Return the text between code fences around the entire answer, or the answer if it has none."""
     bare = answer.strip()
     if len(bare) < 2 * len(_FENCE) or not (bare.startswith(_FENCE) and bare.endswith(_FENCE)):
         return answer
@@ -14,6 +14,6 @@ def unfenced(answer: str) -> str:
 
 
 def object_in(answer: str) -> str:
-    """Return the text from the first opening brace to the last closing one; empty where there is none."""
+    """Return the text from the first opening brace to the last closing one; empty if there is none."""
     start, end = answer.find("{"), answer.rfind("}")
     return answer[start : end + 1] if 0 <= start < end else ""

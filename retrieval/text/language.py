@@ -1,6 +1,6 @@
-"""Which language a text is in: by its script, else by votes of the smallest, commonest words. Pure.
+"""Language detection, by script or else by votes of the most common short words. Pure.
 
-The names are those of PostgreSQL's text search configurations, and of a few languages that have none.
+The names are those of PostgreSQL's text search configurations, and of a few languages without one.
 """
 
 import re
@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Final
 
-#: A text's first characters are enough to tell.
-_READ_CHARACTERS: Final = 4000
-#: Fewer votes, or a lead over the next language of less than this factor, decide nothing.
+#: The first characters of a text are enough.
+_MAX_CHARACTERS: Final = 4000
+#: Minimum votes, and minimum factor over the next language, for a decision.
 _MIN_VOTES: Final = 2.0
 _MIN_LEAD: Final = 1.2
-#: Single letters stand in formulas and lists too, so that many different words of more than one have to vote.
+#: Minimum number of different words of more than one letter: single letters occur in formulas and lists too.
 _MIN_WORDS: Final = 3
-#: Of prose, at least this share of the words votes for its language; of program text and tables, less.
+#: Minimum share of the words that vote for the language: prose has it, code and tables do not.
 _MIN_SHARE: Final = 0.08
 _SCRIPT_SHARE: Final = 0.3
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
-#: Languages that one script stands for, the more telling scripts first: Japanese is written with Han signs as well.
+#: Languages with a script, most specific scripts first: Japanese also uses Chinese characters.
 _SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
     "japanese": re.compile("[\u3040-\u30ff]"),
     "korean": re.compile("[\uac00-\ud7af\u1100-\u11ff]"),
@@ -34,35 +34,31 @@ _SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
     "arabic": re.compile("[\u0600-\u06ff]"),
     "hindi": re.compile("[\u0900-\u097f]"),
 }
-#: Han and kana need no third of the letters: Latin names stand among them, and a sign is a whole word.
-_SIGN_SHARE: Final = 0.15
-_OF_SIGNS: Final = frozenset({"japanese", "chinese"})
+#: Chinese and Japanese need a smaller share: texts contain Latin names, and one character is an entire word.
+_CJK_SHARE: Final = 0.15
+_CJK: Final = frozenset({"japanese", "chinese"})
 #: A language on each line, and the words that vote for it.
 _COMMON: Final = resources.files("retrieval.text").joinpath("common_words.txt").read_text(encoding="utf-8")
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text in small letters, "english"; empty where nothing speaks for one.
+    """Return the language of a text in lower case, "english"; empty if it cannot be detected.
 
-    Too little text, program text and columns of numbers have no language.
+    Very short text, code and columns of numbers have no language.
     """
-    words = [word.casefold() for word in _WORD.findall(text[:_READ_CHARACTERS])]
+    words = [word.casefold() for word in _WORD.findall(text[:_MAX_CHARACTERS])]
     letters = sum(map(len, words))
     if not letters:
         return ""
     joined = "".join(words)
     for language, script in _SCRIPTS.items():
-        if len(script.findall(joined)) >= letters * (_SIGN_SHARE if language in _OF_SIGNS else _SCRIPT_SHARE):
-            return _of_devanagari(words) if language == "hindi" else language
+        if len(script.findall(joined)) >= letters * (_CJK_SHARE if language in _CJK else _SCRIPT_SHARE):
+            return "nepali" if language == "hindi" and _voted(words) == "nepali" else language
     return _voted(words)
 
 
-def _of_devanagari(words: list[str]) -> str:
-    return "nepali" if _voted(words) == "nepali" else "hindi"
-
-
 def _voted(words: list[str]) -> str:
-    """Return the language that the words vote for; a word of several languages gives each an equal part."""
+    """Return the language that the words vote for; a word in several languages splits its vote equally."""
     votes: defaultdict[str, float] = defaultdict(float)
     hits: Counter[str] = Counter()
     words_for: Counter[str] = Counter()
@@ -74,8 +70,8 @@ def _voted(words: list[str]) -> str:
             words_for[language] += len(word) > 1
     ranked = sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))
     (best, limit), (_, runner_up) = (*ranked[:2], ("", 0.0), ("", 0.0))[:2]
-    is_told = words_for[best] >= _MIN_WORDS and limit >= _MIN_VOTES and limit >= _MIN_LEAD * runner_up
-    return best if is_told and hits[best] >= _MIN_SHARE * len(words) else ""
+    is_clear = words_for[best] >= _MIN_WORDS and limit >= _MIN_VOTES and limit >= _MIN_LEAD * runner_up
+    return best if is_clear and hits[best] >= _MIN_SHARE * len(words) else ""
 
 
 def _voters() -> dict[str, tuple[str, ...]]:
@@ -88,5 +84,5 @@ def _voters() -> dict[str, tuple[str, ...]]:
 
 
 _VOTES: Final = _voters()
-#: The smallest words of all these languages, which say nothing about what a text is about.
+#: The common short words of all these languages, which carry no content.
 COMMON_WORDS: Final = frozenset(_VOTES)

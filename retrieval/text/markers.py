@@ -1,7 +1,7 @@
-"""Cutting an answer into markers and what is none, also while it is still being written. Pure.
+"""Splitting an answer into citation markers and other text, also while it is being written. Pure.
 
 A marker names passages by number: `[1]`, `[1, 2]`, `[1 2]`, `[1, 2, and 3]`, `[2-4]`, `[[3]]`, `【3】`, `［3］`, or
-pages beside it: `[1, p. 3]`. What stands in code, behind a backslash or before a link's address is no marker.
+with pages: `[1, p. 3]`. Code, escaped brackets and the text of a link are no markers.
 """
 
 import re
@@ -19,7 +19,7 @@ _PAGES: Final = rf" ?{_COMMA}? ?(?:pp?\.?|pages?|S\.|Seiten?) ?[{_DIGITS}]{{1,4}
 _ITEM: Final = f"{_NUMBER}(?: ?{_DASH} ?{_NUMBER})?(?:{_PAGES})?"
 _BETWEEN: Final = f"(?: ?{_COMMA} ?(?:(?:{'|'.join(_AND)}) )?| (?:{'|'.join(_AND)}) | )"
 _LIST: Final = f" ?{_ITEM}(?:{_BETWEEN}{_ITEM})* ?"
-#: The corner brackets may hold what some services add: 【3†source】.
+#: Some services add text in the corner brackets: 【3†source】.
 _FORMS: Final = (
     rf"\[\[{_LIST}\]\]",
     rf"\[{_LIST}\]",
@@ -30,13 +30,13 @@ MARKER: Final = re.compile("|".join(_FORMS))
 _WORDS: Final = (*_AND, *_PAGE)
 _WHOLE_WORD: Final = rf"(?<![A-Za-z.])(?:{'|'.join(map(re.escape, _WORDS))})(?![A-Za-z.])"
 _PART_OF_WORD: Final = "|".join(sorted({word[:size] for word in _WORDS if word != "&" for size in range(1, len(word))}))
-#: What may still become a marker.
+#: The beginning of a possible marker.
 BEGUN: Final = re.compile(
     rf"(?:\[{{1,2}}|\u3010|\uff3b)(?:[{_DIGITS} ,;\uff0c\u3001\-\u2013\u2014]|{_WHOLE_WORD})*"
     rf"(?:{_PART_OF_WORD})?(?:\u2020[^\u3010\u3011\n]*)?\]?\Z"
 )
 _ITEMS: Final = re.compile(rf"({_NUMBER})(?: ?{_DASH} ?({_NUMBER}))?")
-_BESIDE_NUMBERS: Final = re.compile(f"\u2020.*|{_PAGES}")
+_NOT_NUMBERS: Final = re.compile(f"\u2020.*|{_PAGES}")
 
 _OPENING: Final = "[\u3010\uff3b"
 _PLAIN: Final = re.compile(rf"[^`\\\n \t{re.escape(_OPENING)}]+")
@@ -51,33 +51,33 @@ _FENCE_BEGUN: Final = re.compile(rf"{_QUOTED}(?:`{{1,2}}|`{{3,}}+[^`\n]*+|~{{1,2
 class Token:
     """A piece of an answer's text."""
 
-    #: As it was written.
+    #: The text as written.
     raw: str
-    #: Of a marker, the numbers that it names, in order; None for everything else.
+    #: The numbers of a marker, in order; None for other text.
     numbers: tuple[int, ...] | None = None
-    #: Of a marker, the blanks before it.
+    #: The blanks before a marker.
     blanks: str = ""
-    #: Whether it stands between the lines of a code fence, or is one.
+    #: Whether it is in a fenced code block, including its fences.
     is_fenced: bool = False
 
 
 class Scanner:
-    """Hands out tokens once nothing that may follow can change what they are.
+    """Yields each token as soon as no further text can change it.
 
-    The tokens of a text are the same however it was cut into pieces, but for the cuts inside what is no marker.
+    The tokens of a text do not depend on how it was fed, except that text other than markers may be split.
     """
 
     def __init__(self) -> None:
         self._text = ""
         self._place = 0
         self._is_line_start = True
-        #: Where the line ends that is being read, once that was looked up.
+        #: The end of the current line, once it was searched for.
         self._end = -1
         #: The open code fence, such as "```".
         self._fence = ""
 
     def feed(self, piece: str, *, is_last: bool = False) -> Iterator[Token]:
-        """Yield the tokens that are certain now; after the last piece, all that are left."""
+        """Yield the tokens that are certain now; after the last piece, all that remain."""
         self._text = self._text[self._place :] + piece
         self._place, self._end = 0, -1
         while self._place < len(self._text):
@@ -89,7 +89,7 @@ class Scanner:
             yield token
 
     def _next(self, *, is_last: bool) -> Token | None:
-        """Return the next token, None where more must be known."""
+        """Return the next token; None if more text is needed."""
         if self._fence:
             return self._in_fence(is_last=is_last)
         if self._is_line_start:
@@ -120,21 +120,18 @@ class Scanner:
         if sign == "\n":
             return Token(sign)
         if sign == "\\":
-            return self._escape(is_last=is_last)
+            escaped = self._text[self._place + 1 : self._place + 2]
+            if not escaped and not is_last:
+                return None
+            return Token("\\" if escaped == "\n" else "\\" + escaped)
         if sign == "`":
             return self._code(is_last=is_last)
         if sign in _OPENING or sign in " \t":
             return self._bracket(is_last=is_last)
         return Token(self._match(_PLAIN))
 
-    def _escape(self, *, is_last: bool) -> Token | None:
-        escaped = self._text[self._place + 1 : self._place + 2]
-        if not escaped and not is_last:
-            return None
-        return Token("\\" if escaped == "\n" else "\\" + escaped)
-
     def _code(self, *, is_last: bool) -> Token | None:
-        """Return inline code, which ends with its line, or backticks that begin none."""
+        """Return inline code, which ends with its line, or backticks without code."""
         ticks = self._match(_TICKS)
         inside, line_end = self._place + len(ticks), self._line_end()
         close = re.compile(rf"(?<!`){ticks}(?!`)").search(self._text, inside, line_end)
@@ -144,7 +141,7 @@ class Scanner:
         return Token(self._text[self._place : end])
 
     def _bracket(self, *, is_last: bool) -> Token | None:
-        """Return a marker with the blanks before it, or the blanks or the bracket that begins none."""
+        """Return a marker with the blanks before it, or blanks or a bracket without a marker."""
         blanks = self._match(_BLANKS)
         start = self._place + len(blanks)
         opening = self._text[start : start + 1]
@@ -164,7 +161,7 @@ class Scanner:
         return found[0] if found else ""
 
     def _line_end(self) -> int:
-        """Return where the line ends that is being read: at its line break, or where the text does."""
+        """Return the end of the current line: its line break, or the end of the text."""
         if self._end < self._place:
             end = self._text.find("\n", self._place)
             self._end = len(self._text) if end < 0 else end
@@ -174,7 +171,7 @@ class Scanner:
 def numbers_of(marker: str) -> tuple[int, ...]:
     """Return the numbers that a marker names, ranges written out, each once."""
     numbers: list[int] = []
-    for found in _ITEMS.finditer(_BESIDE_NUMBERS.sub("", marker)):
+    for found in _ITEMS.finditer(_NOT_NUMBERS.sub("", marker)):
         first, last = int(found[1]), int(found[2] or found[1])
         numbers += range(first, last + 1) if first <= last else (first, last)
     return tuple(dict.fromkeys(numbers))

@@ -1,7 +1,7 @@
-"""Signatures of texts from which their Jaccard similarity is estimated. Pure.
+"""Signatures of texts for estimating their Jaccard similarity. Pure.
 
-Broder, "On the resemblance and containment of documents", SEQUENCES 1997, over sets of three words in a row; of each
-minimum 8 bits are kept (Li and König, "b-bit minwise hashing", WWW 2010).
+Broder, "On the resemblance and containment of documents", SEQUENCES 1997, over sets of three consecutive words, with
+8 bits of each minimum (Li and König, "b-bit minwise hashing", WWW 2010).
 """
 
 from typing import Final
@@ -14,12 +14,12 @@ from retrieval.text.simhash import shingles, words_of
 PERMUTATIONS: Final = 128
 #: Two different minima share their 8 bits with this probability.
 _BY_CHANCE: Final = 1 / 256
-#: Shingles that are permuted together, so that a long text costs no more memory than a short one.
+#: Shingles that are permuted together, to limit the memory for long texts.
 _BLOCK: Final = 4096
 
 
 def _drawn(first: int) -> NDArray[np.uint64]:
-    """Return pseudo-random numbers of 64 bits by splitmix64, which are the same with every release of numpy."""
+    """Return pseudo-random 64-bit numbers by splitmix64, which are the same with every release of numpy."""
     state = np.arange(first, first + PERMUTATIONS, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -32,9 +32,9 @@ _SHIFTS: Final = _drawn(PERMUTATIONS + 1)
 
 
 def minhash(text: str) -> bytes:
-    """Return the signature of a text's words, one byte a permutation, the same in every process.
+    """Return the signature of a text's words, one byte per permutation, the same in every process.
 
-    Case and punctuation do not count. A text without words has none: the empty bytes.
+    Case and punctuation are ignored. The signature of a text without words is empty.
     """
     words = [word.casefold() for word in words_of(text)]
     if not words:
@@ -44,11 +44,12 @@ def minhash(text: str) -> bytes:
     for start in range(0, len(members), _BLOCK):
         permuted = members[start : start + _BLOCK, None] * _FACTORS + _SHIFTS
         lowest = np.minimum(lowest, permuted.min(axis=0))
-    return _bytes(lowest).astype(np.uint8).tobytes()
+    # Eight bits of a hash of each minimum.
+    return ((lowest * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(56)).astype(np.uint8).tobytes()
 
 
 def similarity(one: bytes, other: bytes) -> float:
-    """Return the estimated Jaccard similarity of two texts by their signatures, 0 to 1; 0 where one has none.
+    """Return the estimated Jaccard similarity of two texts by their signatures, 0 to 1; 0 if one is empty.
 
     Its standard error is at most 0.045: sqrt(J (1 - J) / 128).
     """
@@ -56,8 +57,3 @@ def similarity(one: bytes, other: bytes) -> float:
         return 0.0
     alike = float(np.mean(np.frombuffer(one, np.uint8) == np.frombuffer(other, np.uint8)))
     return max(0.0, (alike - _BY_CHANCE) / (1 - _BY_CHANCE))
-
-
-def _bytes(minima: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return eight bits of a hash of each minimum."""
-    return (minima * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(56)

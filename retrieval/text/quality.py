@@ -1,13 +1,14 @@
-"""How much of a chunk is content and not boilerplate.
+"""The quality of a chunk: the share of its characters that is content and not boilerplate.
 
-Every part is the share of the chunk's characters that it takes for boilerplate; no character counts twice, and the
-quality is what is left. The rules ask for several signs before they speak, since a chunk that is dropped wrongly costs
-an answer and one that stays costs a place: a menu needs several of its words, a cookie banner has to ask for something.
-What stands in many documents is only known when they are stored; that part is added by the store.
+Each part is the share of characters of one kind of boilerplate; no character counts twice. The rules need several
+signs, because a chunk that is dropped wrongly costs an answer and one that stays costs a place: a menu needs several
+known words, a cookie banner must request consent. Repeated texts are only known when the documents are stored; the
+store adds that part.
 """
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,7 +17,7 @@ from typing import Final
 from retrieval.text import boilerplate
 
 _BULLET: Final = re.compile("^[\\s>*+\u2022\u25aa\u25e6\u2013\u2014-]+")
-#: What stands between the entries of a bar: | \u2022 \u00b7 and, in trails, > \u00bb \u203a \u2192 /.
+#: Separators of the entries of a bar: | \u2022 \u00b7 and, in trails, > \u00bb \u203a \u2192 /.
 _SEPARATORS: Final = re.compile(
     "(?<!\\s)\\s++(?:[|\u2022\u00b7\u00bb\u203a\u2192>/\\\\]++\\s++|[|\u00bb\u203a\u2022\u00b7]\\s*+)"
     "|[|\u00bb\u203a\u2022\u00b7]\\s*+"
@@ -25,92 +26,87 @@ _TRAILS: Final = re.compile("\\s[>\u00bb\u203a/\u2192]\\s|[\u00bb\u203a]")
 _ENTRY_TRIM: Final = " \t\u00ab\u00bb\u2039\u203a\u2190\u2192\u2191\u2193<>|\u00b7\u2022*_[](){}.:-\u2013\u2014"
 _MAX_ENTRY_WORDS: Final = 4
 _MIN_ENTRIES: Final = 3
-#: Entries in a row that may make a menu without bars between them.
+#: Minimum lines of a menu with one entry per line.
 _MIN_LINES: Final = 4
-#: Share of a menu's entries that must be known words of menus.
+#: Minimum share of known menu words among a menu's entries.
 _KNOWN_SHARE: Final = 1 / 3
 _SENTENCE_END: Final = re.compile(r"[.!?;:,]['\")]?$")
 
 _ADDRESS: Final = re.compile(
     r"(?:https?://|ftp://|www\.)[^\s<>\"')\]]+|(?<![\w.+-])[\w.+-]++@[\w-]++\.[\w.-]*\w", re.IGNORECASE
 )
-#: A few addresses are what somebody asked for.
+#: Fewer addresses are content.
 _MIN_ADDRESSES: Final = 5
-#: What an address costs on a line that says what it leads to.
+#: Weight of an address on a line that describes it.
 _DESCRIBED_SHARE: Final = 0.5
 
 _WORD: Final = re.compile(r"\S+")
 _PUNCTUATION: Final = ".,;:!?()[]\"'\u201c\u201d\u2018\u2019"
 _LATIN_LETTERS: Final = re.compile(r"[a-zß-öø-ÿœ]+")
 _VOWELS: Final = frozenset("aeiouyæœø")
-#: Words shorter than this have no vowel in many languages: "pst", "krk", "nth".
+#: Shorter words without a vowel exist in many languages: "pst", "krk", "nth".
 _MIN_CONSONANTS: Final = 5
-#: Signs that scanners make of dirt, and what undecodable bytes become; bullets, currencies and quotes are none.
+#: Characters that scanners make of dirt, and the replacement of undecodable bytes.
 _DIRT: Final = frozenset("~^`\u00a6\u00ac\u00a8\u00b8\u00b4\ufffd")
-#: A sign between two letters where no language has one, and characters that no font shows.
+#: A symbol between two letters, which no language has, and characters that no font shows.
 _BROKEN: Final = re.compile(
     "[^\\W\\d_][~^|!\u00a6\u00ac\u00a4\u00a8\u00b8\u00a5\u00a3\u00a2\u25a0\u25a1\u2666\u00b6][^\\W\\d_]|\ufffd|[\ue000-\uf8ff]"
 )
-#: Letters apart, "T h i s", and more of them in a row than a list of variables has.
+#: Spaced letters, "T h i s", more of them in a row than in a list of variables.
 _MIN_LONE_LETTERS: Final = 8
-#: What speaks of program text, paths, formulas and markup; such lines are not judged by their words.
+#: Signs of code, paths, formulas and markup; the words of such lines are not checked.
 _CODE_SIGNS: Final = re.compile(r"[{}=;\\$<>@#]|::|->|\w\(|\(\)|\w_\w|\w/\w|\]\[|\w\.\w+\(")
-#: Noise from this share of the words on is damage; at the other the text is beyond reading.
+#: Share of noisy words where damage begins, and where the text is unreadable.
 _NOISE_FROM: Final = 0.2
 _NOISE_FULL: Final = 0.6
-#: Too few words tell nothing about a scan.
+#: Fewer words are not enough to detect a damaged scan.
 _MIN_WORDS: Final = 12
 
-#: Parts below this are not worth a line.
+#: Smaller parts are left out.
 _MIN_PART: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkQuality:
-    """What boilerplate takes from a chunk."""
+    """The quality of a chunk and its boilerplate by kind."""
 
     #: 1 - the parts, at least 0.
     value: float
-    #: Share of the characters by part: navigation, legal, links, noise, and "repeated" once stored.
+    #: Share of the characters by kind: navigation, legal, links, noise, and "repeated" once stored.
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def quality_of(text: str) -> ChunkQuality:
     """Return the quality of one chunk's text, 0 to 1, from the text alone."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    taken = _taken(lines)
-    total = sum(map(len, lines)) or 1
-    left = [line for line, part in zip(lines, taken, strict=True) if not part]
+    menus = navigation_lines(lines)
+    kinds = ["navigation" if place in menus else "legal" if is_legal(line) else "" for place, line in enumerate(lines)]
+    sizes: Counter[str] = Counter()
+    for kind, line in zip(kinds, lines, strict=True):
+        sizes[kind] += len(line)
+    left = [line for kind, line in zip(kinds, lines, strict=True) if not kind]
+    total = sizes.total() or 1
     links = link_characters(left)
     shares = {
-        "navigation": _characters(lines, taken, "navigation") / total,
-        "legal": _characters(lines, taken, "legal") / total,
+        "navigation": sizes["navigation"] / total,
+        "legal": sizes["legal"] / total,
         "links": links / total,
-        "noise": noise(left) * (sum(map(len, left)) - links) / total,
+        "noise": noise(left) * (sizes[""] - links) / total,
     }
     parts = {name: round(share, 3) for name, share in shares.items() if share >= _MIN_PART}
     return ChunkQuality(max(0.0, round(1.0 - sum(parts.values()), 3)), parts)
 
 
-def _taken(lines: Sequence[str]) -> list[str]:
-    """Return for each line the part that takes it, or nothing."""
-    navigation = navigation_lines(lines)
-    return ["navigation" if it in navigation else "legal" if is_legal(line) else "" for it, line in enumerate(lines)]
-
-
-def _characters(lines: Sequence[str], taken: Sequence[str], part: str) -> int:
-    return sum(len(line) for line, by in zip(lines, taken, strict=True) if by == part)
-
-
 def navigation_lines(lines: Sequence[str]) -> frozenset[int]:
-    """Return the places of the lines that are menus, trails of breadcrumbs, page frames or tables of contents."""
+    """Return the indices of the lines that are menus, breadcrumb trails, page frames or tables of contents."""
     single = {place for place, line in enumerate(lines) if is_navigation(line)}
     return frozenset(single.union(*_menus(lines)))
 
 
 def is_navigation(line: str) -> bool:
-    """Return whether one line by itself is a menu bar, a trail, a piece of a page's frame or a line of contents."""
-    if line.casefold() in boilerplate.FRAME_LINES or _is_contents(line):
+    """Return whether one line alone is a menu bar, a trail, a line of a page's frame or of a table of contents."""
+    is_contents = len(line) <= boilerplate.MAX_CONTENTS_CHARACTERS and boilerplate.CONTENTS_END.search(line)
+    if is_contents or line.casefold() in boilerplate.FRAME_LINES:
         return True
     entries = _entries(line)
     known = sum(map(_is_known, entries))
@@ -122,22 +118,15 @@ def is_navigation(line: str) -> bool:
     return len(words) >= _MIN_ENTRIES and boilerplate.PAGER_WORDS.issuperset(words)
 
 
-def _is_contents(line: str) -> bool:
-    return len(line) <= boilerplate.MAX_CONTENTS_CHARACTERS and bool(boilerplate.CONTENTS_END.search(line))
-
-
 def _menus(lines: Sequence[str]) -> Iterator[set[int]]:
-    """Yield the places of short lines one below the other that are a menu together."""
-    for is_entry, run in groupby(range(len(lines)), lambda place: _could_be_entry(lines[place])):
+    """Yield the indices of consecutive short lines that are a menu together."""
+    could_be_entry = [_are_short([_entry(line)]) and not _SENTENCE_END.search(line) for line in lines]
+    for is_entry, run in groupby(range(len(lines)), could_be_entry.__getitem__):
         places = list(run)
         known = sum(_is_known(_entry(lines[place])) for place in places)
         enough = len(places) >= _MIN_LINES and known >= _MIN_ENTRIES
         if is_entry and enough and known >= _KNOWN_SHARE * len(places):
             yield set(places)
-
-
-def _could_be_entry(line: str) -> bool:
-    return _are_short([_entry(line)]) and not _SENTENCE_END.search(line)
 
 
 def _entries(line: str) -> list[str]:
@@ -157,8 +146,13 @@ def _are_short(entries: Sequence[str]) -> bool:
 
 
 def is_legal(line: str) -> bool:
-    """Return whether a line is a footer's: rights, a cookie banner, an e-mail's disclaimer, a page number or maker."""
-    if _is_page_number(line) or _is_copyright(line) or _is_maker(line):
+    """Return whether a line is a copyright, a cookie banner, an e-mail disclaimer, a page number or a software name."""
+    if len(line) <= boilerplate.MAX_PAGE_CHARACTERS and boilerplate.PAGE_LINE.fullmatch(line):
+        return True
+    if len(line) <= boilerplate.MAX_MADE_WITH_CHARACTERS and boilerplate.MADE_WITH.match(line):
+        return True
+    is_short = len(line.split(maxsplit=boilerplate.MAX_COPYRIGHT_WORDS)) <= boilerplate.MAX_COPYRIGHT_WORDS
+    if is_short and (boilerplate.COPYRIGHT.search(line) or boilerplate.RIGHTS_RESERVED.search(line)):
         return True
     lowered = line.casefold()
     if "cookies" in lowered:
@@ -169,48 +163,32 @@ def is_legal(line: str) -> bool:
     return is_mail and bool(boilerplate.MAIL_SELF.search(line) and boilerplate.MAIL_DISCLAIMED.search(line))
 
 
-def _is_page_number(line: str) -> bool:
-    return len(line) <= boilerplate.MAX_PAGE_CHARACTERS and bool(boilerplate.PAGE_LINE.fullmatch(line))
-
-
-def _is_maker(line: str) -> bool:
-    return len(line) <= boilerplate.MAX_MADE_WITH_CHARACTERS and bool(boilerplate.MADE_WITH.match(line))
-
-
-def _is_copyright(line: str) -> bool:
-    if len(line.split(maxsplit=boilerplate.MAX_COPYRIGHT_WORDS)) > boilerplate.MAX_COPYRIGHT_WORDS:
-        return False
-    return bool(boilerplate.COPYRIGHT.search(line) or boilerplate.RIGHTS_RESERVED.search(line))
-
-
 def link_characters(lines: Sequence[str]) -> float:
-    """Return how many characters are addresses, counting half where words say what they lead to; 0 for a few."""
+    """Return the number of characters in addresses, half of it on lines that describe them; 0 for a few."""
     found = [(line, [match.group() for match in _ADDRESS.finditer(line)]) for line in lines]
     if sum(len(addresses) for _, addresses in found) < _MIN_ADDRESSES:
         return 0.0
-    return sum(_weight(line) * sum(map(len, addresses)) for line, addresses in found)
-
-
-def _weight(line: str) -> float:
-    is_described = any(map(str.isalpha, _ADDRESS.sub(" ", line)))
-    return _DESCRIBED_SHARE if is_described else 1.0
+    weights = (_DESCRIBED_SHARE if any(map(str.isalpha, _ADDRESS.sub(" ", line))) else 1.0 for line, _ in found)
+    return sum(weight * sum(map(len, addresses)) for weight, (_, addresses) in zip(weights, found, strict=True))
 
 
 def noise(lines: Sequence[str]) -> float:
-    """Return how damaged the words are, 0 (clean) to 1 (beyond reading), as a bad scan leaves them.
+    """Return the damage of the words, 0 (clean) to 1 (unreadable), as after a bad scan.
 
-    Program text, tables of numbers and scripts other than the Latin one hold none by these rules.
+    Code, tables of numbers and scripts other than Latin have none by these rules.
     """
     words = [word for line in lines if not _CODE_SIGNS.search(_ADDRESS.sub("", line)) for word in _WORD.findall(line)]
     if len(words) < _MIN_WORDS:
         return 0.0
-    noisy = sum(map(is_noisy, words)) + _lone_letters(words)
-    share = noisy / len(words)
+    # Long rows of single letters are noise as well.
+    rows = (list(row) for is_lone, row in groupby(words, lambda word: len(word) == 1 and word.isalpha()) if is_lone)
+    latin = (sum(map(str.isascii, row)) for row in rows)
+    share = (sum(map(is_noisy, words)) + sum(count for count in latin if count >= _MIN_LONE_LETTERS)) / len(words)
     return min(1.0, max(0.0, (share - _NOISE_FROM) / (_NOISE_FULL - _NOISE_FROM)))
 
 
 def is_noisy(word: str) -> bool:
-    """Return whether a word is what a scanner makes of dirt: broken inside, all dirt, or many consonants alone."""
+    """Return whether a word looks like a scanning error: a symbol inside, only symbols, or many consonants."""
     if not word.isalnum() and (_BROKEN.search(word) or (word != "|" and _DIRT.issuperset(word))):
         return True
     letters = word.strip(_PUNCTUATION)
@@ -218,10 +196,3 @@ def is_noisy(word: str) -> bool:
         return False
     lowered = letters.lower()
     return bool(_LATIN_LETTERS.fullmatch(lowered)) and _VOWELS.isdisjoint(unicodedata.normalize("NFD", lowered))
-
-
-def _lone_letters(words: Sequence[str]) -> int:
-    """Return how many words stand in long rows of single letters."""
-    rows = (list(row) for is_lone, row in groupby(words, lambda word: len(word) == 1 and word.isalpha()) if is_lone)
-    latin = ([word for word in row if word.isascii()] for row in rows)
-    return sum(len(row) for row in latin if len(row) >= _MIN_LONE_LETTERS)

@@ -1,4 +1,4 @@
-"""What the rows that a chunk stands on are called: rows of a table, records, or the lines of a file."""
+"""The unit of a chunk's row numbers: rows of a table, records, or lines of a file."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,5 +7,5 @@ _UNITS: Final[Mapping[str, str]] = {"csv": "row", "excel": "row", "json": "recor
 
 
 def row_unit(source_type: str) -> str:
-    """Return the word for one of them: row, record or line."""
+    """Return the unit for a source type: row, record or line."""
     return _UNITS.get(source_type, "line")

@@ -1,15 +1,14 @@
-"""How much a chunk says of what its document is about, from its words and its place alone. Pure.
+"""How well a chunk represents the topic of its document, from its words and its position. Pure.
 
 A mean of four shares, each from 0 to 1:
 
-- terms: of the idf of the document's most distinctive terms, the part that stands in the chunk. A document's most
-  distinctive terms are the 20 with the highest occurrences x idf; idf = ln(1 + chunks of the connection / chunks that
-  hold the term).
-- title: of the title's terms, the part that stands in the chunk's text.
-- headings: the same of its heading path's terms.
-- position: 1 for a document's first chunk, falling in a straight line to 1 / chunks for its last.
+- terms: the share of the idf of the document's most distinctive terms that the chunk contains. These terms are the 20
+  with the highest occurrences x idf; idf = ln(1 + chunks of the connection / chunks that contain the term).
+- title: the share of the title's terms that the chunk's text contains.
+- headings: the same for the terms of its heading path.
+- position: 1 for a document's first chunk, decreasing linearly to 1 / chunks for its last.
 
-A share of nothing (no title, no headings, no distinctive terms) is left out and the others count for it.
+A share without terms (no title, no headings, no distinctive terms) is left out of the weighted mean.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-#: Distinctive terms that a document has at the most.
+#: Maximum number of distinctive terms of a document.
 MAX_DISTINCTIVE: Final = 20
 _WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
     {"terms": 0.5, "position": 0.2, "title": 0.15, "headings": 0.15}
@@ -26,12 +25,12 @@ _WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SalienceFacts:
-    """What is known of a chunk; shares from 0 to 1, None for a share of nothing."""
+    """The inputs for a chunk's salience; shares from 0 to 1, None for a share without terms."""
 
     terms: float | None
     title: float | None
     headings: float | None
-    #: Its place in the document, from 0, and how many chunks the document has.
+    #: Its position in the document, from 0, and the document's number of chunks.
     place: int
     chunks: int
 

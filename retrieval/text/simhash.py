@@ -1,6 +1,6 @@
-"""Fingerprints of texts whose distance tells how alike the texts are, and the words that they are made of. Pure.
+"""Fingerprints of texts, close for similar texts, and the words that they are made of. Pure.
 
-Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002, over sets of three words in a row.
+Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002, over sets of three consecutive words.
 """
 
 import hashlib
@@ -17,30 +17,30 @@ from numpy.typing import NDArray
 Shingles = NDArray[np.uint64]
 
 BITS: Final = 64
-#: Words in a row that make one feature.
+#: Consecutive words of one feature.
 _SHINGLE_WORDS: Final = 3
-#: A shorter text has too few features for a distance to mean anything.
+#: A shorter text has too few features for a meaningful distance.
 _MIN_WORDS: Final = 8
-#: A number with its sign, a sign of measure or money, one character of a script without spaces, a word ("C++" too).
+#: A number with its sign, a unit or currency symbol, one character of a script without spaces, or a word (or "C++").
 _WORD: Final = re.compile(
     "(?<!\\w)[-+\u2212]?\\d+(?:[.,:]\\d+)*|[%\u2030\u00b0\u20ac$\u00a3\u00a5]"
     "|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
     "|[^\\W\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+[+#]*"
 )
-#: Odd constants of 64 bits, with about as many ones as zeros (splitmix64 and its kin).
+#: Odd 64-bit constants with about as many ones as zeros (from splitmix64 and similar).
 _FACTORS: Final = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
 _CACHED_WORDS: Final = 50_000
-#: Standard deviations by which the distance of a pair may exceed what is expected of it.
+#: Standard deviations by which the distance of a pair may exceed its expected value.
 _DEVIATIONS: Final = 2.5
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text as written, numbers with their sign; the signs that only punctuate are left out."""
+    """Return the words of a text as written, numbers with their sign, without punctuation."""
     return _WORD.findall(text)
 
 
 def words_after_words(text: str) -> frozenset[str]:
-    """Return the capitalised words of a text that stand right after another word, a blank between them."""
+    """Return the capitalised words of a text that follow another word and a space."""
     found = pairwise(_WORD.finditer(text))
     return frozenset(
         word[0] for before, word in found if word[0][0].isupper() and text[before.end() : word.start()] == " "
@@ -50,20 +50,21 @@ def words_after_words(text: str) -> frozenset[str]:
 def simhash(text: str) -> int:
     """Return the signed 64-bit fingerprint of a text's words, the same in every process; 0 for a text without words.
 
-    Case and punctuation do not count. A text of fewer than eight words gets a hash that only equal words share.
+    Case and punctuation are ignored. A text of fewer than eight words gets a hash that only equal words share.
     """
     words = [word.casefold() for word in words_of(text)]
     if not words:
         return 0
     if len(words) < _MIN_WORDS:
-        return _signed(_digest(" ".join(words)))
+        value = _digest(" ".join(words))
+        return value - 2**BITS if value >= 2 ** (BITS - 1) else value or 1
     bits = np.unpackbits(shingles(words).astype("<u8").view(np.uint8).reshape(-1, BITS // 8), axis=1)
     ones = bits.sum(axis=0, dtype=np.int64)
     return int(np.packbits(2 * ones > len(bits)).view("<i8")[0]) or 1
 
 
 def shingles(words: Sequence[str]) -> Shingles:
-    """Return the hashes of every three words in a row, each once, in ascending order; fewer words make one."""
+    """Return the hashes of every three consecutive words, each once, in ascending order; fewer words make one."""
     count = max(1, len(words) - _SHINGLE_WORDS + 1)
     hashes = np.array([_hash(word) for word in words], dtype=np.uint64)
     mixed = np.zeros(count, dtype=np.uint64)
@@ -74,13 +75,13 @@ def shingles(words: Sequence[str]) -> Shingles:
 
 
 def jaccard(one: Shingles, other: Shingles) -> float:
-    """Return the share of two sets' members that both hold, 0 to 1."""
+    """Return the Jaccard similarity of two sets, 0 to 1."""
     shared = len(np.intersect1d(one, other, assume_unique=True))
     return shared / (len(one) + len(other) - shared)
 
 
 def hamming_limit(min_similarity: float) -> int:
-    """Return the distance within which nearly all pairs lie whose Jaccard similarity is at least this.
+    """Return the distance within which nearly all pairs with at least this Jaccard similarity lie.
 
     Each bit differs with probability acos(c) / pi, where c = 2 J / (1 + J) is the cosine of two sets of one size
     (Charikar 2002, section 3); the limit is that mean of 64 bits and 2.5 standard deviations.
@@ -90,10 +91,10 @@ def hamming_limit(min_similarity: float) -> int:
 
 
 def close_pairs(fingerprints: Sequence[int], limit: int, label: Callable[[int], int]) -> list[tuple[int, int]]:
-    """Return the pairs of places, the smaller first, whose fingerprints differ in at most `limit` bits.
+    """Return the pairs of positions, the smaller first, whose fingerprints differ in at most `limit` bits.
 
-    The labels of the two places must be equal, too; only those of places that are close to another are asked for.
-    A fingerprint of 0 is close to none.
+    The labels of both must be equal; `label` is called only for positions that are close to another. A fingerprint of
+    0 is close to none.
     """
     values = np.array(fingerprints, dtype=np.int64).view(np.uint64)
     close = np.bitwise_count(values[:, None] ^ values[None, :]) <= limit
@@ -112,7 +113,3 @@ def _hash(word: str) -> int:
 
 def _digest(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest(), "little")
-
-
-def _signed(value: int) -> int:
-    return value - 2**BITS if value >= 2 ** (BITS - 1) else value or 1

@@ -1,4 +1,4 @@
-"""What is worked out from a chunk's text and stored beside it. Pure."""
+"""Traits of a chunk's text that are stored with it. Pure."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,11 +11,11 @@ from retrieval.text.minhash import minhash
 
 @dataclass(frozen=True, slots=True)
 class ChunkTraits:
-    """Facts of one chunk's text."""
+    """Traits of one chunk's text."""
 
-    #: How pydantic writes and reads bytes when traits pass between processes.
+    #: The encoding of bytes when traits pass between processes.
     __pydantic_config__: ClassVar = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
-    #: "english"; empty where nothing tells.
+    #: "english"; empty if not detected.
     language: str = ""
     #: table, code, definition ... in alphabetical order.
     hints: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class ChunkTraits:
 
 
 def traits_of(draft: ChunkDraft, *, source_type: str) -> ChunkTraits:
-    """Return the traits of a chunk of a document of that canonical source type."""
+    """Return the traits of a chunk of a document of a canonical source type."""
     return ChunkTraits(
         language="" if source_type == "code" else language_of(draft.text),
         hints=hints_of(draft.text, heading_path=draft.heading_path, source_type=source_type),

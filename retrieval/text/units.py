@@ -1,4 +1,4 @@
-"""Cutting a chunk's text into what can be quoted on its own: sentences, list items, table rows, code. Pure."""
+"""Splitting a chunk's text into units that can be quoted: sentences, list items, table rows, code. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ _SENTENCE_END: Final = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+
 _ABBREVIATION: Final = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|(?i:e\.g|i\.e|etc|cf|vs|approx|ca|nos?|figs?|eq|sec|pp?|vol|mr|mrs|ms|dr|prof|st|inc|ltd|co))\.$"
 )
-#: A passage that answers one question is found again by the next, and is read by several parts of a search.
-_KEPT_TEXTS: Final = 1_000
+#: Several searches and several parts of a search split the same passages.
+_CACHED_TEXTS: Final = 1_000
 _SHORT_LINE: Final = 40
 _MAX_HEADING_LENGTH: Final = 120
-#: No abbreviation is longer, with what stands before it.
+#: Maximum length of an abbreviation with the character before it.
 _LOOK_BACK_CHARACTERS: Final = 16
 _FLAG: Final = re.compile(r"\s--?[A-Za-z]")
 _SIGNS: Final = frozenset("{}[]()<>=;$\\|/_&*#@~^\"'`")
@@ -30,7 +30,7 @@ _CODE_SIGN_SHARE: Final = 0.08
 
 
 class UnitKind(StrEnum):
-    """What a unit is, which decides how it is quoted."""
+    """The kind of a unit, which decides how it is quoted."""
 
     SENTENCE = "sentence"
     BULLET = "bullet"
@@ -44,24 +44,24 @@ class Unit:
     """A piece of text that can be quoted."""
 
     kind: UnitKind
-    #: Verbatim but for line breaks, which are spaces in all but code.
+    #: Verbatim, except that line breaks are spaces outside code.
     text: str
-    #: Which block of the chunk it stands in, from 0; a table, a list, a paragraph are blocks.
+    #: Index of its block in the chunk, from 0; a table, a list, a paragraph are blocks.
     block: int
     #: The header row of a table row; empty otherwise.
     header: str = ""
-    #: The heading in the chunk's text that it stands under; empty before the first one.
+    #: The heading above it in the chunk's text; empty before the first one.
     heading: str = ""
 
     @property
     def is_finished(self) -> bool:
-        """Whether it is whole: a sentence with its full stop, or anything that is no sentence."""
+        """Whether it is complete: a sentence with its full stop, or another kind of unit."""
         return self.kind is not UnitKind.SENTENCE or self.text.rstrip(_CLOSING).endswith(_FULL_STOPS)
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def split_units(text: str) -> tuple[Unit, ...]:
-    """Return the units of a chunk's text in reading order; headings are not units but stand with what is under them."""
+    """Return the units of a chunk's text in reading order; a heading is no unit but belongs to the units below it."""
     blocks = [block.strip("\n") for block in _BLANK_LINE.split(text) if block.strip()]
     units: list[Unit] = []
     heading = ""
@@ -74,7 +74,7 @@ def split_units(text: str) -> tuple[Unit, ...]:
 
 
 def _could_be_heading(block: str) -> bool:
-    """Return whether a block is one short line that neither ends as a sentence nor looks like anything else."""
+    """Return whether a block is one short line that does not end as a sentence and is no item, row or code."""
     short = "\n" not in block and len(block) <= _MAX_HEADING_LENGTH and not block.rstrip(_CLOSING).endswith(_FULL_STOPS)
     return short and not (_CELL_BAR in block or _item_kind(block) or _is_code([block]))
 
@@ -84,43 +84,30 @@ def _units_of_block(block: str, number: int) -> Iterator[Unit]:
     if _is_code(lines):
         yield Unit(UnitKind.CODE, block, number)
     elif all(_CELL_BAR in line for line in lines):
-        yield from _rows(lines, number)
+        # The first line of several is the header, which chunks repeat when a table is split.
+        header = lines.pop(0).strip() if len(lines) > 1 else ""
+        yield from (Unit(UnitKind.ROW, line.strip(), number, header=header) for line in lines)
     else:
-        yield from _prose_and_items(lines, number)
-
-
-def _rows(lines: list[str], number: int) -> Iterator[Unit]:
-    """Yield a table's rows; the first line of several is the header, which chunks repeat when a table is split."""
-    if len(lines) == 1:
-        yield Unit(UnitKind.ROW, lines[0].strip(), number)
-    for line in lines[1:]:
-        yield Unit(UnitKind.ROW, line.strip(), number, header=lines[0].strip())
-
-
-def _prose_and_items(lines: list[str], number: int) -> Iterator[Unit]:
-    """Yield sentences, and list items with the lines that continue them."""
-    for kind, text in _joined(lines):
-        if kind is UnitKind.SENTENCE:
-            yield from (Unit(kind, sentence, number) for sentence in split_sentences(text))
-        else:
-            yield Unit(kind, text, number)
+        for kind, text in _joined(lines):
+            texts = split_sentences(text) if kind is UnitKind.SENTENCE else [text]
+            yield from (Unit(kind, part, number) for part in texts)
 
 
 def _joined(lines: list[str]) -> Iterator[tuple[UnitKind, str]]:
-    """Yield each item, and each run of lines without one, as one line of text."""
-    kind, held = UnitKind.SENTENCE, list[str]()
+    """Yield each list item with its continuation lines, and each run of other lines, as one line of text."""
+    kind, run = UnitKind.SENTENCE, list[str]()
     for line in lines:
         starts = _item_kind(line)
-        if held and (starts or _ends_line(held[-1], line)):
-            yield kind, " ".join(held)
-            kind, held = UnitKind.SENTENCE, []
+        if run and (starts or _ends_line(run[-1], line)):
+            yield kind, " ".join(run)
+            kind, run = UnitKind.SENTENCE, []
         kind = starts or kind
-        held.append(" ".join(line.split()))
-    yield kind, " ".join(held)
+        run.append(" ".join(line.split()))
+    yield kind, " ".join(run)
 
 
 def _ends_line(line: str, following: str) -> bool:
-    """Return whether a line break is meant: a short line as of a heading or an address, before a new beginning."""
+    """Return whether a line break is intended: a short line, as in an address, before an upper-case letter."""
     return len(line) < _SHORT_LINE and not line.endswith((",", ";", "-")) and following[:1].isupper()
 
 
@@ -131,20 +118,20 @@ def _item_kind(line: str) -> UnitKind | None:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of one line of text, in order and with nothing but the blanks between them lost."""
+    """Return the sentences of one line of text, in order; only the blanks between them are removed."""
     sentences: list[str] = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
         stop = end.start() + len(end[0].rstrip())
-        if not goes_on(text[max(start, stop - _LOOK_BACK_CHARACTERS) : stop], text[end.end() : end.end() + 1]):
+        if not continues(text[max(start, stop - _LOOK_BACK_CHARACTERS) : stop], text[end.end() : end.end() + 1]):
             sentences.append(text[start : end.end()].strip())
             start = end.end()
     sentences.append(text[start:].strip())
     return [sentence for sentence in sentences if sentence]
 
 
-def goes_on(before: str, after: str) -> bool:
-    """Return whether a full stop is part of an abbreviation, or a lower-case word follows it.
+def continues(before: str, after: str) -> bool:
+    """Return whether a sentence continues after a full stop: in an abbreviation, or before a lower-case word.
 
     The last characters before the stop and the first one after it are enough.
     """
@@ -152,10 +139,10 @@ def goes_on(before: str, after: str) -> bool:
 
 
 def _is_code(lines: list[str]) -> bool:
-    """Return whether a block reads as code: commands with flags, or many signs, and no line that ends as a sentence."""
+    """Return whether a block is code: commands with flags, or much punctuation, and no line that ends as a sentence."""
     prose_ends = (".", "!", "?") if len(lines) > 1 else (".", "!", "?", ":")
     if any(line.rstrip().endswith(prose_ends) or _item_kind(line) or _CELL_BAR in line for line in lines):
         return False
     joined = "".join("".join(line.split()) for line in lines)
-    share = sum(sign in _SIGNS for sign in joined) / len(joined)
+    share = sum(char in _SIGNS for char in joined) / len(joined)
     return share >= _CODE_SIGN_SHARE or any(_FLAG.search(line) or line.startswith("$ ") for line in lines)

@@ -1,4 +1,4 @@
-"""The words and forms of boilerplate, in the languages that web pages mostly come in: data, free of Django."""
+"""Words and patterns of boilerplate in the most common languages of web pages: data, free of Django."""
 
 import re
 from importlib.resources import files
@@ -11,25 +11,25 @@ def _entries(name: str) -> frozenset[str]:
     return frozenset(line for line in text.splitlines() if line and not line.startswith("#"))
 
 
-#: What menus call their entries. One alone proves nothing; several side by side make a menu.
+#: Usual names of menu entries. Several of them in a row make a menu, one does not.
 MENU_WORDS: Final = _entries("menu_words")
-#: What stands alone on a line of a page's frame and nowhere else.
+#: Complete lines that only occur in a page's frame.
 FRAME_LINES: Final = _entries("frame_lines")
-#: What manuals put above and below a page, several on one line: "Prev Up Home Next".
+#: Words of page navigation in manuals, several on one line: "Prev Up Home Next".
 PAGER_WORDS: Final = _entries("pager_words")
-#: Where a trail of breadcrumbs starts.
+#: First entries of breadcrumb trails.
 TRAIL_STARTS: Final = frozenset({"home", "homepage", "startseite", "accueil", "inicio"})
 
-#: "Accounting ........ 12", "1.2 Scope . . . . . 7": how a line of a printed table of contents ends.
+#: The end of a line in a printed table of contents: "Accounting ........ 12", "1.2 Scope . . . . . 7".
 CONTENTS_END: Final = re.compile(
     r"(?:(?:(?<=\w)|(?<=\w.)|(?<=\w..)|(?<=\w...))"
     r"(?:(?<!\.)\.{4,}+|(?<!\s\.)(?:\s\.){4,}+|(?<!\u2026)\u2026{2,}+|(?<!_)_{6,}+)|(?<!_)_{7,}+)"
     r"\s*+(?:[A-Z]-)?(?:\d{1,4}|[ivxlc]{1,7})$"
 )
-#: A longer line is no line of a printed table of contents.
+#: Maximum length of a line of a printed table of contents.
 MAX_CONTENTS_CHARACTERS: Final = 200
 
-#: A whole line that only says which page this is, and how long such a line may be.
+#: A line with only a page number, and its maximum length.
 PAGE_LINE: Final = re.compile(
     r"(?<![-\u2013\u2014\s])[-\u2013\u2014\s]*+(?:page|seite|página|pagina|p\.)\s*\d{1,4}(?:\s*(?:/|of|von|sur|de|di|van)\s*\d{1,4})?"
     r"[-\u2013\u2014\s]*|[-\u2013\u2014]\s*\d{1,4}\s*[-\u2013\u2014]",
@@ -37,7 +37,7 @@ PAGE_LINE: Final = re.compile(
 )
 MAX_PAGE_CHARACTERS: Final = 40
 
-#: A line of this many words can be a copyright line; a longer one is prose that speaks of copyright.
+#: Maximum words of a copyright line; a longer one is prose about copyright.
 MAX_COPYRIGHT_WORDS: Final = 25
 COPYRIGHT: Final = re.compile(
     r"^(?>\W*?(?:copyright\b|©|\(c\)\s*(?:copyright\b|\d{4}))).*?(?:\b(?:19|20)\d\d\b|\breserved\b)"
@@ -56,10 +56,10 @@ MADE_WITH: Final = re.compile(
     r"doxygen|javadoc|gitbook|hexo|ghost|squarespace|wix|shopify|confluence|mediawiki|blogger|read the docs)\b)",
     re.IGNORECASE,
 )
-#: A longer line says more than what made the page.
+#: Maximum length of a line that only names the page's software.
 MAX_MADE_WITH_CHARACTERS: Final = 80
 
-#: A cookie banner says that cookies are used, and asks for something. A page about cookies does only the first.
+#: A cookie banner states that cookies are used, and requests consent. A page about cookies does only the first.
 COOKIES_USED: Final = re.compile(
     r"\b(?:use|uses|using) (?:\w+ ){0,3}cookies\b|\bcookies help us\b"
     r"|\b(?:verwendet|verwenden|nutzt|nutzen|setzt|setzen) (?:\w+ ){0,2}cookies\b"
@@ -76,13 +76,13 @@ COOKIES_ASKED: Final = re.compile(
     re.IGNORECASE,
 )
 
-#: A disclaimer under an e-mail is no shorter than this.
+#: Minimum length of a disclaimer under an e-mail.
 MIN_DISCLAIMER_CHARACTERS: Final = 60
-#: One of these stands in every match of MAIL_SELF; looking for them first is many times faster.
+#: Every match of MAIL_SELF contains one of these; searching for them first is many times faster.
 MAIL_HINTS: Final = (
     "mail", "message", "communication", "transmission", "nachricht", "courriel", "courrier", "mensaje", "correo",
 )  # fmt: skip
-#: What such a disclaimer calls the e-mail, and whom it is for.
+#: Phrases for the e-mail in such a disclaimer, and for its recipients.
 MAIL_SELF: Final = re.compile(
     r"\bth(?:is|e) (?:information (?:contained )?in this )?(?:e-?mail|message|communication|transmission)\b"
     r"|\bdiese (?:e-?mail|nachricht)\b|\bce (?:message|courriel|courrier électronique|mail|e-?mail)\b"

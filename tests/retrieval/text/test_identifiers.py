@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.text.identifiers import share_held, written_names
+from retrieval.text.identifiers import share_found, written_names
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_what_is_plain_language(question):
 
 def test_a_name_is_held_whole_and_in_any_case():
     names = ("e-4711", "retry_limit")
-    assert share_held(names, "It said e-4711.", "RETRY_LIMIT = 3") == 1.0
-    assert share_held(names, "E-47110, XE-4711, the E-4711_B; then (E-4711)") == 0.5
-    assert share_held(names, "retry_limits and _retry_limit") == 0.0
-    assert share_held((), "anything") == 0.0
+    assert share_found(names, "It said e-4711.", "RETRY_LIMIT = 3") == 1.0
+    assert share_found(names, "E-47110, XE-4711, the E-4711_B; then (E-4711)") == 0.5
+    assert share_found(names, "retry_limits and _retry_limit") == 0.0
+    assert share_found((), "anything") == 0.0
 
 
 @given(st.text(max_size=60))
 def test_a_question_holds_what_it_writes(question):
-    assert share_held(names := written_names(question), question) in {0.0, 1.0}
-    assert bool(names) == (share_held(names, question) == 1.0)
+    assert share_found(names := written_names(question), question) in {0.0, 1.0}
+    assert bool(names) == (share_found(names, question) == 1.0)

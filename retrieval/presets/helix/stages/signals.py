@@ -25,7 +25,7 @@ from retrieval.ranking.signals import (
     with_sparse,
     with_written,
 )
-from retrieval.text.identifiers import share_held, written_names
+from retrieval.text.identifiers import share_found, written_names
 
 #: The text signal is the full-text score, which every pooled chunk has.
 _SIDES: Final = {"bm25": "fulltext"}
@@ -231,7 +231,7 @@ def _written(state: SearchState) -> tuple[Ranking, list[float]]:
     names = written_names(state.query.plain_text or state.query.retrieval_text)
     if not names or _VECTORS.issuperset(_searched(state)):
         return state.hits, [0.0] * len(state.hits)
-    held = [share_held(names, hit.chunk.title, *hit.chunk.heading_path, hit.chunk.text) for hit in state.hits]
+    held = [share_found(names, hit.chunk.title, *hit.chunk.heading_path, hit.chunk.text) for hit in state.hits]
     marked = (hit.with_signals({**hit.signals, WRITTEN: part}) for hit, part in zip(state.hits, held, strict=True))
     return tuple(marked), held
 
