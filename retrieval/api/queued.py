@@ -15,7 +15,7 @@ from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.records.recent_outcome import recent_outcome
 from retrieval.search.queued_searches import queue_search, queued_of
 from retrieval.search.request import SearchRequest
-from retrieval.tasks.queued_searches import search_soon
+from retrieval.tasks.queued_searches import wake_worker_on_commit
 
 router = Router(tags=["search"])
 
@@ -50,7 +50,7 @@ def read_search(request: HttpRequest, search_id: UUID) -> QueuedOut:
 def queued(request: HttpRequest, principal: Principal, wanted: SearchRequest) -> QueuedOut:
     """Queue a search and return where to fetch its result; raise as `queue_search` does."""
     job = queue_search(wanted, principal=principal)
-    search_soon()
+    wake_worker_on_commit()
     return _out(request, job)
 
 

@@ -1,4 +1,4 @@
-"""What Celery workers run. Celery looks for tasks in this package; those of ingestion live with ingestion."""
+"""Tasks of Celery workers. Celery finds them through this package; ingestion's tasks are in `retrieval.ingest`."""
 
 from retrieval.ingest import index_tasks, tasks
 from retrieval.ingest.enrich import tasks as enrich_tasks

@@ -1,7 +1,6 @@
 """Running queued searches in Celery workers."""
 
 import logging
-from functools import partial
 from typing import Final
 
 from celery import shared_task
@@ -17,17 +16,17 @@ _TASK: Final = "retrieval.run_queued_searches"
 
 @shared_task(name=_TASK)
 def run_queued_searches() -> None:
-    """Run what waits; a search that nobody runs is found by the next look."""
+    """Run the waiting searches; a search that is missed runs at the next check."""
     run_queued()
 
 
-def search_soon() -> None:
-    """Tell a worker, once the transaction has ended, that a search waits."""
-    transaction.on_commit(partial(_send))
+def wake_worker_on_commit() -> None:
+    """Send workers a message about a waiting search when the transaction is committed."""
+    transaction.on_commit(_send)
 
 
 def tick() -> None:
-    """Take up what a lost worker left, wake one where searches wait, and forget what ended long ago."""
+    """Release the searches of lost workers, delete old ones, and wake a worker if searches wait."""
     take_up_lost()
     forget_finished()
     if are_waiting():

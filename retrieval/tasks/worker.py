@@ -1,6 +1,7 @@
-"""The life of a Celery worker: what it does when it starts, every few seconds, and when it stops."""
+"""The background threads of a Celery worker: what it does at its start, every few seconds, and at its end."""
 
 import logging
+from collections.abc import Callable
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, Final
@@ -24,25 +25,25 @@ from retrieval.tasks import queued_searches
 
 logger = logging.getLogger(__name__)
 
-#: How often a worker looks for what is due by a schedule and for what nobody works on.
+#: How often a worker checks schedules and abandoned work.
 _TICK_SECONDS: Final = 5.0
-#: How often read models take over what changed, how long they wait after a failure, and how often old changes go.
+#: How often read models follow the outbox, the wait after a failure, and how often old entries are deleted.
 _FOLLOW_SECONDS: Final = 2.0
-_FOLLOW_AGAIN_SECONDS: Final = 60.0
+_FOLLOW_RETRY_SECONDS: Final = 60.0
 _PRUNE_SECONDS: Final = 600.0
-#: How often a worker looks which language models are due to be checked.
+#: How often a worker checks which language models are due for a check.
 _CHECK_SECONDS: Final = 10.0
 _stopping = Event()
 
 
 @worker_process_init.connect
 def open_model(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
-    """Load the model beside the start of a worker's process, so that its first document does not wait for it."""
+    """Load the model during the start of a worker's process, so that its first document does not wait for it."""
     warm_up.begin(is_worker=True)
 
 
 def tick() -> None:
-    """Queue the syncs that are due, end those that were cancelled, forget what is old, and wake a worker for work."""
+    """Queue due syncs, end cancelled ones, delete old searches and conversations, and wake a worker for new work."""
     queue_due()
     forget_old_searches()
     forget_old_conversations()
@@ -54,39 +55,59 @@ def tick() -> None:
 
 
 @worker_ready.connect
-def keep_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
-    """Tick in the worker's main process as long as it runs: neither a schedule nor a lost message needs more."""
+def start_threads(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
+    """Start the background threads in the worker's main process, which need no other scheduler."""
     _stopping.clear()
-    Thread(target=_tick_until_stopped, name="tick", daemon=True).start()
-    # Apart from the ticks, as building an index anew takes its time, and so does waiting for language models.
-    Thread(target=_follow_until_stopped, name="follow", daemon=True).start()
-    Thread(target=_check_until_stopped, name="check", daemon=True).start()
+    # Separate threads, because building an index and waiting for language models can take long.
+    for name, run in (
+        ("tick", _tick_until_stopped),
+        ("follow", _follow_until_stopped),
+        ("check", _check_until_stopped),
+    ):
+        Thread(target=run, name=name, daemon=True).start()
 
 
 @worker_shutting_down.connect
-def stop_ticking(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
-    """Queue nothing more."""
+def stop_threads(**_: Any) -> None:  # noqa: ANN401 -- Celery's signature
+    """Stop the background threads after their current step."""
     _stopping.set()
 
 
-def _tick_until_stopped() -> None:
+def _repeat(step: Callable[[], float]) -> None:
+    """Repeat a step, which returns the seconds until the next one, until the worker stops."""
     while not _stopping.is_set():
+        try:
+            seconds = step()
+        finally:
+            connection.close()
+        _stopping.wait(seconds)
+
+
+def _tick_until_stopped() -> None:
+    def step() -> float:
         try:
             record_worker()
             tick()
         except Error as error:
             logger.warning("tick.failed error=%s %s", type(error).__name__, database_problem(error))
-        finally:
-            connection.close()
-        _stopping.wait(_TICK_SECONDS)
-    _leave()
+        return _TICK_SECONDS
+
+    _repeat(step)
+    try:
+        remove_worker()
+    except Error as error:
+        logger.info("worker.not_removed error=%s", type(error).__name__)
+    finally:
+        connection.close()
 
 
 def _follow_until_stopped() -> None:
-    """Let read models follow the outbox, and forget what all of them have."""
+    """Let read models follow the outbox, and delete the entries that all of them have."""
     pruned = 0.0
-    while not _stopping.is_set():
-        wait = _FOLLOW_AGAIN_SECONDS
+
+    def step() -> float:
+        nonlocal pruned
+        wait = _FOLLOW_RETRY_SECONDS
         try:
             if keep_up():
                 wait = _FOLLOW_SECONDS
@@ -95,27 +116,19 @@ def _follow_until_stopped() -> None:
                 pruned = monotonic()
         except Error as error:
             logger.warning("follow.failed error=%s %s", type(error).__name__, database_problem(error))
-        finally:
-            connection.close()
-        _stopping.wait(wait)
+        return wait
+
+    _repeat(step)
 
 
 def _check_until_stopped() -> None:
-    """Check again and again which language models can be reached."""
-    while not _stopping.is_set():
+    """Check regularly which language models can be reached."""
+
+    def step() -> float:
         try:
             check_due()
-        except Exception as error:  # noqa: BLE001 -- whatever went wrong with one check, the next is made
+        except Exception as error:  # noqa: BLE001 -- a failed check does not stop the next one
             logger.warning("language_model.check_failed error=%s", type(error).__name__)
-        finally:
-            connection.close()
-        _stopping.wait(_CHECK_SECONDS)
+        return _CHECK_SECONDS
 
-
-def _leave() -> None:
-    try:
-        remove_worker()
-    except Error as error:
-        logger.info("worker.not_forgotten error=%s", type(error).__name__)
-    finally:
-        connection.close()
+    _repeat(step)

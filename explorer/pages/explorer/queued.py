@@ -18,7 +18,7 @@ from retrieval.engine.stored_filter import read_filter
 from retrieval.models import QueuedSearch, SearchRecord
 from retrieval.search.queued_searches import PRESET, queue_search
 from retrieval.search.request import SearchRequest
-from retrieval.tasks.queued_searches import search_soon
+from retrieval.tasks.queued_searches import wake_worker_on_commit
 
 
 @require_POST
@@ -32,7 +32,7 @@ def ask(request: HtmxHttpRequest) -> HttpResponse:
     except CoreCubeError as error:
         context = {"title": "Search failed", "message": str(error)}
         return render(request, "error.html", context, status=error.status)
-    search_soon()
+    wake_worker_on_commit()
     return redirect("explorer:queued_search", job.pk)
 
 

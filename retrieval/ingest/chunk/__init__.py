@@ -40,10 +40,9 @@ _CHUNKERS: Final[Mapping[str, Chunker]] = {
 def chunk(document: ParsedDocument, counter: TokenCounter, limits: ChunkLimits) -> tuple[ChunkDraft, ...]:
     """Return the document's chunks in reading order, with ordinals from 0.
 
-    No chunk is empty or has more than `limits.most` tokens or `limits.max_characters`, and every word of the document
-    stands in a chunk's text or heading path. Source types without a strategy of their own are chunked by
-    paragraphs. Token counts are added up from counts per block, each block tokenised once; for a
-    tokenizer that looks across blocks they are close estimates. Each chunk knows its parent section.
+    No chunk is empty or has more than `limits.limit` tokens or `limits.max_characters`, and every word of the document
+    is in a chunk's text or heading path. Source types without a strategy are chunked by paragraphs. Token counts are
+    sums of counts per block, each block tokenised once; for a tokenizer that joins blocks they are close estimates.
     """
     room = Room(
         target=limits.target,

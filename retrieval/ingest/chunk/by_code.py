@@ -1,4 +1,4 @@
-"""Code-aware chunks: functions and classes stay whole, small neighbours together, large ones cut at statements."""
+"""Code-aware chunks: functions and classes stay complete if possible, small neighbours are merged, large ones split."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from retrieval.ingest.chunk.runs import Run, merged, written
 from retrieval.ingest.chunk.spans import Piece, Source, tokenised
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
-#: Opening lines with more than this share of the target would leave no room for what they open.
+#: Opening lines of more than a fourth of the target are not repeated.
 _HEADER_SHARE: Final = 4
 
 
 def chunk_by_code(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
-    """Return chunks that begin and end where functions and classes do.
+    """Return chunks that begin and end with functions and classes.
 
-    What fits the target together is one chunk, a function also up to the most; a larger class is
-    cut between its methods, a larger function between its statements, and each later part stands
-    under the lines that open the class and function. Imports go with what follows them.
+    Neighbours that fit the target together are one chunk, and so is a function within the limit; a larger class is
+    split between its methods, a larger function between its statements, and each later part repeats the lines that
+    open the class and function. Imports stay with the following code.
     """
     sources = [tokenised(block, counter) for block in document.blocks]
     root = _tree(piece for source in sources for piece in fitting_pieces(source, room))
@@ -53,7 +53,7 @@ class _Headers:
     _known: dict[str, Source] = field(default_factory=dict)
 
     def above(self, piece: Piece) -> Source | None:
-        """Return what is repeated above a chunk that starts with the piece."""
+        """Return the lines to repeat above a chunk that starts with the piece."""
         block = piece.source.block
         if not block.header or block.kind is not BlockKind.CODE:
             return None
@@ -79,7 +79,7 @@ def _tree(pieces: Iterator[Piece]) -> _Scope:
 
 
 def _parts(scope: _Scope, room: Room, headers: _Headers) -> Iterator[Sequence[Piece]]:
-    """Yield the pieces of a scope in groups that make a chunk each."""
+    """Yield the pieces of a scope in groups of one chunk each."""
     pieces = list(scope.pieces())
     is_function = scope.path and not any(isinstance(member, _Scope) for member in scope.members)
     if _tokens(pieces, room, headers) <= (room.limit if is_function else room.target):
@@ -87,7 +87,9 @@ def _parts(scope: _Scope, room: Room, headers: _Headers) -> Iterator[Sequence[Pi
             yield pieces
         return
     group: list[Piece] = []
-    aim = _aim(token_cost(pieces, room.separator), room)
+    tokens = token_cost(pieces, room.separator)
+    # The size of the smallest number of equal chunks.
+    aim = ceil(tokens / max(1, ceil(tokens / room.target)))
     for member in scope.members:
         unit = list(member.pieces()) if isinstance(member, _Scope) else [member]
         if group and not _fits(group, unit, aim, room, headers):
@@ -102,16 +104,11 @@ def _parts(scope: _Scope, room: Room, headers: _Headers) -> Iterator[Sequence[Pi
 
 
 def _fits(group: Sequence[Piece], unit: Sequence[Piece], aim: int, room: Room, headers: _Headers) -> bool:
-    """Return whether a unit goes with the group: there is room, and more than half of it lies before the aim."""
+    """Return whether a unit joins the group: there is room, and at least half of it lies before the aim."""
     size = token_cost(unit, room.separator)
-    own = token_cost(group, room.separator)
-    return _tokens((*group, *unit), room, headers) <= room.target and own + size / 2 <= aim
+    before = token_cost(group, room.separator)
+    return _tokens((*group, *unit), room, headers) <= room.target and before + size / 2 <= aim
 
 
 def _tokens(pieces: Sequence[Piece], room: Room, headers: _Headers) -> int:
     return Run(tuple(pieces), headers.above(pieces[0])).tokens(room) if pieces else 0
-
-
-def _aim(tokens: int, room: Room) -> int:
-    """Return the size at which equal chunks are fewest."""
-    return ceil(tokens / max(1, ceil(tokens / room.target)))

@@ -1,8 +1,8 @@
-"""Heading-aware chunks: sections stay whole, small ones together, large ones cut with overlap."""
+"""Heading-aware chunks: sections stay complete if possible, small ones are merged, large ones split with overlap."""
 
 from collections.abc import Iterator
 
-from retrieval.ingest.chunk.draft import Draft, settled, written
+from retrieval.ingest.chunk.draft import Draft, merge_small, written
 from retrieval.ingest.chunk.fitting import fitting_pieces, sources
 from retrieval.ingest.chunk.pack import Room, pack, token_cost
 from retrieval.ingest.chunk.sections import Section, flat, outline
@@ -15,30 +15,34 @@ _Path = tuple[Piece, ...]
 def chunk_by_heading(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
     """Return chunks that follow the document's sections (headings of level 1 to 3).
 
-    A section with its subsections is one chunk when it fits the target; otherwise neighbouring
-    subsections are put together up to the target, their headings in the text and their parent's
-    path on the chunk.
+    A section with its subsections is one chunk if it fits the target; otherwise neighbouring subsections are joined
+    up to the target, with their headings in the text and their parent's path on the chunk.
     """
     root = outline(sources(document.blocks, counter, room), room)
-    return written(settled(list(drafts_of(root, (), room)), room), room, document.title)
+    return written(merge_small(list(drafts_of(root, (), room)), room), room, document.title)
 
 
 def drafts_of(section: Section, path: _Path, room: Room) -> Iterator[Draft]:
-    """Yield the chunks in the making of a section that stands below the headings of `path`."""
+    """Yield the drafts of a section below the headings of `path`."""
     if len(section.children) == 1 and not section.body:
         yield from _drafts_of_unit(section.children[0], path, room)
     elif _tokens(section, room) <= room.target:
         yield Draft(path, tuple(flat(section)))
     else:
         for group in _groups(section, room):
-            yield from _drafts_of_group(group, path, room)
+            if len(group) == 1:
+                yield from _drafts_of_unit(group[0], path, room)
+            else:
+                yield Draft(path, tuple(flat(Section(None, 0, children=group))))
 
 
 def _groups(section: Section, room: Room) -> Iterator[list[Section]]:
-    """Yield the section's own text and its subsections, neighbours together up to the target."""
+    """Yield the section's direct text and its subsections, neighbours joined up to the target."""
     group: list[Section] = []
     tokens = 0
-    for unit in _units(section):
+    # The direct text is a section without a heading.
+    text = [Section(None, section.level, body=section.body)] if section.body else []
+    for unit in (*text, *section.children):
         size = _tokens(unit, room) + room.separator
         if group and tokens + size > room.target:
             yield group
@@ -47,20 +51,6 @@ def _groups(section: Section, room: Room) -> Iterator[list[Section]]:
         tokens += size
     if group:
         yield group
-
-
-def _units(section: Section) -> Iterator[Section]:
-    """Yield the section's own text as a section without heading, then its subsections."""
-    if section.body:
-        yield Section(None, section.level, body=section.body)
-    yield from section.children
-
-
-def _drafts_of_group(group: list[Section], path: _Path, room: Room) -> Iterator[Draft]:
-    if len(group) == 1:
-        yield from _drafts_of_unit(group[0], path, room)
-    else:
-        yield Draft(path, tuple(flat(Section(None, 0, children=group))))
 
 
 def _drafts_of_unit(unit: Section, path: _Path, room: Room) -> Iterator[Draft]:

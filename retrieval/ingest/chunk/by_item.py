@@ -1,4 +1,4 @@
-"""Chunks of a feed: each item by itself, however small, cut by its own headings when it is large."""
+"""Chunks of a feed: each item separate, even a small one; a large one is split at its headings."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Record-based chunks: each record by itself, a large one in parts that begin with what identifies it."""
+"""Record-based chunks: each record separate, a large one in parts that begin with its identifying lines."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,26 +10,22 @@ from retrieval.ingest.chunk.runs import Run, merged, written
 from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
 from retrieval.text.document import Block, BlockKind, ChunkDraft, ParsedDocument, TokenCounter
 
-#: Identifying lines with more than this share of the target would leave no room for the record.
+#: Identifying lines of more than a fourth of the target are not repeated.
 _HEADER_SHARE: Final = 4
 
 
 def chunk_by_record(document: ParsedDocument, counter: TokenCounter, room: Room) -> tuple[ChunkDraft, ...]:
-    """Return a chunk for each numbered record, with its number; small records without one are put together.
+    """Return a chunk for each numbered record, with its number; small records without a number are merged.
 
-    A record larger than the most is cut at lines and sentences, and each later part begins with the
-    record's identifying lines.
+    A record larger than the limit is split at lines and sentences, and each later part begins with the record's
+    identifying lines.
     """
     sources = (tokenised(block, counter) for block in document.blocks)
     runs: list[Run] = []
-    for is_numbered, group in groupby(sources, key=_is_numbered):
+    for is_numbered, group in groupby(sources, key=lambda source: source.block.row is not None):
         found = [run for source in group for run in _runs(source, counter, room)]
         runs += found if is_numbered else merged(found, room)
     return written(runs, room, numbers=_number)
-
-
-def _is_numbered(source: Source) -> bool:
-    return source.block.row is not None
 
 
 def _number(piece: Piece) -> tuple[int, int] | None:

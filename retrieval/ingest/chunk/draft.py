@@ -1,4 +1,4 @@
-"""Chunks in the making: merged where they are too small, then written out."""
+"""Drafts of chunks: small ones are merged, then all become chunks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, is_continued, links_of
 from retrieval.text.document import ChunkDraft
 
-#: A chunk under target / 4 is merged when the result fits the target. One under target / 8 is merged
-#: even when the result is larger by target / 8, or when its neighbour (a table, code) is over the
-#: target anyway: a line by itself finds nothing and is found by accident.
+#: A chunk under target / 4 is merged if the result fits the target. One under target / 8 is merged
+#: even if the result is larger by target / 8, or if its neighbour (a table, code) exceeds the
+#: target anyway: a chunk of a single line is a poor search result.
 _SMALL_SHARE: Final = 4
 _TINY_SHARE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The pieces of one chunk under the headings that they stand under."""
+    """The pieces of one chunk, with the headings above them."""
 
     path: tuple[Piece, ...]
     own: tuple[Piece, ...]
-    #: The end of the chunk before it, repeated.
+    #: The end of the previous chunk, repeated.
     repeated: tuple[Piece, ...] = ()
 
     @property
@@ -33,15 +33,15 @@ class Draft:
 
 
 def written(drafts: Iterable[Draft], room: Room, title: str) -> tuple[ChunkDraft, ...]:
-    """Return the drafts with their texts and ordinals; those without any token are left out.
+    """Return the drafts as chunks with ordinals; those without any token are left out.
 
-    A topmost heading that repeats `title` is left out of the heading path.
+    A first heading that equals `title` is left out of the heading path.
     """
     full = (draft for draft in drafts if token_cost(draft.own, room.separator))
     return tuple(_written(draft, ordinal, room, title) for ordinal, draft in enumerate(full))
 
 
-def settled(drafts: Sequence[Draft], room: Room) -> list[Draft]:
+def merge_small(drafts: Sequence[Draft], room: Room) -> list[Draft]:
     """Return the drafts with small ones merged into a neighbour of the same section or parent."""
 
     def merge(before: Draft | None, draft: Draft, after: Draft | None) -> Neighbour | None:
@@ -54,20 +54,22 @@ def settled(drafts: Sequence[Draft], room: Room) -> list[Draft]:
 def _fitting(
     side: Neighbour, small: Draft, neighbour: Draft | None, room: Room
 ) -> Iterator[tuple[int, int, Neighbour]]:
-    """Yield how well a small draft goes with a neighbour, where it does, best first in order.
+    """Yield the sort key for merging a small draft with a neighbour, if that is allowed.
 
-    The neighbour nearer in the outline wins, then the smaller result, then the earlier one.
+    The neighbour that is closer in the outline wins, then the smaller result, then the earlier one.
     """
     if neighbour is None:
         return
     pair = (neighbour, small) if side is Neighbour.BEFORE else (small, neighbour)
-    tokens = token_cost(_together(*pair).pieces, room.separator)
-    if _are_related(*pair) and tokens <= _max_merged(small, neighbour, room):
-        yield -_shared_depth(*pair), tokens, side
+    tokens, depth = token_cost(_together(*pair).pieces, room.separator), _shared_depth(*pair)
+    # The same section, siblings, or a parent and its child.
+    are_related = depth >= max(len(small.path), len(neighbour.path)) - 1
+    if are_related and tokens <= _max_merged(small, neighbour, room):
+        yield -depth, tokens, side
 
 
 def _max_merged(small: Draft, neighbour: Draft, room: Room) -> int:
-    """Return the size that a draft merged into its neighbour may reach; 0 forbids it."""
+    """Return the maximum size of a draft merged into its neighbour; 0 forbids it."""
     size = token_cost(small.own, room.separator)
     if size >= room.target // _SMALL_SHARE:
         return 0
@@ -75,11 +77,6 @@ def _max_merged(small: Draft, neighbour: Draft, room: Room) -> int:
         return room.target
     is_over = token_cost(neighbour.own, room.separator) > room.target
     return room.limit if is_over else min(room.limit, room.target + room.target // _TINY_SHARE)
-
-
-def _are_related(one: Draft, other: Draft) -> bool:
-    """Return True for the same section, siblings, and a parent beside its child."""
-    return _shared_depth(one, other) >= max(len(one.path), len(other.path)) - 1
 
 
 def _shared_depth(one: Draft, other: Draft) -> int:
@@ -92,7 +89,7 @@ def _shared_depth(one: Draft, other: Draft) -> int:
 
 
 def _together(one: Draft, other: Draft) -> Draft:
-    """Return both drafts under what they share of the path, the rest of it as headings in the text."""
+    """Return both drafts under their shared path, with the rest of the paths as headings in the text."""
     depth = _shared_depth(one, other)
     return Draft(one.path[:depth], (*one.path[depth:], *one.pieces, *other.path[depth:], *other.own))
 
@@ -115,7 +112,7 @@ def _written(draft: Draft, ordinal: int, room: Room, title: str) -> ChunkDraft:
 
 
 def _text(pieces: Sequence[Piece]) -> str:
-    """Return the text of the pieces with a blank line before each that does not continue the one before it."""
+    """Return the text of the pieces, with a blank line before each that does not continue the previous one."""
     joints = ("" if is_continued(before, after) else "\n\n" for before, after in pairwise(pieces))
     text = "".join(joint + piece.text for joint, piece in zip(("", *joints), pieces, strict=True))
     return text.strip("\n").rstrip()

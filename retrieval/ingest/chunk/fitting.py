@@ -1,4 +1,4 @@
-"""Cuts what is too large for a chunk: prose at sentences, code and lists at lines, tables at rows."""
+"""Splitting of large blocks: prose at sentences, code and lists at lines, tables at rows."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -8,8 +8,8 @@ from retrieval.ingest.chunk.pack import Room
 from retrieval.ingest.chunk.spans import Piece, Source, split, tokenised, whole
 from retrieval.text.document import Block, BlockKind, TokenCounter
 
-_KEPT_WHOLE: Final = frozenset({BlockKind.TABLE, BlockKind.CODE})
-#: A header with more than this share of the target would leave no room for rows.
+_UNDIVIDED: Final = frozenset({BlockKind.TABLE, BlockKind.CODE})
+#: A header of more than half of the target is not repeated.
 _HEADER_SHARE: Final = 2
 
 
@@ -19,11 +19,11 @@ def sources(blocks: Iterable[Block], counter: TokenCounter, room: Room) -> list[
 
 
 def fitting_pieces(source: Source, room: Room) -> list[Piece]:
-    """Return the source as one piece when it fits a chunk, else as pieces that do.
+    """Return the source as one piece if it fits a chunk, or else as pieces that do.
 
-    Prose and lists fit within the target, tables and code within the most that a chunk may have.
+    Prose and lists must fit the target, tables and code the limit of a chunk.
     """
-    limit = room.limit if source.block.kind in _KEPT_WHOLE else room.target
+    limit = room.limit if source.block.kind in _UNDIVIDED else room.target
     return [whole(source)] if len(source.starts) <= limit else split(source, room.target - room.overlap)
 
 
@@ -55,7 +55,7 @@ def _tables_with_header(source: Source, header: Source, room: Room) -> Iterator[
 def _table_part(rows: list[Piece], header: Source, number: int | None) -> Source:
     """Return the rows below the header row as a table whose first row has that number.
 
-    The places of their tokens are moved, not counted again.
+    The positions of their tokens are shifted, not computed again.
     """
     source = rows[0].source
     begin, end = source.position(rows[0].first), source.position(rows[-1].end)

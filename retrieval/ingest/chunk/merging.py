@@ -1,4 +1,4 @@
-"""Puts parts of a document together with their neighbours, in a time that grows with their number alone."""
+"""Merging of a document's parts with their neighbours, in linear time."""
 
 from collections.abc import Callable, Sequence
 from enum import IntEnum
@@ -8,7 +8,7 @@ _Part = TypeVar("_Part")
 
 
 class Neighbour(IntEnum):
-    """Which neighbour a part is put together with; the earlier one comes first in order."""
+    """The neighbour that a part is merged with; the earlier one sorts first."""
 
     BEFORE = 0
     AFTER = 1
@@ -19,9 +19,9 @@ def merged_with(
     choose: Callable[[_Part | None, _Part, _Part | None], Neighbour | None],
     together: Callable[[_Part, _Part], _Part],
 ) -> list[_Part]:
-    """Return the parts, each put together with the neighbour that `choose` says, for as long as it says one.
+    """Return the parts, each merged with the neighbour that `choose` returns until it returns None.
 
-    `choose` gets the part before, the part, and the one after; None stands for none.
+    `choose` gets the previous part, the part, and the next one; None if there is none.
     """
     done: list[_Part] = []
     waiting = list(reversed(parts))

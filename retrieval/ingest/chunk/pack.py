@@ -1,4 +1,4 @@
-"""Packs pieces into chunks of a token size, with overlap between the chunks of one text."""
+"""Packing of pieces into chunks of a token size, with overlap between the chunks of one text."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,14 +9,14 @@ from typing import Final
 from retrieval.ingest.chunk.spans import Piece, is_continued, sentence_starts, word_start
 from retrieval.text.document import BlockKind
 
-#: A sentence with a colon at its end introduces what follows; a longer one stands by itself.
+#: A sentence with a colon at its end introduces the next piece, unless it is longer.
 _MAX_LEAD_IN_TOKENS: Final = 80
 _NEVER_REPEATED: Final = frozenset({BlockKind.TABLE, BlockKind.HEADING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """How much fits in a chunk, in tokens."""
+    """Sizes of a chunk in tokens."""
 
     target: int
     limit: int
@@ -27,7 +27,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The pieces of one chunk; `repeated` are the last ones of the chunk before it."""
+    """The pieces of one chunk; `repeated` are the last ones of the previous chunk."""
 
     repeated: tuple[Piece, ...]
     own: tuple[Piece, ...]
@@ -43,64 +43,57 @@ class _Bundle:
 
 
 def token_cost(pieces: Sequence[Piece], separator: int) -> int:
-    """Return the tokens of the pieces put together."""
+    """Return the number of tokens of the joined pieces."""
     joints = sum(not is_continued(before, after) for before, after in pairwise(pieces))
     return sum(piece.tokens for piece in pieces) + separator * joints
 
 
 def pack(pieces: Sequence[Piece], room: Room, *, balanced: bool) -> list[Packed]:
-    """Return the pieces packed to at most `room.target` tokens a chunk, in order.
+    """Return the pieces packed to at most `room.target` tokens per chunk, in order.
 
-    A single piece that is larger makes a chunk by itself. Headings and lead-ins stay with what
-    follows. `balanced` makes the chunks about equally large; otherwise each is filled and the
-    last one has what is left.
+    A single larger piece is a separate chunk. Headings and lead-ins stay with the next piece. `balanced` makes the
+    chunks about equally large; otherwise each is filled and the last one has the rest.
     """
-    aim = _aim(token_cost(pieces, room.separator), room) if balanced else room.target
+    tokens, aim = token_cost(pieces, room.separator), room.target
+    if balanced and tokens > room.target:
+        # The size of the smallest number of equal chunks.
+        aim = math.ceil(tokens / math.ceil((tokens - room.overlap) / (room.target - room.overlap)))
     packed: list[Packed] = []
     repeated: tuple[Piece, ...] = ()
     own: list[Piece] = []
     repeated_tokens = own_tokens = 0
     for bundle in _bundles(pieces, room):
         is_over = repeated_tokens + own_tokens + bundle.tokens > room.target
-        # A bundle goes to the side of the aim on which more of it lies.
+        # A bundle joins the chunk if at least half of it lies before the aim.
         if own and (is_over or own_tokens + bundle.tokens / 2 > aim):
             packed.append(Packed(repeated, tuple(own)))
-            repeated = _overlap(own, bundle, room)
+            # An overlap of a few words is left out.
+            free = min(room.overlap, room.target - bundle.tokens)
+            repeated = _tail(own, free) if 2 * free > room.overlap else ()
             repeated_tokens, own_tokens, own = token_cost(repeated, room.separator), 0, []
         own.extend(bundle.pieces)
         own_tokens += bundle.tokens
     return [*packed, Packed(repeated, tuple(own))] if own else packed
 
 
-def _aim(tokens: int, room: Room) -> int:
-    """Return the size at which equal chunks of `tokens` tokens are fewest."""
-    if tokens <= room.target:
-        return room.target
-    chunks = math.ceil((tokens - room.overlap) / (room.target - room.overlap))
-    return math.ceil(tokens / chunks)
-
-
 def _bundles(pieces: Iterable[Piece], room: Room) -> Iterator[_Bundle]:
-    """Yield headings and lead-ins with the piece after them, other pieces one by one."""
-    held: list[Piece] = []
+    """Yield headings and lead-ins with the next piece, other pieces one by one."""
+    bundle: list[Piece] = []
     tokens = 0
     for piece in pieces:
         added = piece.tokens + room.separator * (piece.first == 0)
-        if held and tokens + added > _limit_with(held, room):
-            yield _Bundle(tuple(held), tokens)
-            held, tokens = [], 0
-        held.append(piece)
+        # A heading may push its text over the target, a lead-in may not.
+        has_heading = any(lead.kind is BlockKind.HEADING for lead in bundle)
+        if bundle and tokens + added > (room.limit if has_heading else room.target):
+            yield _Bundle(tuple(bundle), tokens)
+            bundle, tokens = [], 0
+        bundle.append(piece)
         tokens += added
         if not _leads(piece):
-            yield _Bundle(tuple(held), tokens)
-            held, tokens = [], 0
-    if held:
-        yield _Bundle(tuple(held), tokens)
-
-
-def _limit_with(leads: Sequence[Piece], room: Room) -> int:
-    """Return how large a bundle may grow: a heading may push its text over the target, a lead-in may not."""
-    return room.limit if any(piece.kind is BlockKind.HEADING for piece in leads) else room.target
+            yield _Bundle(tuple(bundle), tokens)
+            bundle, tokens = [], 0
+    if bundle:
+        yield _Bundle(tuple(bundle), tokens)
 
 
 def _leads(piece: Piece) -> bool:
@@ -109,32 +102,24 @@ def _leads(piece: Piece) -> bool:
     return piece.tokens <= _MAX_LEAD_IN_TOKENS and piece.text.rstrip().endswith(":")
 
 
-def _overlap(pieces: Sequence[Piece], bundle: _Bundle, room: Room) -> tuple[Piece, ...]:
-    """Return what of `pieces` is repeated before the bundle; a few words would not be worth it."""
-    free = min(room.overlap, room.target - bundle.tokens)
-    return _tail(pieces, free) if 2 * free > room.overlap else ()
-
-
 def _tail(pieces: Sequence[Piece], overlap: int) -> tuple[Piece, ...]:
     """Return the last pieces with at most `overlap` tokens.
 
-    They start at a sentence if one is short enough, else at a word. Nothing when that would
-    repeat all of the pieces. Tables repeat their header instead.
+    They start at a sentence if one is short enough, or else at a word. Empty if that would repeat all of the pieces.
+    Tables repeat their header instead.
     """
     tail: tuple[Piece, ...] = ()
     for piece in reversed(pieces):
         if piece.kind in _NEVER_REPEATED or overlap <= 0:
             return tail
         if piece.tokens > overlap:
-            return (*_last_sentences(piece, overlap), *tail) or _last_words(piece, overlap)
+            starts = sentence_starts(piece.source, piece.end - overlap, piece.end)
+            if starts:
+                return (Piece(piece.source, starts[0], piece.end), *tail)
+            return tail or _last_words(piece, overlap)
         tail = (piece, *tail)
         overlap -= piece.tokens
     return ()
-
-
-def _last_sentences(piece: Piece, limit: int) -> tuple[Piece, ...]:
-    starts = sentence_starts(piece.source, piece.end - limit, piece.end)
-    return (Piece(piece.source, starts[0], piece.end),) if starts else ()
 
 
 def _last_words(piece: Piece, limit: int) -> tuple[Piece, ...]:

@@ -1,4 +1,4 @@
-"""Parent sections: the run of neighbouring chunks that a chunk can be read with."""
+"""Parent sections: the neighbouring chunks that give a chunk its context."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,9 +10,9 @@ from retrieval.text.document import ChunkDraft
 def with_parents(drafts: Sequence[ChunkDraft], max_tokens: int) -> tuple[ChunkDraft, ...]:
     """Return the chunks with the first and the last ordinal of their parent section.
 
-    A section is what stands under one heading path, subsections included; a chunk's parent is the largest that has at
-    most `max_tokens` tokens. Where a single heading has more than that, its chunks make as few parents as fit, filled
-    one after the other. Parents lie side by side: the chunks of one all have the same.
+    A section is all text under one heading path, including subsections; a chunk's parent is the largest section of at
+    most `max_tokens` tokens. If a single heading has more, its chunks fill several parents one after the other. Parents
+    do not overlap: all chunks of a parent have the same one.
     """
     bounds = {
         draft.ordinal: (section[0].ordinal, section[-1].ordinal)

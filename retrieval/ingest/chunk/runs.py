@@ -1,4 +1,4 @@
-"""Runs of neighbouring pieces that become a chunk each, for formats that count lines or items."""
+"""Runs of neighbouring pieces that become one chunk each, for formats with numbered lines or items."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -10,28 +10,28 @@ from retrieval.ingest.chunk.pack import Room, token_cost
 from retrieval.ingest.chunk.spans import Piece, Source, is_continued, line_breaks
 from retrieval.text.document import ChunkDraft
 
-#: First and last line or item, from 1; None where the format does not count.
+#: First and last line or item, from 1; None if the format does not number them.
 Numbers: TypeAlias = tuple[int, int] | None
 
-#: A run under target / 4 is merged when the result fits the target, one under target / 8 also when it is
+#: A run under target / 4 is merged if the result fits the target, one under target / 8 also if it is
 #: larger by target / 8.
 _SMALL_SHARE: Final = 4
 _TINY_SHARE: Final = 8
-#: More names than these are no path any more.
+#: Limits for the names in a heading path.
 _MAX_NAMES: Final = 4
 _MAX_NAME_CHARACTERS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The pieces of one chunk and what is repeated above them."""
+    """The pieces of one chunk and the header that is repeated above them."""
 
     pieces: tuple[Piece, ...]
     header: Source | None = None
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The names that all of the pieces stand under."""
+        """The names above all of the pieces."""
         paths = [piece.source.block.path for piece in self.pieces]
         shared = takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
         return tuple(names[0] for names in shared)
@@ -42,12 +42,12 @@ class Run:
         return header + token_cost(self.pieces, room.separator)
 
     def within(self, limit: int, room: Room) -> "Run":
-        """Return the run, without its header where that would make it larger than `most`."""
+        """Return the run, without its header if that would exceed the limit."""
         return self if self.tokens(room) <= limit else Run(self.pieces)
 
 
 def merged(runs: Iterable[Run], room: Room) -> list[Run]:
-    """Return the runs with small ones put together with a neighbour."""
+    """Return the runs with small ones merged with a neighbour."""
 
     def merge(before: Run | None, run: Run, after: Run | None) -> Neighbour | None:
         found = [*_fitting(Neighbour.BEFORE, run, before, room), *_fitting(Neighbour.AFTER, run, after, room)]
@@ -57,7 +57,7 @@ def merged(runs: Iterable[Run], room: Room) -> list[Run]:
 
 
 def lines_of(piece: Piece) -> Numbers:
-    """Return the first and the last line of a piece of code, None where lines have no numbers."""
+    """Return the first and the last line of a piece of code, None if lines have no numbers."""
     block = piece.source.block
     if block.row is None:
         return None
@@ -70,7 +70,7 @@ def written(
 ) -> tuple[ChunkDraft, ...]:
     """Return the runs as chunks with ordinals from 0; those without any token are left out.
 
-    `numbers` tells the first and the last line or item of a piece.
+    `numbers` returns the first and the last line or item of a piece.
     """
     full = (run.within(room.limit, room) for run in runs if token_cost(run.pieces, room.separator))
     return tuple(_written(run, ordinal, room, numbers) for ordinal, run in enumerate(full))
@@ -89,7 +89,7 @@ def _written(run: Run, ordinal: int, room: Room, numbers: Callable[[Piece], Numb
 
 
 def _fitting(side: Neighbour, small: Run, neighbour: Run | None, room: Room) -> Iterator[tuple[int, int, Neighbour]]:
-    """Yield how well a small run goes with a neighbour, where it does, best first in order.
+    """Yield the sort key for merging a small run with a neighbour, if that is allowed.
 
     The neighbour that shares more of the path wins, then the smaller result, then the earlier one.
     """
@@ -114,7 +114,7 @@ def _together(one: Run, other: Run) -> Run:
 
 
 def _heading_path(run: Run) -> tuple[str, ...]:
-    """Return the common path, and the names below it when they are few enough to be said."""
+    """Return the common path, and the names below it if they are few."""
     path = run.path
     below = [piece.source.block.path[len(path)] for piece in run.pieces if len(piece.source.block.path) > len(path)]
     names = list(dict.fromkeys(below))
@@ -127,13 +127,9 @@ def _text(run: Run) -> str:
     text = f"{run.header.block.text}\n" if run.header else ""
     text += run.pieces[0].text
     for before, after in pairwise(run.pieces):
-        text += _joint(before, after) + after.text
+        if not is_continued(before, after):
+            # A line break, or a blank line where the file has any lines between.
+            ends, starts = lines_of(before), lines_of(after)
+            text += "\n" if ends and starts and starts[0] == ends[1] + 1 else "\n\n"
+        text += after.text
     return text.strip("\n").rstrip()
-
-
-def _joint(before: Piece, after: Piece) -> str:
-    """Return what stands between two pieces: nothing, a line end, or a blank line where the file has any."""
-    if is_continued(before, after):
-        return ""
-    ends, starts = lines_of(before), lines_of(after)
-    return "\n" if ends and starts and starts[0] == ends[1] + 1 else "\n\n"

@@ -9,15 +9,15 @@ from retrieval.ingest.chunk.spans import Piece, Source, whole
 from retrieval.text.document import BlockKind
 
 #: Deeper headings stay in the text of their section.
-_DEEPEST_SPLIT: Final = 3
-#: A longer "heading" is a paragraph in a heading's clothes; so is one of more than this share of a chunk.
+_MAX_LEVEL: Final = 3
+#: A longer "heading" is a paragraph with a heading's style; so is one of more than a fourth of a chunk.
 _MAX_HEADING_TOKENS: Final = 64
 _HEADING_SHARE: Final = 4
 
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """A heading with its own text and the sections below it; the root has no heading."""
+    """A heading with its direct text and the sections below it; the root has no heading."""
 
     heading: Piece | None
     level: int
@@ -31,10 +31,12 @@ def outline(sources: Iterable[Source], room: Room) -> Section:
     open_sections = [root]
     max_tokens = min(_MAX_HEADING_TOKENS, room.target // _HEADING_SHARE)
     for source in sources:
-        if not _splits(source, max_tokens):
+        block = source.block
+        is_heading = block.kind is BlockKind.HEADING and 1 <= block.level <= _MAX_LEVEL
+        if not (is_heading and 0 < len(source.starts) <= max_tokens):
             open_sections[-1].body.append(source)
             continue
-        section = Section(whole(source), source.block.level)
+        section = Section(whole(source), block.level)
         while open_sections[-1].level >= section.level:
             open_sections.pop()
         open_sections[-1].children.append(section)
@@ -49,9 +51,3 @@ def flat(section: Section) -> Iterator[Piece]:
         if child.heading:
             yield child.heading
         yield from flat(child)
-
-
-def _splits(source: Source, max_tokens: int) -> bool:
-    block = source.block
-    is_heading = block.kind is BlockKind.HEADING and 1 <= block.level <= _DEEPEST_SPLIT
-    return is_heading and 0 < len(source.starts) <= max_tokens

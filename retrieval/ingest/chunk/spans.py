@@ -1,4 +1,4 @@
-"""Blocks with their tokens counted once, and pieces of them: what chunks are put together from."""
+"""Blocks with their tokens, and pieces of them that chunks are made of."""
 
 import re
 from array import array
@@ -11,18 +11,18 @@ from typing import Final
 
 from retrieval.text.document import MAX_TOKEN_CHARACTERS, Block, BlockKind, Hyperlink, TokenCounter
 
-#: Long blocks are tokenised in windows, so that memory for spans stays bounded.
+#: Long blocks are tokenised in windows, to limit the memory for spans.
 _WINDOW_CHARACTERS: Final = 100_000
-#: Where a sentence or line ends: the next one starts at the end of the match.
+#: The end of a sentence or line; the next one starts at the end of the match.
 _SENTENCE_ENDS: Final = re.compile(r"\n+|(?<=[.!?])[\"'\u201d\u2019)\]]{0,3}\s+(?=[^\sa-z])|(?<=[\u3002\uff01\uff1f])")
 _LINE_ENDS: Final = re.compile(r"\n+")
 _LINE_BREAK: Final = re.compile(r"\n")
-#: The blocks whose line breaks are looked for are read one after the other.
-_KEPT_TEXTS: Final = 4
+#: Blocks are read one after the other, so few texts are cached.
+_CACHED_TEXTS: Final = 4
 _MAX_INDENTATION: Final = 200
-#: Links of one chunk: what a longer list of links says of each of them is little.
+#: Maximum links of one chunk: a longer list has little text for each of them.
 _MAX_LINKS: Final = 64
-#: A sentence's start is found from this far before it: its predecessor's full stop, quotes and a space.
+#: The start of a sentence is searched from this far before it: a full stop, quotes and a space.
 _LOOK_BACK_CHARACTERS: Final = 8
 _BROKEN_AT_LINES: Final = frozenset({BlockKind.CODE, BlockKind.TABLE, BlockKind.LIST})
 
@@ -35,7 +35,7 @@ class Source:
     starts: Sequence[int]
 
     def position(self, token: int) -> int:
-        """Return the character at which a piece that starts with `token` starts.
+        """Return the first character of a piece that starts with `token`.
 
         The indentation before a line's first token belongs to that line.
         """
@@ -62,17 +62,17 @@ class Piece:
 
     @property
     def tokens(self) -> int:
-        """How many tokens the piece has."""
+        """The number of tokens."""
         return self.end - self.first
 
     @property
     def kind(self) -> BlockKind:
-        """What kind of block the piece is from."""
+        """The kind of its block."""
         return self.source.block.kind
 
     @property
     def rows(self) -> tuple[int, int] | None:
-        """The numbers of the first and the last row or line, None for a header alone or where rows have no numbers."""
+        """The numbers of the first and the last row or line, None for only a header or without numbers."""
         block = self.source.block
         if block.row is None:
             return None
@@ -85,12 +85,12 @@ class Piece:
 
 
 def is_continued(before: Piece, after: Piece) -> bool:
-    """Return True when a piece goes on where the other ends, so that no blank line stands between them."""
+    """Return whether a piece starts where the other ends, so that no blank line separates them."""
     return before.source is after.source and before.end == after.first
 
 
 def links_of(pieces: Sequence[Piece]) -> tuple[Hyperlink, ...]:
-    """Return the links whose texts stand in the pieces, each once, in order; at most 64."""
+    """Return the links whose texts are in the pieces, each once, in order; at most 64."""
     found = (
         link
         for piece in pieces
@@ -103,7 +103,7 @@ def links_of(pieces: Sequence[Piece]) -> tuple[Hyperlink, ...]:
 
 
 def tokenised(block: Block, counter: TokenCounter) -> Source:
-    """Return the block with its tokens counted, none of them standing for more than 64 characters."""
+    """Return the block with its tokens, none of more than 64 characters."""
     starts = array("I")
     previous = -1
     for offset, window in _windows(block.text):
@@ -116,26 +116,26 @@ def tokenised(block: Block, counter: TokenCounter) -> Source:
     return Source(block, starts)
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def _breaks(text: str) -> Sequence[int]:
-    """Return the places of a text's line breaks."""
+    """Return the positions of a text's line breaks."""
     return array("I", (found.start() for found in _LINE_BREAK.finditer(text)))
 
 
 def line_breaks(text: str, end: int) -> int:
-    """Return how many line breaks stand in a text before a place."""
+    """Return the number of line breaks in a text before a position."""
     return bisect_left(_breaks(text), end)
 
 
 def whole(source: Source) -> Piece:
-    """Return all of a source as one piece."""
+    """Return the entire source as one piece."""
     return Piece(source, 0, len(source.starts))
 
 
 def split(source: Source, max_length: int) -> list[Piece]:
-    """Return the source cut at its sentences or lines; longer ones than `longest` tokens are cut at words.
+    """Return the source split at its sentences or lines; those longer than `max_length` tokens are split at words.
 
-    What is nothing but white space is left out.
+    Pieces of only white space are left out.
     """
     cuts = [0, *sentence_starts(source, 1, len(source.starts)), len(source.starts)]
     pieces = (
@@ -147,7 +147,7 @@ def split(source: Source, max_length: int) -> list[Piece]:
 def sentence_starts(source: Source, lowest: int, highest: int) -> list[int]:
     """Return, in order, the tokens from `lowest` to before `highest` at which a sentence starts.
 
-    In code, tables and lists it is a line that starts.
+    In code, tables and lists, lines count as sentences.
     """
     ends = _LINE_ENDS if source.block.kind in _BROKEN_AT_LINES else _SENTENCE_ENDS
     begin = max(0, source.position(lowest) - _LOOK_BACK_CHARACTERS)
@@ -157,7 +157,7 @@ def sentence_starts(source: Source, lowest: int, highest: int) -> list[int]:
 
 
 def word_start(source: Source, candidates: Sequence[int]) -> int:
-    """Return the first of the candidate tokens that starts a word, else the first of all."""
+    """Return the first of the candidate tokens that starts a word, or else the first of all."""
     text, starts = source.block.text, source.starts
     words = (token for token in candidates if token == 0 or text[starts[token] - 1].isspace())
     return next(words, candidates[0])
@@ -172,7 +172,7 @@ def _at_words(source: Source, first: int, end: int, max_length: int) -> Iterator
 
 
 def _windows(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the text in parts that end at white space, each with its place."""
+    """Yield the text in parts that end at white space, each with its position."""
     start = 0
     while len(text) - start > _WINDOW_CHARACTERS:
         end = max(text.rfind(sign, start + 1, start + _WINDOW_CHARACTERS) for sign in " \n")

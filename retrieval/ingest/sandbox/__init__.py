@@ -1,1 +1,1 @@
-"""Strangers' files are read and prepared in a process of their own, with limits on its time, memory and rights."""
+"""Untrusted files are parsed and prepared in a separate process with limits on its time, memory and rights."""

@@ -1,7 +1,6 @@
-"""Parsing and preparing in a process of its own, so that hostile text costs a time and a memory that are known before.
+"""Parsing and preparing in a separate process, which limits the time and memory that a hostile file can use.
 
-The process that searches or embeds computes nothing on a text that it has not bounded, and can be interrupted: the
-child is killed instead.
+The parent does no unbounded work on a text, and can be interrupted: it kills the child.
 """
 
 import json
@@ -34,7 +33,7 @@ _ROOT: Final = Path(__file__).resolve().parents[3]
 _MEBIBYTE: Final = 1024 * 1024
 START_SECONDS: Final = 60.0
 _END_SECONDS: Final = 5.0
-#: No secret of this process is handed on. One core does, and each thread would reserve memory of what there may be.
+#: The child gets no secret of this process. One core is enough, and each thread would reserve some of its memory.
 _ENVIRONMENT: Final = {
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -50,23 +49,23 @@ class ParserStartError(CoreCubeError):
 
 
 class InterruptedPreparationError(Exception):
-    """Somebody ended the child because nobody wants the document any more."""
+    """The child was killed because its document is no longer needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
-    """What parsing and preparing one file may cost."""
+    """Limits for parsing and preparing one file."""
 
-    #: Of a small file; each 64 KiB add one.
+    #: For a small file; each 64 KiB add one.
     seconds: float = 120.0
-    #: Address space of the process; 0 for any. Only Linux enforces it.
+    #: Address space of the process; 0 for no limit. Only Linux enforces it.
     mebibytes: int = 2048
-    #: Files after which the process is replaced, since libraries leak.
+    #: Files after which the process is replaced, because libraries leak memory.
     files: int = 2_000
 
 
 class LimitedParser:
-    """Parses and prepares in a child process that is used again and again, and replaced when a file is too much for it.
+    """Parses and prepares in a child process that is reused, and replaced when a file exceeds its limits.
 
     The child starts with the first file. It reads no database and no secret, writes no file, and ends with
     the process that started it. One parser serves one thread at a time.
@@ -77,9 +76,9 @@ class LimitedParser:
         self._limits = limits or ParseLimits()
         self._function = function
         self._child: _Child | None = None
-        #: Whether it was ended for good.
+        #: Whether it was ended permanently.
         self.is_interrupted = False
-        #: Guards which child there is; an interruption comes from another thread.
+        #: Guards `_child`; interruptions come from other threads.
         self._lock = Lock()
 
     def __enter__(self) -> Self:
@@ -98,18 +97,18 @@ class LimitedParser:
             child.end()
 
     def interrupt(self) -> None:
-        """Kill the child for good, from another thread: what it works on ends with InterruptedPreparationError."""
+        """Kill the child permanently, from another thread; its current item ends with InterruptedPreparationError."""
         with self._lock:
             self.is_interrupted = True
             if self._child:
                 self._child.kill()
 
     def prepare(self, raw: RawDocument, how: Preparation, *, seconds: float | None = None) -> PreparedText:
-        """Return what the function makes of a source item; `seconds` are allowed in place of the usual limit.
+        """Return the function's result for a source item; `seconds` replaces the usual time limit.
 
-        Raises IngestError as it does, and `too_slow` for a file that takes longer than the limit, `too_large`
-        for one that needs more memory, `corrupt` for one that crashes the child; ParserStartError when no
-        child can be started; InterruptedPreparationError.
+        Raises IngestError as the function does, and `too_slow` for a file that exceeds the time limit, `too_large` for
+        one that needs more memory, `corrupt` for one that crashes the child; ParserStartError when no child can be
+        started; InterruptedPreparationError.
         """
         child = self._ready_child()
         allowed = allowed_seconds(self._limits.seconds, len(raw.content)) if seconds is None else seconds
@@ -122,9 +121,9 @@ class LimitedParser:
         if is_spent or child.is_late or child.prepared >= self._limits.files:
             self.close()
         if child.is_late and answer is None:
-            raise IngestError("too_slow", f"The file takes longer to read and prepare than {allowed:.0f} seconds.")
+            raise IngestError("too_slow", f"Reading and preparing the file takes longer than {allowed:.0f} seconds.")
         if is_spent and child.prepared > 1:
-            # What a child has read before may have taken its memory or broken it.
+            # Earlier files may have used the child's memory or damaged it, so a new child tries again.
             return self.prepare(raw, how, seconds=seconds)
         return _text(answer, refusal)
 
@@ -135,7 +134,7 @@ class LimitedParser:
             if self._child is None:
                 self._child = _Child(self._function, self._limits)
             child = self._child
-        # A start may take a while, and an interruption does not wait for it.
+        # A start can be slow, and an interruption does not wait for it.
         if not child.is_ready():
             self.close()
             if self.is_interrupted:
@@ -148,9 +147,9 @@ class _Child:
     """One limited process and the pipes to it."""
 
     def __init__(self, function: str, limits: ParseLimits) -> None:
-        #: Files that it was given.
+        #: Number of files so far.
         self.prepared = 0
-        #: Whether it was killed for its time.
+        #: Whether it was killed after its time limit.
         self.is_late = False
         self._is_ready = False
         command = (sys.executable, "-m", "retrieval.ingest.sandbox.worker", function)
@@ -169,7 +168,7 @@ class _Child:
         return self._is_ready
 
     def answer(self, raw: RawDocument, how: Preparation, seconds: float) -> bytes | None:
-        """Return the process's answer, None when it died or was killed for its time."""
+        """Return the process's answer, None when it died or exceeded its time."""
         self.prepared += 1
         return self._exchange((raw, how), seconds)
 
@@ -178,7 +177,7 @@ class _Child:
         self._process.kill()
 
     def end(self) -> None:
-        """End the process, by force when it does not end with its input."""
+        """End the process; kill it when it does not end with its input."""
         with suppress(OSError):
             self._input.close()
         try:
@@ -189,7 +188,7 @@ class _Child:
         self._output.close()
 
     def _exchange(self, item: tuple[RawDocument, Preparation] | None, seconds: float) -> bytes | None:
-        """Send an item, if any, and return what the process says within its time."""
+        """Send an item, if any, and return the answer within the time limit."""
         watchdog = Timer(seconds, self._kill_late)
         watchdog.start()
         try:
@@ -215,26 +214,25 @@ class _Child:
 
 
 def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
-    """Return a pipe that was asked for when the process was started."""
     if pipe is None:
         raise ParserStartError
     return pipe
 
 
 def _refusal(answer: bytes | None) -> Mapping[str, Any]:
-    """Return what an answer refuses an item for; empty where it does not."""
+    """Return the refusal in an answer; empty if there is none."""
     if answer is None or not answer.startswith(REFUSAL):
         return {}
     with suppress(ValueError):
         refusal = json.loads(answer[len(REFUSAL) :])
         if isinstance(refusal, dict) and "reason" in refusal:
             return refusal
-    return {"reason": "corrupt", "message": "The file makes its parser crash."}
+    return {"reason": "corrupt", "message": "The file crashes its parser."}
 
 
 def _text(answer: bytes | None, refusal: Mapping[str, Any]) -> PreparedText:
-    """Return the text of an answer; raise IngestError for none, a refusal or nonsense."""
-    crashed = IngestError("corrupt", "The file makes its parser crash.")
+    """Return the text of an answer; raise IngestError for none, a refusal or invalid data."""
+    crashed = IngestError("corrupt", "The file crashes its parser.")
     if refusal:
         raise IngestError(str(refusal["reason"]), str(refusal.get("message", "")))
     if answer is None or not answer.startswith(TEXT):

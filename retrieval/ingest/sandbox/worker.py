@@ -1,7 +1,7 @@
-"""The limited process: reads source items on its input, answers each on its output, and ends when its input does.
+"""The limited process: reads source items from its input, answers each on its output, and ends with its input.
 
-Started as `python -m retrieval.ingest.sandbox.worker FUNCTION SECONDS BYTES`: what prepares an item, as `module:name`,
-the time that a small item may take, and the memory that the process may have (0 for any).
+Started as `python -m retrieval.ingest.sandbox.worker FUNCTION SECONDS BYTES`: the function that prepares an item, as
+`module:name`, the time limit for a small item, and the memory limit of the process (0 for none).
 """
 
 import fcntl
@@ -28,7 +28,7 @@ from retrieval.ingest.sandbox.frames import (
 )
 from retrieval.text.document import RawDocument
 
-#: Seconds after its own time at which a process ends itself that nobody is left to kill.
+#: Seconds after its time limit at which a process ends itself, in case its parent cannot kill it.
 _GRACE_SECONDS: Final = 5.0
 
 Prepare = Callable[[RawDocument, Preparation], PreparedText]
@@ -36,7 +36,11 @@ Prepare = Callable[[RawDocument, Preparation], PreparedText]
 
 def main(function: str, seconds: float, max_bytes: int) -> None:
     """Answer until the input ends."""
-    answers = _private_output()
+    answers = os.fdopen(os.dup(1), "wb")
+    # Libraries may print text of a document, which must not reach any output.
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(devnull, descriptor)
     _limit(max_bytes)
     module, _, name = function.partition(":")
     prepare: Prepare = getattr(import_module(module), name)
@@ -54,10 +58,10 @@ def main(function: str, seconds: float, max_bytes: int) -> None:
 
 @contextmanager
 def _ending_with_input() -> Iterator[None]:
-    """End the process as soon as nobody is left who could read its answer, even while a C library hangs.
+    """End the process as soon as its parent closes the input, even while a C library hangs.
 
-    The kernel signals when the other end of the input is closed, as by a parent that is killed, and nothing else
-    happens there while an item is at work.
+    The kernel then sends a signal, also when the parent is killed; nothing else happens on the input while an item is
+    processed.
     """
     flags = fcntl.fcntl(0, fcntl.F_GETFL)
     fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
@@ -69,20 +73,20 @@ def _ending_with_input() -> Iterator[None]:
 
 
 def _answer(prepare: Prepare, raw: RawDocument, how: Preparation) -> bytes:
-    """Return what is said about an item: its text, or the reason for which there is none."""
+    """Return the answer for an item: its text, or the reason for a refusal."""
     try:
         answer = TEXT + written_text(prepare(raw, how))
     except IngestError as error:
         return _refusal(error.reason, str(error), is_spent=isinstance(error.__cause__, MemoryError))
     except MemoryError:
-        return _refusal("too_large", "The file needs more memory than it may have.", is_spent=True)
+        return _refusal("too_large", "The file needs more memory than the limit allows.", is_spent=True)
     if len(answer) > MAX_ANSWER_BYTES:
         return _refusal("too_large", "The file holds more text than can be indexed at once.", is_spent=False)
     return answer
 
 
 def _refusal(reason: str, message: str, *, is_spent: bool) -> bytes:
-    """Return a refusal; a process that is spent is not to be trusted with another file."""
+    """Return a refusal; a process that is spent must not prepare another file."""
     return REFUSAL + json.dumps({"reason": reason, "message": message, "is_spent": is_spent}).encode()
 
 
@@ -91,17 +95,8 @@ def _send(stream: IO[bytes], answer: bytes) -> None:
     stream.flush()
 
 
-def _private_output() -> IO[bytes]:
-    """Return the output for answers; what a library prints goes nowhere, since it may be text of a document."""
-    private = os.fdopen(os.dup(1), "wb")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(nowhere, descriptor)
-    return private
-
-
 def _limit(max_bytes: int) -> None:
-    """Forbid this process to write files, to leave its memory behind and to take more of it than it may."""
+    """Forbid this process to write files and core dumps, and limit its memory."""
     for ending in (signal.SIGALRM, signal.SIGIO):
         signal.signal(ending, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -109,7 +104,7 @@ def _limit(max_bytes: int) -> None:
     if max_bytes:
         wanted.append((resource.RLIMIT_AS, max_bytes))
     for limit, value in wanted:
-        # A system may not know a limit, or may hold a lower one already.
+        # The system may not support a limit, or may have a lower one already.
         with suppress(ValueError, OSError):
             resource.setrlimit(limit, (value, value))
 
