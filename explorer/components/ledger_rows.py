@@ -1,27 +1,40 @@
-"""The lines that score ledgers are made of."""
+"""The rows of score breakdowns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+from explorer import wording
+from retrieval.engine.types import Hit, ScoreType
+from retrieval.ranking.blend import on_unit_scale
+
+#: What the raw score of a reranker is called.
+_RERANK_WORDS: Final[Mapping[ScoreType, str]] = {
+    ScoreType.LOGIT: "logit",
+    ScoreType.RELEVANCE: "relevance",
+    ScoreType.MAXSIM: "late interaction",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class TermRow:
-    """A query lexeme that the chunk holds."""
+    """A query lexeme that the chunk contains."""
 
     lexeme: str
     idf: float
     share: float
-    #: Where it stands at its heaviest: title, heading or text.
+    #: The field with the highest weight: title, heading or text.
     field: str
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One line of the ledger."""
+    """One row of a score breakdown."""
 
-    #: Decides the colour.
+    #: Sets the colour.
     signal: str
     label: str
-    #: What it comes to: "+0.438", "allowed".
+    #: "+0.438", "allowed".
     value: str
     #: The raw numbers, a clause each.
     facts: tuple[str, ...]
@@ -32,3 +45,20 @@ class LedgerRow:
     absent: bool = False
     #: The contribution in full precision; None for a row that adds nothing to the score.
     amount: float | None = None
+
+
+def term_rows(hit: Hit) -> tuple[TermRow, ...]:
+    """Return the query terms that a hit contains."""
+    return tuple(TermRow(it.lexeme, it.idf, it.share, wording.FIELD_NAMES[it.weight]) for it in hit.matches)
+
+
+def cosine_fact(hit: Hit) -> str:
+    """Return a hit's cosine: "cosine 0.713"."""
+    cosine = hit.signals.get("cosine")
+    return "no vector stored" if cosine is None else f"cosine {cosine:.3f}"
+
+
+def rerank_facts(hit: Hit) -> list[str]:
+    """Return a reranker's raw score, and its value on the unit scale where that differs."""
+    facts = [f"{_RERANK_WORDS.get(hit.score_type, 'score')} {hit.signals['rerank']:.3f}"]
+    return [*facts, f"logistic {on_unit_scale(hit):.3f}"] if hit.score_type is ScoreType.LOGIT else facts

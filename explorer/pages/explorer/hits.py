@@ -12,8 +12,7 @@ from explorer.components.bars import BarPart, score_bar
 from explorer.components.hit_text import hit_text
 from explorer.components.snippets import Segment
 from explorer.pages.explorer.ledger import Ledger, LedgerSource, ledger, leg_rank
-from explorer.pages.explorer.verdict import beats_next
-from explorer.pages.explorer.verdict_evidence import evidence_beats_next
+from explorer.pages.explorer.verdict import beats_next, evidence_beats_next
 from retrieval.engine.types import ChunkFacts, ChunkId, Hit
 from retrieval.presets.consolidated.evidence.section_state import SectionState
 from retrieval.search.outcome import SearchOutcome

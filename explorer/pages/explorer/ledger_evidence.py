@@ -1,11 +1,10 @@
-"""The ledger of a hit that was gathered as evidence: what scored it, and what moved it after that."""
+"""The score breakdown of an evidence hit: its score, and what moved it afterwards."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
 
 from explorer import wording
-from explorer.components.ledger_rows import LedgerRow, TermRow
-from retrieval.engine.types import Hit, ScoreType
+from explorer.components.ledger_rows import LedgerRow, cosine_fact, rerank_facts, term_rows
+from retrieval.engine.types import Hit
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.fairness import MERIT
 from retrieval.presets.consolidated.evidence.precedence import PRECEDENCE
@@ -16,57 +15,44 @@ from retrieval.presets.consolidated.evidence.section_state import SectionAsk, Se
 from retrieval.ranking.blend import on_unit_scale
 from retrieval.search.outcome import SearchOutcome
 
-_TIMES: Final = "\N{MULTIPLICATION SIGN}"
-_RAW_WORDS: Final = {ScoreType.LOGIT: "logit", ScoreType.RELEVANCE: "relevance", ScoreType.MAXSIM: "late interaction"}
-
 
 def part_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
-    """Yield the rows whose amounts sum to the score; for a hit that nothing scored one that says so."""
+    """Yield the rows whose amounts sum to the score; for an unscored hit one that says so."""
     if hit.provider == Provider.NONE:
         fact = "the cross-encoder failed for this batch; pool order used"
         yield LedgerRow("rerank", wording.signal_label("rerank"), "", (fact,), absent=True)
     for part, amount in hit.contributions.items():
-        row = _PARTS.get(part)
-        if row is not None:
-            yield row(hit, outcome, amount)
-
-
-def _rerank(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:  # noqa: ARG001 -- one of several
-    facts = [f"{_RAW_WORDS.get(hit.score_type, 'score')} {hit.signals['rerank']:.3f}"]
-    if hit.score_type is ScoreType.LOGIT:
-        facts.append(f"logistic {on_unit_scale(hit):.3f}")
-    is_final = len(hit.contributions) == 1
-    return LedgerRow(
-        "rerank",
-        wording.signal_label("rerank"),
-        f"{amount:+.3f}",
-        tuple(facts),
-        formula="the cross-encoder's score is final" if is_final else "added to its pool rank",
-        amount=amount,
-    )
-
-
-def _pooled(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:  # noqa: ARG001 -- one of several
-    fact = "1 for the first in the pool, towards 0 for the last"
-    return LedgerRow("freshness", "Pool rank", f"{amount:+.3f}", (fact,), amount=amount)
+        value = f"{amount:+.3f}"
+        if part == "rerank":
+            is_final = len(hit.contributions) == 1
+            formula = "the cross-encoder's score is final" if is_final else "added to its pool rank"
+            label, facts = wording.signal_label(part), tuple(rerank_facts(hit))
+            yield LedgerRow(part, label, value, facts, formula=formula, amount=amount)
+        elif part == "pooled":
+            fact = "1 for the first in the pool, towards 0 for the last"
+            yield LedgerRow("freshness", "Pool rank", value, (fact,), amount=amount)
+        elif part == "semantic":
+            yield _semantic(hit, outcome, amount)
+        elif part == "bm25":
+            yield _keywords(hit, outcome, amount)
 
 
 def _semantic(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
-    cosine = hit.signals.get("cosine")
-    raw = "no vector stored" if cosine is None else f"cosine {cosine:.3f}"
+    cosine = max(0.0, hit.signals.get("cosine") or 0.0)
+    weighted = f"{amount / cosine:.3g} \N{MULTIPLICATION SIGN} the cosine" if cosine else ""
     return LedgerRow(
         "dense",
         "Vector similarity",
         f"{amount:+.3f}",
-        (raw, *_ranks(hit, outcome, ("dense",))),
-        formula=_share(amount, max(0.0, cosine or 0.0), "the cosine"),
+        (cosine_fact(hit), *_ranks(hit, outcome, ("dense",))),
+        formula=weighted or "a negative value of the cosine counts as 0",
         config_key="semantic_bm25.semantic",
         absent="dense" not in hit.ranks,
         amount=amount,
     )
 
 
-def _words(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
+def _keywords(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
     names = {"bm25": "BM25", "fulltext": "full text"}
     facts = [f"{word} {hit.signals[name]:.3f}" for name, word in names.items() if hit.signals.get(name)]
     return LedgerRow(
@@ -76,16 +62,10 @@ def _words(hit: Hit, outcome: SearchOutcome, amount: float) -> LedgerRow:
         (*(facts or ["contains no query term"]), *_ranks(hit, outcome, ("bm25", "fulltext"))),
         formula="relative to the best in the pool",
         config_key="semantic_bm25.bm25",
-        terms=tuple(
-            TermRow(match.lexeme, match.idf, match.share, wording.FIELD_NAMES[match.weight]) for match in hit.matches
-        ),
+        terms=term_rows(hit),
         absent="bm25" not in hit.ranks,
         amount=amount,
     )
-
-
-def _share(amount: float, value: float, of: str) -> str:
-    return f"{amount / value:.3g} {_TIMES} {of}" if value > 0 else f"a negative value of {of} counts as 0"
 
 
 def _ranks(hit: Hit, outcome: SearchOutcome, legs: tuple[str, ...]) -> Iterator[str]:
@@ -94,16 +74,8 @@ def _ranks(hit: Hit, outcome: SearchOutcome, legs: tuple[str, ...]) -> Iterator[
             yield f"rank {rank} of {len(outcome.state.rankings.get(leg, ()))} in {wording.leg_label(leg)}"
 
 
-_PARTS: Final[Mapping[str, Callable[[Hit, SearchOutcome, float], LedgerRow]]] = {
-    "rerank": _rerank,
-    "pooled": _pooled,
-    "semantic": _semantic,
-    "bm25": _words,
-}
-
-
 def decision_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
-    """Yield what decided a place after the score, in the order in which it was decided."""
+    """Yield what decided the rank after the score, in order."""
     section, config = outcome.state.part(SectionState), outcome.config
     if section is None or not isinstance(config, ConsolidatedConfig):
         return
@@ -139,7 +111,7 @@ def _precedence(hit: Hit, ask: SectionAsk) -> LedgerRow:
 def _fairness(hit: Hit, outcome: SearchOutcome) -> LedgerRow:
     merit = int(hit.signals[MERIT])
     place = next((place for place, it in enumerate(outcome.state.hits, 1) if it.chunk_id == hit.chunk_id), merit)
-    # What was let back in stands further in front than its rank, since the hits between were cut.
+    # A protected hit is further in front than its rank, since the hits between were cut.
     rank = int(hit.signals.get(PROTECTED, place))
     move = f"moved up by {merit - rank}" if rank < merit else f"moved down by {rank - merit}"
     value, facts = "as ranked" if rank == merit else move, (f"rank {merit} by score and precedence",)

@@ -1,13 +1,13 @@
-"""The ledger of a hit that was ranked by several signals: raw value, place in the pool and weight of each."""
+"""The score breakdown of a hit ranked by several signals: raw value, normalised value and weight of each."""
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from corecube.scope import TrustLevel
 from explorer import wording
-from explorer.components.ledger_rows import LedgerRow, TermRow
-from explorer.pages.explorer.ledger_lifts import lift_facts
-from retrieval.engine.types import Hit, MemoryType
+from explorer.components.ledger_rows import LedgerRow, term_rows
+from retrieval.engine.types import ChunkId, Hit, Lift, MemoryType
 from retrieval.presets.helix.config import HelixConfig
 from retrieval.presets.helix.stages.signals import RankedAs
 from retrieval.ranking.signals import SIGNALS, WRITTEN, last_read, last_touched
@@ -15,6 +15,19 @@ from retrieval.search.outcome import SearchOutcome
 
 _REPLACED: Final = "counted before reranking only"
 _TIMES: Final = "\N{MULTIPLICATION SIGN}"
+_ELSEWHERE: Final = "a passage not shown"
+_MAX_CHARACTERS: Final = 200
+_MAX_LIFTS: Final = 4
+#: The text of a lift; {source} is the hit that it comes from.
+_WORDS: Final[Mapping[str, str]] = {
+    "named": "named in the query",
+    "link": "linked by name from {source}",
+    "shared_name": "shares a rare name with {source}",
+    "hyperlink": "linked from {source}",
+    "triple": "mentioned in {source}",
+    "next": "next to {source}",
+    "section": "in the section of {source}",
+}
 
 
 def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
@@ -31,7 +44,7 @@ def signal_rows(hit: Hit, outcome: SearchOutcome) -> Iterator[LedgerRow]:
             if amount is None and "rerank" in hit.contributions
             else _formula(amount, outcome.state.weights[signal], f"{memory_type} items"),
             config_key=f"signals.{memory_type}.{signal}",
-            terms=_terms(hit) if signal == "similarity" else (),
+            terms=term_rows(hit) if signal == "similarity" else (),
             absent=amount is None,
             amount=amount,
         )
@@ -45,12 +58,6 @@ def _formula(amount: float | None, weight: float, items: str) -> str:
     return f"{weight:g} {_TIMES} {share:.3f} of the pool's range, for {items}"
 
 
-def _terms(hit: Hit) -> tuple[TermRow, ...]:
-    return tuple(
-        TermRow(match.lexeme, match.idf, match.share, wording.FIELD_NAMES[match.weight]) for match in hit.matches
-    )
-
-
 def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
     names = {"cosine": "cosine", "fulltext": "full text", "sparse": "sparse"}
     raw = (f"{word} {hit.signals[name]:.3f}" for name, word in names.items() if name in hit.signals)
@@ -58,8 +65,8 @@ def _similarity(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
         f"rank {rank} of {len(outcome.state.rankings.get(leg, ()))} in {wording.leg_label(leg)}"
         for leg, rank in hit.ranks.items()
     )
-    held = hit.signals.get(WRITTEN, 0.0)
-    written = (f"contains {held:.0%} of the code terms of the query",) if held else ()
+    share = hit.signals.get(WRITTEN, 0.0)
+    written = (f"contains {share:.0%} of the code terms of the query",) if share else ()
     return (*raw, *legs, *written)
 
 
@@ -86,8 +93,33 @@ def _confidence(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
     return (f"{wording.level(trust)} source", confirmed, f"{hit.signals['confidence']:.2f}")
 
 
-def _graph(hit: Hit, outcome: SearchOutcome) -> tuple[str, ...]:
-    return lift_facts(hit, outcome.hits)
+def lift_facts(hit: Hit, hits: Sequence[Hit]) -> tuple[str, ...]:
+    """Return a clause for each of a hit's greatest lifts, and one for the sum of the others.
+
+    `hits` are those shown, in order; their ranks name the sources.
+    """
+    if not hit.lifts:
+        return ("not linked from any hit and not named in the query",)
+    places = {shown.chunk_id: f"#{place}" for place, shown in enumerate(hits, start=1)}
+    lifts = sorted(hit.lifts, key=lambda lift: -lift.amount)
+    rest = [lift.amount for lift in lifts[_MAX_LIFTS:]]
+    more = (f"and {len(rest)} more: {math.fsum(rest):+.3f}",) if rest else ()
+    return (*(_lift_text(lift, places) for lift in lifts[:_MAX_LIFTS]), *more)
+
+
+def _lift_text(lift: Lift, places: Mapping[ChunkId, str]) -> str:
+    source = _ELSEWHERE if lift.source is None else places.get(lift.source, _ELSEWHERE)
+    words = _WORDS.get(lift.kind, lift.kind.replace("_", " ")).format(source=source)
+    name = f" {_quoted(lift.name)}" if lift.name else ""
+    sentence = f" by: {_quoted(lift.sentence)}" if lift.sentence and lift.sentence != lift.name else ""
+    return f"{words}{name}{sentence} {lift.amount:+.3f}"
+
+
+def _quoted(text: str) -> str:
+    short = (
+        text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS].rpartition(' ')[0]} \N{HORIZONTAL ELLIPSIS}"
+    )
+    return f"\N{LEFT DOUBLE QUOTATION MARK}{short}\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 _FACTS: Final[Mapping[str, Callable[[Hit, SearchOutcome], tuple[str, ...]]]] = {
@@ -95,5 +127,5 @@ _FACTS: Final[Mapping[str, Callable[[Hit, SearchOutcome], tuple[str, ...]]]] = {
     "recency": _recency,
     "salience": _salience,
     "confidence": _confidence,
-    "graph": _graph,
+    "graph": lambda hit, outcome: lift_facts(hit, outcome.hits),
 }

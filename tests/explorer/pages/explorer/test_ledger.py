@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from explorer.pages.explorer.ledger import LedgerSource, TermRow, ledger, leg_rank
+from explorer.components.ledger_rows import TermRow
+from explorer.pages.explorer.ledger import LedgerSource, ledger, leg_rank
 from retrieval.engine.state import Drop, DropReason
 from retrieval.engine.types import ScoreType
 

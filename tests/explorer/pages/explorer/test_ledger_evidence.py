@@ -6,7 +6,7 @@ import pytest
 
 from explorer.pages.explorer.hits import hit_rows
 from explorer.pages.explorer.ledger import LedgerSource, ledger
-from explorer.pages.explorer.verdict_evidence import evidence_beats_next
+from explorer.pages.explorer.verdict import evidence_beats_next
 from retrieval.engine.types import ScoreType
 from retrieval.presets.consolidated.config import ConsolidatedConfig
 from retrieval.presets.consolidated.evidence.rerank_plan import Provider
