@@ -1,12 +1,12 @@
-"""What a filter offers."""
+"""The choices of a filter."""
 
 from collections.abc import Iterable
 
 
 def with_chosen(choices: Iterable[tuple[str, str]], chosen: str) -> list[tuple[str, str]]:
-    """Return the choices, value and label, and the chosen value where none of them has it.
+    """Return the choices, value and label, and the chosen value if it is not among them.
 
-    An address can name what is not offered, such as a deleted user. The filter must show it, since it applies.
+    An address can contain a value that is not offered, such as a deleted user. It still applies and must be shown.
     """
     listed = list(choices)
     return listed if not chosen or chosen in dict(listed) else [*listed, (chosen, chosen)]

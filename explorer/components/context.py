@@ -1,4 +1,4 @@
-"""The context: the passages as a model is shown them, and what was left out and why."""
+"""The context: the passages that a language model receives, and the hits that were left out."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from retrieval.engine.state import DropReason
 from retrieval.engine.types import ChunkId
 from retrieval.search.outcome import SearchOutcome
 
-#: Why a hit that was read is not in the context, those first that came nearest to it.
+#: Why a hit is not in the context, the nearest misses first.
 _LEFT_OUT: Final = (
     DropReason.BUDGET,
     DropReason.REPETITIVE,
@@ -29,9 +29,9 @@ class PassageRow:
     header: str
     text: str
     tokens: int
-    #: Percent of the whole budget.
+    #: Percent of the budget.
     share: float
-    #: Why it was packed; empty where all passages are hits.
+    #: Why it was packed; empty if all passages are hits.
     role: str = ""
 
 
@@ -44,9 +44,9 @@ class ContextPanel:
     budget: int
     share: float
     left_out: DropList
-    #: How many of those the budget cut.
+    #: How many of them exceeded the budget.
     cut: int
-    #: Hits beyond the number wanted; they never competed for the budget.
+    #: Hits outside top k; they were not considered for the budget.
     beyond: int
 
 

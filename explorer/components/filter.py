@@ -1,4 +1,4 @@
-"""What a request leaves of its scope's documents, as people read it."""
+"""The document filters of a request, in words."""
 
 from collections.abc import Iterator
 
@@ -7,20 +7,20 @@ from retrieval.engine.state import RequestFilter
 from retrieval.engine.stored_filter import FullFilter
 
 
-def filter_words(asked: FullFilter) -> tuple[str, ...]:
-    """Return one clause for each part: "remembered as decision", "project atlas", "author is Ann"."""
-    return (*_of_memory(asked.filter), *_of_metadata(asked.conditions))
+def filter_words(limits: FullFilter) -> tuple[str, ...]:
+    """Return a clause for each condition: "memory type decision", "project atlas", "author is Ann"."""
+    return (*_of_memory(limits.filter), *_of_metadata(limits.conditions))
 
 
-def _of_memory(kept: RequestFilter) -> Iterator[str]:
-    if kept.memory_types:
-        yield f"memory type {' or '.join(sorted(kept.memory_types))}"
-    if kept.project:
-        yield f"project {kept.project}"
-    if kept.since:
-        yield f"from {kept.since:%-d %b %Y %H:%M}"
-    if kept.until:
-        yield f"until {kept.until:%-d %b %Y %H:%M}"
+def _of_memory(memory: RequestFilter) -> Iterator[str]:
+    if memory.memory_types:
+        yield f"memory type {' or '.join(sorted(memory.memory_types))}"
+    if memory.project:
+        yield f"project {memory.project}"
+    if memory.since:
+        yield f"from {memory.since:%-d %b %Y %H:%M}"
+    if memory.until:
+        yield f"until {memory.until:%-d %b %Y %H:%M}"
 
 
 def _of_metadata(conditions: Conditions | None) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Questions to start with, from the sample company, for those who have its sources in scope."""
+"""Example questions about the sample company, for users with its sources in scope."""
 
 import tomllib
 from collections.abc import Collection, Iterator, Sequence
@@ -12,31 +12,33 @@ from django.conf import settings
 from corecube.models import Connection
 from corecube.scope import AccessScope
 
-#: Questions shown at once.
+#: The maximum number of questions shown.
 _LIMIT: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question that the samples can answer, or are meant to refuse."""
+    """A question that the samples answer, or that should be refused."""
 
     text: str
     #: What it demonstrates: identifier, paraphrase, table, freshness, access ...
     kind: str
-    #: The sample user that it was written for.
+    #: The sample user that it is for.
     user: str
-    #: Slugs of the connections that hold the answer; empty where there is none.
+    #: Slugs of the connections with the answer; empty for none.
     connections: frozenset[str]
 
 
 def examples_for(scope: AccessScope, username: str) -> tuple[Example, ...]:
-    """Return demonstration questions for a scope, those written for the user first; none without the samples."""
-    slugs = _sample_connections(scope)
+    """Return example questions for a scope, those for the user first; none without the samples."""
+    folder = str(settings.CORECUBE_SAMPLES_DIR)
+    found = Connection.objects.filter(pk__in=scope.connection_ids, config__path__startswith=folder)
+    slugs = frozenset(found.values_list("slug", flat=True))
     return choose(_demonstrations(settings.CORECUBE_SAMPLES_DIR), slugs=slugs, username=username) if slugs else ()
 
 
 def choose(examples: Sequence[Example], *, slugs: Collection[str], username: str) -> tuple[Example, ...]:
-    """Return the first few that the scope can answer, or that were written for this user, no text twice."""
+    """Return the first few that the scope can answer or that are for this user, without duplicate texts."""
     suitable = [
         example
         for example in examples
@@ -44,13 +46,6 @@ def choose(examples: Sequence[Example], *, slugs: Collection[str], username: str
     ]
     own_first = sorted(suitable, key=lambda example: example.user != username)
     return tuple({example.text: example for example in reversed(own_first)}.values())[::-1][:_LIMIT]
-
-
-def _sample_connections(scope: AccessScope) -> frozenset[str]:
-    """Return the slugs of the connections in scope that read the samples."""
-    folder = str(settings.CORECUBE_SAMPLES_DIR)
-    found = Connection.objects.filter(pk__in=scope.connection_ids, config__path__startswith=folder)
-    return frozenset(found.values_list("slug", flat=True))
 
 
 @cache

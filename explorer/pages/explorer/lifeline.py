@@ -1,6 +1,6 @@
-"""The document trace: one document's way through a search as a vertical list, and the documents to pick from."""
+"""The document trace: one document's path through a search, and the documents to choose from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -18,10 +18,10 @@ _LABELS: Final[Mapping[str, str]] = {
     SCOPE: "scope",
     TOP_K: "top k",
     PACKED: "packed",
-    # The second look at access, which is only about what the first one let through.
+    # The second access check, of what the first one allowed.
     "access": "checked",
 }
-#: Where something was lost, inside a sentence; a stage that is not here by its own name.
+#: Steps inside a sentence, unless named by their own name.
 _PLACES: Final[Mapping[str, str]] = {INDEXED: "indexing", ACCESS: "access", PACKED: "packing", "fulltext": "full text"}
 _WORDS: Final[Mapping[StepState, str]] = {
     StepState.PASSED: "passed",
@@ -34,16 +34,16 @@ _WORDS: Final[Mapping[StepState, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step of the way."""
+    """A step of the path."""
 
     name: str
     label: str
     state: str
-    #: The state in words, beside the dot.
+    #: The state in words.
     word: str
     fact: str
     remedy: str
-    #: The page on which an admin does what the remedy says; empty where there is none.
+    #: The page on which an admin applies the remedy; empty for none.
     remedy_address: str
     #: The first step that dropped it.
     is_loss: bool
@@ -51,22 +51,22 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True)
 class LifelinePanel:
-    """A document's way through a search."""
+    """A document's path through a search."""
 
     document_id: UUID
     title: str
-    #: Whether the reader can open it, and whether that is as the search's principal.
+    #: Whether the reader can open it, and whether as the search's principal.
     has_page: bool
     is_principals: bool
     source: str
-    #: What became of it: "packed as [3]", "lost at dedupe".
+    #: "packed as [3]", "lost at dedupe".
     verdict: str
     is_packed: bool
     steps: tuple[StepRow, ...]
-    #: The chunk that the steps tell of; None where there is none.
+    #: The chunk of the steps; None for none.
     chunk_id: ChunkId | None
     place: str
-    #: What became of all its chunks, where there are several.
+    #: The results of all its chunks, if there are several.
     ways: tuple[str, ...]
     chunks: int
 
@@ -78,7 +78,7 @@ class Candidate:
     document_id: UUID
     title: str
     source: str
-    #: Why it is not in the index; empty for one that is.
+    #: Why it is not indexed; empty if it is.
     trouble: str = ""
 
 
@@ -90,13 +90,13 @@ class WherePanel:
     candidates: tuple[Candidate, ...]
     #: There are more than are listed.
     has_more: bool
-    #: None where nothing is pinned, or what is pinned does not exist for the reader.
+    #: None if no document is pinned, or if the reader may not see it.
     lifeline: LifelinePanel | None
     is_pinned: bool
 
     @property
     def announcement(self) -> str:
-        """What a screen reader is told of it."""
+        """What a screen reader announces."""
         if self.lifeline:
             return f"{self.lifeline.title}: {self.lifeline.verdict}."
         if self.is_pinned:
@@ -105,7 +105,7 @@ class WherePanel:
 
 
 def lifeline_panel(line: Lifeline) -> LifelinePanel:
-    """Return the panel of a document's way."""
+    """Return the panel of a document's path."""
     lost = line.lost_at
     total = sum(way.chunks for way in line.ways)
     return LifelinePanel(
@@ -119,18 +119,18 @@ def lifeline_panel(line: Lifeline) -> LifelinePanel:
         steps=tuple(_row(step, line, is_loss=step is lost) for step in line.steps),
         chunk_id=line.followed.chunk_id if line.followed else None,
         place=_place(line),
-        ways=tuple(map(_way, line.ways)) if total > 1 else (),
+        ways=tuple(f"{way.chunks:,} {_result(way)}" for way in line.ways) if total > 1 else (),
         chunks=total,
     )
 
 
 def step_label(name: str) -> str:
-    """Return a step as its row is headed: "access", "full text", "packed"."""
+    """Return a step's label: "access", "full text", "packed"."""
     return _LABELS.get(name) or wording.stage_label(name)
 
 
 def _verdict(lost: Step | None, line: Lifeline) -> str:
-    """Return what became of a document: "packed as [3]", "found by no leg", "lost at dedupe"."""
+    """Return the result of a document: "packed as [3]", "found by no leg", "lost at dedupe"."""
     if lost is None:
         return f"packed as [{line.citation}]"
     is_unfound = bool(line.ways) and not any(way.ended_at for way in line.ways)
@@ -149,20 +149,20 @@ def _row(step: Step, line: Lifeline, *, is_loss: bool) -> StepRow:
         word=_WORDS[step.state],
         fact=_fact(step, line),
         remedy=step.remedy,
-        remedy_address=_page_of(line.exclusion) if step.name == ACCESS and step.remedy and line.exclusion else "",
+        remedy_address=_grant_page(line.exclusion) if step.name == ACCESS and step.remedy and line.exclusion else "",
         is_loss=is_loss,
     )
 
 
-def _page_of(excluded: ExcludedConnection) -> str:
-    """Return the page on which an admin opens a connection to somebody."""
+def _grant_page(excluded: ExcludedConnection) -> str:
+    """Return the page on which an admin gives access to a connection."""
     if excluded.reason is Exclusion.DISABLED:
         return reverse("explorer:connection", args=[excluded.connection.slug])
     return reverse("explorer:clearances")
 
 
 def _fact(step: Step, line: Lifeline) -> str:
-    """Return a step's fact; of access, the whole rule that decided."""
+    """Return a step's fact; for access, the rule that decided."""
     if step.name == ACCESS and step.state is StepState.PASSED and line.inclusion:
         return wording.inclusion_rule(line.inclusion)
     if step.name == ACCESS and step.state is StepState.DROPPED and line.exclusion:
@@ -171,28 +171,21 @@ def _fact(step: Step, line: Lifeline) -> str:
 
 
 def _place(line: Lifeline) -> str:
-    """Return where in its document the followed chunk stands: "Staging › Rolling back, p. 3"; empty at its top."""
+    """Return the place of the chunk in its document: "Staging › Rolling back, p. 3"; empty at the top."""
     if line.followed is None or line.followed.facts is None:
         return ""
     facts = line.followed.facts
-    return ", ".join(
-        filter(
-            None,
-            (
-                " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(facts.heading_path),
-                wording.place(facts, facts.source_type),
-            ),
-        )
-    )
+    headings = " \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} ".join(facts.heading_path)
+    return ", ".join(filter(None, (headings, wording.place(facts, facts.source_type))))
 
 
-def _way(way: Way) -> str:
+def _result(way: Way) -> str:
     if way.is_packed:
-        return f"{way.chunks:,} packed"
-    return f"{way.chunks:,} lost at {_lost_at(way.ended_at)}" if way.ended_at else f"{way.chunks:,} found by no leg"
+        return "packed"
+    return f"lost at {_lost_at(way.ended_at)}" if way.ended_at else "found by no leg"
 
 
-def candidates(rows: Iterator[Candidate], limit: int) -> tuple[tuple[Candidate, ...], bool]:
-    """Return the first few candidates, each document once, and whether there are more."""
+def candidates(rows: Iterable[Candidate], limit: int) -> tuple[tuple[Candidate, ...], bool]:
+    """Return the first candidates, each document once, and whether there are more."""
     found = tuple({row.document_id: row for row in rows}.values())
     return found[:limit], len(found) > limit

@@ -1,4 +1,4 @@
-"""The Explorer's latest searches, kept in memory for a while: another view of one is not another search."""
+"""A cache of the Explorer's recent searches: another view of a search does not search again."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,105 +16,102 @@ from retrieval.search.outcome import SearchOutcome
 from retrieval.search.request import SearchRequest
 from retrieval.search.service import search
 
-#: Searches that a process keeps, and for how long. One takes up to a few MB, most of it the texts of its pool.
+#: The size of the cache, and its time to live. A search takes up to a few MB, mostly for the texts of its pool.
 _ENTRIES: Final = 16
 _SECONDS: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """A search as a page asks for it."""
+    """A search as a page requests it."""
 
     request: SearchRequest
     principal: Principal
-    #: All that the principal may see now.
+    #: Everything that the principal may see now.
     whole: AccessScope
 
     @property
     def scope(self) -> AccessScope:
-        """What the search would read now, and what it would list as excluded."""
+        """The scope of the search now, with the excluded connections that it would list."""
         without = self.request.narrowing.exclude
-        kept = (it.connection.id for it in self.whole.included if it.connection.slug not in without)
-        return self.whole.only(kept, reveal=self.request.reveal_excluded)
+        included = (it.connection.id for it in self.whole.included if it.connection.slug not in without)
+        return self.whole.only(included, reveal=self.request.reveal_excluded)
 
     def is_of(self, outcome: SearchOutcome) -> bool:
-        """Return whether a search of the same request and principal read what this one would."""
+        """Return whether a search of the same request and principal had the same scope."""
         return outcome.state.scope == self.scope and outcome.state.is_admin == self.principal.is_admin
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSearch:
-    """A finished search, and what has to be the same for it to be shown again."""
+class CachedSearch:
+    """A finished search, and what must be unchanged to show it again."""
 
     outcome: SearchOutcome
     request: SearchRequest
     principal: Principal
     index: VectorIndex
-    #: Of before the search.
+    #: Set before the search.
     mark: outbox.Mark
 
 
 @dataclass(frozen=True, slots=True)
 class RecentSearches:
-    """The latest searches by trace id, none older than `seconds`; safe to use from several threads."""
+    """The recent searches by trace id, none older than `seconds`; thread-safe."""
 
     entries: int = _ENTRIES
     seconds: float = _SECONDS
     clock: Callable[[], float] = monotonic
-    #: When each was kept, and what; the oldest first.
-    _kept: OrderedDict[str, tuple[float, KeptSearch]] = field(
+    #: Time and search, the oldest first.
+    _searches: OrderedDict[str, tuple[float, CachedSearch]] = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
     _lock: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
-    def get(self, trace: str) -> KeptSearch | None:
-        """Return the search with a trace id; None where it is not kept any more, or never was."""
+    def get(self, trace: str) -> CachedSearch | None:
+        """Return the search with a trace id; None if it is not cached."""
         with self._lock:
-            self._let_go()
-            _, found = self._kept.get(trace, (0.0, None))
+            self._evict()
+            _, found = self._searches.get(trace, (0.0, None))
             return found
 
-    def keep(self, found: KeptSearch) -> None:
-        """Keep a search; the oldest one goes."""
+    def add(self, found: CachedSearch) -> None:
+        """Cache a search and evict old ones."""
         with self._lock:
-            self._kept[str(found.outcome.id)] = self.clock(), found
-            self._let_go()
+            self._searches[str(found.outcome.id)] = self.clock(), found
+            self._evict()
 
-    def _let_go(self) -> None:
-        """Forget what is too old, or too much."""
-        while self._kept:
-            at, _ = next(iter(self._kept.values()))
-            if len(self._kept) <= self.entries and self.clock() - at < self.seconds:
+    def _evict(self) -> None:
+        while self._searches:
+            at, _ = next(iter(self._searches.values()))
+            if len(self._searches) <= self.entries and self.clock() - at < self.seconds:
                 return
-            self._kept.popitem(last=False)
+            self._searches.popitem(last=False)
 
 
 _recent: Final = RecentSearches()
 
 
 def searched(asking: Asking, trace: str) -> SearchOutcome:
-    """Return the search with a trace id where it is the very same one and nothing in its scope has changed since.
+    """Return the cached search with a trace id if it is the same and nothing in its scope has changed; else search.
 
-    Any other is made anew, and kept. Raises what `retrieval.search.service.search` raises.
+    Raises what `retrieval.search.service.search` raises.
     """
-    kept = _recent.get(trace)
-    return kept.outcome if kept and _is_current(kept, asking) else _searched_anew(asking)
-
-
-def _is_current(kept: KeptSearch, asking: Asking) -> bool:
-    """Return whether a kept search may be shown to who asks now: same question, access, documents and index."""
-    if (kept.request, kept.principal) != (asking.request, asking.principal) or not asking.is_of(kept.outcome):
-        return False
-    is_unchanged = outbox.mark(asking.scope.connection_ids, since=kept.mark) == kept.mark
-    return is_unchanged and runtime.resources().index == kept.index
-
-
-def _searched_anew(asking: Asking) -> SearchOutcome:
+    cached = _recent.get(trace)
+    if cached and _is_current(cached, asking):
+        return cached.outcome
     mark = outbox.mark(asking.scope.connection_ids)
     outcome = search(asking.request, principal=asking.principal)
-    # The scope of the search is read anew; where it differs, so may what the mark counted.
+    # The search reads the scope again; if it differs, the mark may not match.
     if outcome.is_recorded and outcome.resources and asking.is_of(outcome):
-        # Models that were exchanged since must not be held for it.
-        lasting = replace(outcome, resources=None)
-        _recent.keep(KeptSearch(lasting, asking.request, asking.principal, outcome.resources.index, mark))
+        # The cache must not hold models that are replaced later.
+        light = replace(outcome, resources=None)
+        _recent.add(CachedSearch(light, asking.request, asking.principal, outcome.resources.index, mark))
     return outcome
+
+
+def _is_current(cached: CachedSearch, asking: Asking) -> bool:
+    """Return whether a cached search is valid for a request: same query, access, documents and index."""
+    if (cached.request, cached.principal) != (asking.request, asking.principal) or not asking.is_of(cached.outcome):
+        return False
+    is_unchanged = outbox.mark(asking.scope.connection_ids, since=cached.mark) == cached.mark
+    return is_unchanged and runtime.resources().index == cached.index
