@@ -97,7 +97,8 @@ def _closed_chip(excluded: ExcludedConnection) -> ScopeChip:
 
 def scope_rows(chips: Collection[ScopeChip], scope: AccessScope) -> tuple[ScopeRow, ...]:
     """Return the scope table: the chips' connections with their trust levels, the included ones first."""
-    trust = {it.connection.slug: wording.level(it.connection.trust) for it in (*scope.included, *scope.excluded)}
+    connections = (*(it.connection for it in scope.included), *(it.connection for it in scope.excluded))
+    trust = {connection.slug: wording.level(connection.trust) for connection in connections}
     rows = (
         ScopeRow(chip.name, chip.compartment, chip.sensitivity, trust[chip.slug], chip.included, chip.rule)
         for chip in chips

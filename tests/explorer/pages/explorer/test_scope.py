@@ -71,5 +71,5 @@ def test_hits_that_were_gone_are_a_count_whether_or_not_there_is_such_a_chunk(ma
         cell = funnel(make_outcome(trace=spans), labels_of(whole.hits, whole.state.scope)).cells[0]
         pages.add(render_to_string("explorer/components/_stage.html", {"cell": cell, "run_as": ""}))
     (page,) = pages
-    assert "1 no longer in the store, or filtered out; not listed" in page
+    assert "1 deleted or excluded; not listed" in page
     assert "href" not in page
