@@ -24,6 +24,7 @@ from corecube.models import ApiKey, Compartment, Connection, Grant, User
 from corecube.scope import Sensitivity, TrustLevel
 from retrieval.index import active
 from retrieval.ingest.sync import sync_connection
+from retrieval.models import PresetVersion
 from retrieval.presets.consolidated.evidence.rerank_guard import RerankGuards
 from retrieval.presets.helix import route_examples
 from retrieval.search import calibrations, runtime
@@ -213,6 +214,13 @@ _worlds: dict[tuple[object, ...], tuple[str, KeptRows]] = {}
 def unhurried(db):
     """Give every preset all the time that there is: what is compared must not depend on what else the machine does."""
     without_deadlines()
+
+
+@pytest.fixture
+def impatient(db):
+    """Let the tiers of the recovery of missing sources follow each other without a wait."""
+    waits = dict.fromkeys(("cascade.first_wait_seconds", "cascade.max_wait_seconds"), 0.0)
+    PresetVersion.objects.create(preset="consolidated", number=1, status="live", values=waits)
 
 
 def _always_the_same(manager, name, /, **fields):

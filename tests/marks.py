@@ -41,9 +41,26 @@ _NAMES: Final = {
 _SMOKE: Final = frozenset(
     {
         "tests/corecube/test_access.py",
+        "tests/corecube/test_admin.py",
+        "tests/explorer/pages/access/test_pages.py",
+        "tests/explorer/pages/documents/test_views.py",
+        "tests/explorer/pages/evidence/test_views.py",
         "tests/explorer/pages/explorer/test_views.py",
-        "tests/retrieval/api/test_search.py",
-        "tests/retrieval/search/test_service.py",
+        "tests/explorer/pages/health/test_views.py",
+        "tests/retrieval/agents/test_view.py",
+        "tests/retrieval/answers/conversations/test_asking.py",
+        "tests/retrieval/api/test_leaks.py",
+        "tests/retrieval/evaluation/test_runner.py",
+        "tests/retrieval/index/test_neighbours.py",
+        "tests/retrieval/index/test_scope_condition.py",
+        "tests/retrieval/ingest/test_model_change.py",
+        "tests/retrieval/operations/test_quality_preview.py",
+        "tests/retrieval/presets/consolidated/stages/test_recovery.py",
+        "tests/retrieval/presets/helix/stages/test_route.py",
+        "tests/retrieval/records/test_judgments.py",
+        "tests/retrieval/search/test_configuration.py",
+        "tests/retrieval/search/test_languages.py",
+        "tests/retrieval/stages/test_fulltext.py",
     }
 )
 

@@ -125,6 +125,7 @@ ARGUMENTS = {
 }
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("tool", ARGUMENTS)
 def test_no_argument_makes_a_tool_fail(world, send, tool, caplog):
     secret = world.key("alice")

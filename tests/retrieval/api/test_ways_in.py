@@ -381,6 +381,7 @@ def test_no_key_that_a_request_issues_sees_more_than_who_issued_it(credential, s
     assert credential == "bob" or not ApiKey.objects.filter(name="another").exists()
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("credential", CREDENTIALS)
 @pytest.mark.parametrize("tool", TOOL_ARGUMENTS)
 def test_no_argument_of_a_tool_widens_a_scope(credential, tool, client, asker, secrets_of):

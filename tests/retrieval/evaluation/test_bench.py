@@ -22,7 +22,7 @@ from retrieval.models import SearchRecord
 # Without a marked test, pytest-django leaves the tests at the installation's own database.
 pytestmark = pytest.mark.django_db
 
-PLAN = Plan(preset="corecube", chunks=2000, scopes=(50, 5), queries=8, seed=0)
+PLAN = Plan(preset="corecube", chunks=1000, scopes=(50, 5), queries=8, seed=0)
 COUNTS = """
 SELECT (SELECT count(*) FROM retrieval_chunk), (SELECT count(*) FROM retrieval_embedding),
        (SELECT count(*) FROM retrieval_document), (SELECT count(DISTINCT connection_id) FROM retrieval_chunk)
@@ -153,7 +153,7 @@ def search_vectors():
 
 def test_the_report_has_the_figures(story):
     report = story.first
-    assert (report["preset"], report["chunks"], report["queries"]) == ("corecube", 2000, 8)
+    assert (report["preset"], report["chunks"], report["queries"]) == ("corecube", 1000, 8)
     assert {"total", "analyze", "dense", "fulltext", "fuse", "assemble"} <= report["latency_ms"].keys()
     assert all(row["p50"] <= row["p95"] <= row["p99"] for row in report["latency_ms"].values())
     assert report["index_bytes"] == sum(report["index_bytes_by_name"].values())
@@ -236,7 +236,7 @@ def test_the_database_is_dropped_in_the_end_and_django_is_back_at_its_own(story)
 
 
 def test_everything_is_there(story):
-    assert story.content["counts"] == (2000, 2000, 500, 100)
+    assert story.content["counts"] == (1000, 1000, 300, 100)
     assert story.content["records"] == 0
 
 

@@ -3,17 +3,13 @@
 import pytest
 
 from retrieval.ingest.sync import sync_connection
-from retrieval.models import Document, PresetVersion, SearchRecord
+from retrieval.models import Document, SearchRecord
 
 AWAITED = {"set": "report", "about": "rollback", "run": "1"}
 RUN = {**AWAITED, "whole": "1"}
 
 
-@pytest.fixture(autouse=True)
-def impatient(db):
-    """Let the recovery's tiers follow each other without a wait."""
-    waits = dict.fromkeys(("cascade.first_wait_seconds", "cascade.max_wait_seconds"), 0.0)
-    PresetVersion.objects.create(preset="consolidated", number=1, status="live", values=waits)
+pytestmark = pytest.mark.usefixtures("impatient")
 
 
 def page(response):
