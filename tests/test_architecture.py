@@ -1,6 +1,7 @@
 """The shape of the code: what may import what."""
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -23,9 +24,14 @@ def modules(app):
 PATHS = {name: path for app in APPS for name, path in modules(app)}
 
 
+@functools.cache
+def parsed(module):
+    return ast.parse(PATHS[module].read_text())
+
+
 def imports(name):
     """Yield every module that a module imports, as written, wherever the import stands."""
-    for node in ast.walk(ast.parse(PATHS[name].read_text())):
+    for node in ast.walk(parsed(name)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -59,11 +65,24 @@ def test_only_the_index_package_speaks_sql_to_the_search_tables():
     }
 
 
+def is_drop_reason(node):
+    return isinstance(node, ast.Name) and node.id == "DropReason"
+
+
+def declares_stage(node):
+    """Whether a class has the declaration that makes it a stage."""
+    return any(isinstance(it, ast.AnnAssign) and ast.unparse(it).startswith("about: ClassVar") for it in ast.walk(node))
+
+
+@functools.cache
+def parsed_definitions(module):
+    return {it.name: it for it in parsed(module).body if isinstance(it, ast.FunctionDef | ast.ClassDef)}
+
+
 def given_reasons(module, name, seen):
     """Yield the drop reasons that a class or function gives by itself or by what it calls, other stages left out."""
-    tree = ast.parse(PATHS[module].read_text())
-    defined = {it.name: it for it in tree.body if isinstance(it, ast.FunctionDef | ast.ClassDef)}
-    if (module, name) in seen or name not in defined or (seen and "about: ClassVar" in ast.unparse(defined[name])):
+    tree, defined = parsed(module), parsed_definitions(module)
+    if (module, name) in seen or name not in defined or (seen and declares_stage(defined[name])):
         return
     seen.add((module, name))
     imported = {
@@ -78,7 +97,7 @@ def given_reasons(module, name, seen):
     nodes = [it for it in ast.walk(defined[name]) if id(it) not in declarations]
     compared = {id(it) for node in nodes if isinstance(node, ast.Compare) for it in ast.walk(node)}
     for node in nodes:
-        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "DropReason" and id(node) not in compared:
+        if isinstance(node, ast.Attribute) and is_drop_reason(node.value) and id(node) not in compared:
             yield node.attr
         elif isinstance(node, ast.Name):
             source = imported.get(node.id, module)
