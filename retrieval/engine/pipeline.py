@@ -27,31 +27,25 @@ class Stage(Protocol):
     @property
     def name(self) -> str:
         """The stage's name in traces and pages."""
-        ...
 
     @property
     def needs(self) -> frozenset[str]:
         """Fields of the state that earlier stages must have given."""
-        ...
 
     @property
     def gives(self) -> frozenset[str]:
         """Fields of the state that this stage fills."""
-        ...
 
     @property
     def optional(self) -> bool:
         """Whether the search can do without it when time runs short."""
-        ...
 
     @property
     def about(self) -> About:
         """Its description for people."""
-        ...
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the changed state."""
-        ...
 
 
 @runtime_checkable
@@ -60,7 +54,6 @@ class RunsLegs(Protocol):
 
     def only(self, leg: str) -> Stage:
         """Return the same with only the leg of this name."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,11 +26,7 @@ class TimeConfig(Tunables):
     label: ClassVar[str] = "Time"
 
     reserve_share: float = tunable(
-        0.15,
-        low=0.05,
-        high=0.5,
-        unit="",
-        help="Share of the deadline reserved for reading and packing hits.",
+        0.15, low=0.05, high=0.5, unit="", help="Share of the deadline reserved for reading and packing hits."
     )
     embed_share: float = tunable(
         0.6,

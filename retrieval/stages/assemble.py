@@ -39,10 +39,7 @@ class Assemble(BaseStage):
         group=StageGroup.PACK,
         unit="passages",
         section="assemble",
-        drops=(
-            DropReason.BUDGET,
-            DropReason.TOP_K,
-        ),
+        drops=(DropReason.BUDGET, DropReason.TOP_K),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

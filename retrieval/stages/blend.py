@@ -18,10 +18,7 @@ class Blend(BaseStage):
     needs: ClassVar[frozenset[str]] = frozenset({"hits", "facts", "freshness"})
     gives: ClassVar[frozenset[str]] = frozenset({"order"})
     about: ClassVar[About] = About(
-        "blended",
-        "Orders the pool by weighted similarity, full text and freshness.",
-        section="blend",
-        fact=score_fact,
+        "blended", "Orders the pool by weighted similarity, full text and freshness.", section="blend", fact=score_fact
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -33,11 +33,7 @@ class Bm25Config(Tunables):
         0.3, low=0.0, high=10.0, unit="", help="Weight of a match in the questions that a model wrote for the chunk."
     )
     weight_exact: float = tunable(
-        0.5,
-        low=0.0,
-        high=10.0,
-        unit="",
-        help="Weight of a name, path or version that matches as written.",
+        0.5, low=0.0, high=10.0, unit="", help="Weight of a name, path or version that matches as written."
     )
 
 

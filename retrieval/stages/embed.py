@@ -16,7 +16,6 @@ class Prefetch(Protocol):
 
     def begun(self, state: SearchState) -> SearchState:
         """Start the work and return the state with its futures."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

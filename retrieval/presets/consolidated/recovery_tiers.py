@@ -117,10 +117,7 @@ def mark_beyond_filter(hits: Ranking, state: SearchState, section: SectionState)
         return hits
     try:
         kept = recovery.passing(
-            hits,
-            scope=state.scope,
-            request_filter=section.request_filter,
-            timeout_seconds=state.deadline.read_seconds,
+            hits, scope=state.scope, request_filter=section.request_filter, timeout_seconds=state.deadline.read_seconds
         )
     except SearchTimeoutError:
         kept = frozenset()

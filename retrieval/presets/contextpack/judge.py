@@ -74,11 +74,7 @@ class RelevanceConfig(Tunables):
         20_000, low=100, high=300_000, unit="ms", help="Total time limit for the language model.", costs=True
     )
     reserve_ms: int = tunable(
-        3000,
-        low=0,
-        high=60_000,
-        unit="ms",
-        help="Time reserved for the reranker in case the language model fails.",
+        3000, low=0, high=60_000, unit="ms", help="Time reserved for the reranker in case the language model fails."
     )
 
 
@@ -116,7 +112,6 @@ class RelevanceJudge(Protocol):
 
         Where no model may judge that is said first, and not that no time was left for one.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

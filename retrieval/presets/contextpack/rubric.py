@@ -65,10 +65,7 @@ def messages(question: str, candidates: Sequence[Shown], *, fence: str = "") -> 
     fence = fence or new_fence([question, *(text for it in candidates for text in (it.place, it.text))])
     passages = "\n\n".join(fenced(number, it, fence) for number, it in enumerate(candidates, start=1))
     asked = _ASKED.format(question=plain(question), passages=passages)
-    return (
-        {"role": "system", "content": _SYSTEM.format(fence=fence)},
-        {"role": "user", "content": asked},
-    )
+    return ({"role": "system", "content": _SYSTEM.format(fence=fence)}, {"role": "user", "content": asked})
 
 
 def fenced(number: int, candidate: Shown, fence: str = "0" * _FENCE_LENGTH) -> str:

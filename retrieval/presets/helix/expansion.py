@@ -192,10 +192,7 @@ def _ways(given: Expansion) -> dict[tuple[UUID, UUID], _Way]:
 
 
 def _lifts(
-    given: Expansion,
-    ways: Mapping[tuple[UUID, UUID], _Way],
-    steps: Sequence[Step],
-    brought: Mapping[UUID, float],
+    given: Expansion, ways: Mapping[tuple[UUID, UUID], _Way], steps: Sequence[Step], brought: Mapping[UUID, float]
 ) -> dict[UUID, tuple[Lift, ...]]:
     """Return why each document is lifted; what the walk brought is shared out by the links' evidence."""
     lifts: dict[UUID, list[Lift]] = defaultdict(list)

@@ -35,11 +35,7 @@ _EPISODE: Final = _words(
     "transcripts?", r"(?:19|20)\d\d-\d\d-\d\d",
 )  # fmt: skip
 #: Looked for in this order: the minutes of a decision are a decision, the runbook of an incident a procedure.
-_NAMED: Final = (
-    (MemoryType.DECISION, _DECISION),
-    (MemoryType.PROCEDURAL, _PROCEDURE),
-    (MemoryType.EPISODIC, _EPISODE),
-)
+_NAMED: Final = ((MemoryType.DECISION, _DECISION), (MemoryType.PROCEDURAL, _PROCEDURE), (MemoryType.EPISODIC, _EPISODE))
 _TYPES: Final = frozenset(it.value for it in MemoryType)
 #: Documents whose words are not looked through again.
 _KEPT: Final = 20_000

@@ -66,10 +66,7 @@ class Tier(StrEnum):
 
 def tiers_for(*, has_documents: bool, has_structure: bool) -> tuple[Tier, ...]:
     """Return the tiers to try, in order: there must be a document filter to relax, and headings to look under."""
-    left_out = {
-        *(() if has_documents else (Tier.DOCUMENTS,)),
-        *(() if has_structure else (Tier.STRUCTURE,)),
-    }
+    left_out = {*(() if has_documents else (Tier.DOCUMENTS,)), *(() if has_structure else (Tier.STRUCTURE,))}
     return tuple(tier for tier in Tier if tier not in left_out)
 
 

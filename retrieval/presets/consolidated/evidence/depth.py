@@ -47,12 +47,7 @@ class DepthConfig(Tunables):
         200, low=0, high=100_000, unit="chunks", help="A compartment with fewer chunks is sparse."
     )
     sparse_factor: float = tunable(
-        1.25,
-        low=1.0,
-        high=4.0,
-        unit="",
-        help="Factor for the depth in a sparse compartment.",
-        costs=True,
+        1.25, low=1.0, high=4.0, unit="", help="Factor for the depth in a sparse compartment.", costs=True
     )
     degraded_factor: float = tunable(
         1.5,

@@ -13,12 +13,7 @@ PROTECTED: Final = "protected"
 
 
 def cut_with_protection(
-    hits: Ranking,
-    *,
-    keep: int,
-    max_protected: int,
-    survivor_floors: Mapping[str, int],
-    type_of: Callable[[Hit], str],
+    hits: Ranking, *, keep: int, max_protected: int, survivor_floors: Mapping[str, int], type_of: Callable[[Hit], str]
 ) -> tuple[Ranking, tuple[Drop, ...]]:
     """Return the first `keep` hits and, in their order, those that are let back in behind them.
 

@@ -90,12 +90,7 @@ class BreakerConfig(Tunables):
         60.0, low=0.0, high=3600.0, unit="s", help="Time that the breaker stays open before a trial.", is_shared=True
     )
     successes: int = tunable(
-        2,
-        low=1,
-        high=100,
-        unit="successes",
-        help="Successful trials in a row that close the breaker.",
-        is_shared=True,
+        2, low=1, high=100, unit="successes", help="Successful trials in a row that close the breaker.", is_shared=True
     )
 
 

@@ -22,12 +22,7 @@ class RerankPlanConfig(Tunables):
         150, low=0, high=60_000, unit="ms", help="With less time left, the cross-encoder is not called."
     )
     chunk_ms: float = tunable(
-        25.0,
-        low=0.1,
-        high=5000.0,
-        unit="ms",
-        help="Expected time per chunk until it is measured.",
-        is_shared=True,
+        25.0, low=0.1, high=5000.0, unit="ms", help="Expected time per chunk until it is measured.", is_shared=True
     )
     learning: float = tunable(
         0.2,
@@ -47,12 +42,7 @@ class RerankPlanConfig(Tunables):
     )
     split_above: int = tunable(80, low=1, high=1000, unit="chunks", help="A larger pool is sent in batches.")
     batch: int = tunable(
-        60,
-        low=1,
-        high=1000,
-        unit="chunks",
-        help="Chunks per batch; batches run in parallel.",
-        at_most="split_above",
+        60, low=1, high=1000, unit="chunks", help="Chunks per batch; batches run in parallel.", at_most="split_above"
     )
 
 
@@ -110,9 +100,7 @@ def batches(chunks: int, config: RerankPlanConfig) -> tuple[tuple[int, int], ...
     return tuple((start, min(start + size, chunks)) for start in range(0, chunks, size))
 
 
-def merged_scores(
-    outcomes: Sequence[tuple[tuple[int, int], Sequence[float] | Exception]],
-) -> dict[int, float]:
+def merged_scores(outcomes: Sequence[tuple[tuple[int, int], Sequence[float] | Exception]]) -> dict[int, float]:
     """Return the score of each place that a batch scored, given each batch with its scores or what it raised.
 
     Raises the first batch's error where every batch failed, so that a breaker hears of it.

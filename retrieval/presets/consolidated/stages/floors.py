@@ -29,10 +29,7 @@ class SectionFloors(BaseStage):
     about: ClassVar[About] = About(
         "floors",
         "Drops chunks below the section's floors of relevance and quality.",
-        drops=(
-            DropReason.QUALITY,
-            DropReason.BELOW_FLOOR,
-        ),
+        drops=(DropReason.QUALITY, DropReason.BELOW_FLOOR),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -24,10 +24,7 @@ class CutWithQuota(BaseStage):
         "selected",
         "Cuts the over-fetched pool, with reserved slots for rare source types.",
         section="quota",
-        drops=(
-            DropReason.SOURCE_QUOTA,
-            DropReason.OUTSIDE_WINDOW,
-        ),
+        drops=(DropReason.SOURCE_QUOTA, DropReason.OUTSIDE_WINDOW),
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -49,10 +49,7 @@ class Recover(BaseStage):
         "recovered",
         "Searches again tier by tier if the pool is empty; the scope never changes.",
         group=StageGroup.FIND,
-        drops=(
-            DropReason.SOURCE_QUOTA,
-            DropReason.OUTSIDE_WINDOW,
-        ),
+        drops=(DropReason.SOURCE_QUOTA, DropReason.OUTSIDE_WINDOW),
         notes={
             "recovered_pool": "recovered",
             "recovery_out_of_time": "recovery timed out",
@@ -99,17 +96,11 @@ class Recover(BaseStage):
         return Cascade(
             search=search,
             gate=QualityGate.of(
-                quality_floor=policy.quality_floor,
-                score_floor=policy.score_floor,
-                config=self.config,
-                scale=self.scale,
+                quality_floor=policy.quality_floor, score_floor=policy.score_floor, config=self.config, scale=self.scale
             ),
             config=self.config,
             world=CascadeWorld(
-                clock=deadline.clock,
-                sleep=self.wait,
-                draw=self.draw,
-                remaining_seconds=lambda: deadline.leg_seconds,
+                clock=deadline.clock, sleep=self.wait, draw=self.draw, remaining_seconds=lambda: deadline.leg_seconds
             ),
             has_documents=bool(section.request_filter.documents),
             has_structure=bool(section.headings),

@@ -64,11 +64,7 @@ class RerankSection(BaseStage):
     about: ClassVar[About] = replace(
         Rerank.about,
         drops=(),
-        notes={
-            **Rerank.about.notes,
-            "rerank_budget": "no time for the reranker",
-            "rerank_partial": "reranked in part",
-        },
+        notes={**Rerank.about.notes, "rerank_budget": "no time for the reranker", "rerank_partial": "reranked in part"},
     )
 
     def __call__(self, state: SearchState) -> SearchState:

@@ -31,12 +31,7 @@ class ContextConfig(Tunables):
         12_000, low=100, high=200_000, unit="tokens", help="Size of the whole context.", costs=True
     )
     min_primary: int = tunable(
-        3,
-        low=0,
-        high=100,
-        unit="hits",
-        help="Best primary hits that stay even if they exceed the budget.",
-        costs=True,
+        3, low=0, high=100, unit="hits", help="Best primary hits that stay even if they exceed the budget.", costs=True
     )
 
 
@@ -64,10 +59,7 @@ class PackContext(BaseStage):
         group=StageGroup.PACK,
         unit="passages",
         section="context",
-        drops=(
-            DropReason.BUDGET,
-            DropReason.TOP_K,
-        ),
+        drops=(DropReason.BUDGET, DropReason.TOP_K),
         window="relevance.top",
         notes={
             "pack_over_budget": "best hits exceed the budget",

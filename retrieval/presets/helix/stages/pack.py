@@ -42,10 +42,7 @@ class Pack(BaseStage):
         group=StageGroup.PACK,
         unit="passages",
         section="pack",
-        drops=(
-            DropReason.BUDGET,
-            DropReason.TOP_K,
-        ),
+        drops=(DropReason.BUDGET, DropReason.TOP_K),
         window="pack.max_passages",
     )
 

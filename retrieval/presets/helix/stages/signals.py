@@ -80,11 +80,7 @@ class SignalsConfig(Tunables):
         0.65, low=0.0, high=1.0, unit="", help="Share of the cosine in similarity. The rest is the full-text score."
     )
     sparse_share: float = tunable(
-        0.3,
-        low=0.0,
-        high=1.0,
-        unit="",
-        help="Share of the sparse leg's score in similarity, if that leg searches.",
+        0.3, low=0.0, high=1.0, unit="", help="Share of the sparse leg's score in similarity, if that leg searches."
     )
     min_cosine_span: float = tunable(
         0.1,
@@ -117,10 +113,7 @@ class SignalsConfig(Tunables):
     def blend(self) -> BlendConfig:
         """How the two legs' signals make similarity: as in the blend of `corecube`, without freshness."""
         return BlendConfig(
-            dense=self.dense_share,
-            fulltext=1 - self.dense_share,
-            freshness=0.0,
-            min_cosine_span=self.min_cosine_span,
+            dense=self.dense_share, fulltext=1 - self.dense_share, freshness=0.0, min_cosine_span=self.min_cosine_span
         )
 
     @property
