@@ -76,7 +76,13 @@ def cut(text: str, characters: int) -> str:
     if len(text) <= characters:
         return text
     end = characters
-    while end > 0 and (_extends(text[end]) or text[end - 1] in _JOINERS):
+    # A mark, a joiner or a skin tone belongs to the character before it.
+    while end > 0 and (
+        unicodedata.category(text[end]).startswith("M")
+        or text[end] in _JOINERS
+        or ord(text[end]) in _SKIN_TONES
+        or text[end - 1] in _JOINERS
+    ):
         end -= 1
     beginning = text[: end or characters]
     if not text[end].isspace():
@@ -85,12 +91,6 @@ def cut(text: str, characters: int) -> str:
         if len(shorter) >= characters - characters // _MAX_CUT:
             beginning = shorter
     return beginning.rstrip()
-
-
-def _extends(character: str) -> bool:
-    """Return whether a character belongs to the one before it."""
-    is_mark = unicodedata.category(character).startswith("M")
-    return is_mark or character in _JOINERS or ord(character) in _SKIN_TONES
 
 
 def _clauses(text: str) -> Iterator[Clause]:
@@ -110,21 +110,12 @@ def _clauses(text: str) -> Iterator[Clause]:
 def _joined(clauses: Sequence[Clause]) -> list[Clause]:
     """Return the clauses without an OR that has nothing to join before or after it."""
     joined: list[Clause] = []
-    for clause, following in zip(clauses, _following(clauses), strict=True):
+    for place, clause in enumerate(clauses):
+        following = [it for it in clauses[place + 1 :] if not it.is_or][:1]
         has_both_sides = _has_words(joined[-1:]) and not joined[-1].is_or and _has_words(following)
         if not clause.is_or or has_both_sides:
             joined.append(clause)
     return joined
-
-
-def _following(clauses: Sequence[Clause]) -> list[Sequence[Clause]]:
-    """Return for each clause the next one that is no OR; nothing where there is none."""
-    found: list[Sequence[Clause]] = []
-    after: Sequence[Clause] = ()
-    for clause in reversed(clauses):
-        found.append(after)
-        after = after if clause.is_or else (clause,)
-    return found[::-1]
 
 
 def _has_words(clauses: Sequence[Clause]) -> bool:

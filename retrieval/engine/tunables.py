@@ -131,7 +131,12 @@ class Tunables:
     def sections(cls) -> tuple[TunableSection, ...]:
         """Return this config and those nested in it, each with what it declares."""
         if cls not in _SECTIONS:
-            _SECTIONS[cls] = tuple(_without(cls.unused, _sections(cls)))
+            found = (
+                replace(it, tunables=tuple(facts for facts in it.tunables if facts.name not in cls.unused))
+                for it in _sections(cls)
+                if not it.tunables or not cls.unused.issuperset(facts.name for facts in it.tunables)
+            )
+            _SECTIONS[cls] = tuple(found)
         return _SECTIONS[cls]
 
     @classmethod
@@ -245,14 +250,6 @@ def _inner_sections(config: Tunables, name: str) -> Iterator[TunableSection]:
 
 def _help(kind: type[Tunables]) -> str:
     return (kind.__doc__ or "").strip()
-
-
-def _without(unused: frozenset[str], sections: Iterator[TunableSection]) -> Iterator[TunableSection]:
-    """Yield the sections without the numbers that go unused, and without those that have nothing else."""
-    for section in sections:
-        left = tuple(facts for facts in section.tunables if facts.name not in unused)
-        if left or not section.tunables:
-            yield replace(section, tunables=left)
 
 
 def _replaced(config: _Config, values: Mapping[str, Any], prefix: str = "") -> _Config:

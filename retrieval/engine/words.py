@@ -52,7 +52,11 @@ class TermFinder:
         # A stem begins as its word does.
         initials = tuple({_bare(term.lexeme)[:1] for term in self.terms})
         stems = frozenset(self.stem(word) for word in set(_WORD.findall(lowered)) if word.startswith(initials))
-        return frozenset(term.lexeme for term in self.terms if _holds(term.lexeme, stems, lowered))
+        bare = ((term.lexeme, _bare(term.lexeme)) for term in self.terms)
+        # Lexemes of compounds, versions and addresses ("on-cal", "3.6") hold signs that words do not.
+        return frozenset(
+            lexeme for lexeme, word in bare if (word in stems if _WORD.fullmatch(word) else word in lowered)
+        )
 
     def codes(self) -> frozenset[str]:
         """Return the terms that are codes: names with digits in them."""
@@ -61,12 +65,6 @@ class TermFinder:
     def weight(self, lexemes: frozenset[str]) -> float:
         """Return the summed idf of lexemes."""
         return sum(term.idf for term in self.terms if term.lexeme in lexemes)
-
-
-def _holds(lexeme: str, stems: frozenset[str], lowered: str) -> bool:
-    bare = _bare(lexeme)
-    # Lexemes of compounds, versions and addresses ("on-cal", "3.6") hold signs that words do not.
-    return bare in stems if _WORD.fullmatch(bare) else bare in lowered
 
 
 def _bare(lexeme: str) -> str:

@@ -47,7 +47,8 @@ def mentions_of(text: str) -> Mentions:
     words = words_of(text)
     whole, parts = dict[str, None](), dict[str, None]()
     for first, last in phrases(text, words):
-        if last > first or not _begins_a_sentence(text, words, first):
+        before = text[words[first - 1].end : words[first].start] if first else "\n"
+        if last > first or _SENTENCE_SIGNS.isdisjoint(before):
             whole[_key(words, first, last)] = None
         parts.update(dict.fromkeys(_parts(text, words, first, last)))
     whole.update(dict.fromkeys(_key(words, *place) for place in _identifiers(text, words)))
@@ -73,7 +74,12 @@ def occurrences(text: str, keys: Collection[str], *, any_case: bool = False) -> 
         if any_case or word.is_capitalised or is_identifier(_around(text, word)):
             lasts = range(first, min(len(words), first + max_length))
             found += [(first, last) for last in lasts if _key(words, first, last) in keys]
-    taken = _apart(found)
+    taken: list[tuple[int, int]] = []
+    used: set[int] = set()
+    for first, last in sorted(found, key=lambda place: (place[0] - place[1], place[0])):
+        if used.isdisjoint(range(first, last + 1)):
+            used.update(range(first, last + 1))
+            taken.append((first, last))
     return [Occurrence(_key(words, one, other), words[one].start, words[other].end) for one, other in sorted(taken)]
 
 
@@ -82,17 +88,6 @@ def phrase_places(text: str) -> Iterator[Occurrence]:
     words = words_of(text)
     for first, last in (*phrases(text, words), *_identifiers(text, words)):
         yield Occurrence(_key(words, first, last), words[first].start, words[last].end)
-
-
-def _apart(found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the places that do not overlap with a longer one, or with an earlier one of the same length."""
-    taken: list[tuple[int, int]] = []
-    used: set[int] = set()
-    for first, last in sorted(found, key=lambda place: (place[0] - place[1], place[0])):
-        if used.isdisjoint(range(first, last + 1)):
-            used.update(range(first, last + 1))
-            taken.append((first, last))
-    return taken
 
 
 def _parts(text: str, words: Sequence[Word], first: int, last: int) -> Iterator[str]:
@@ -115,11 +110,6 @@ def _identifiers(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
         if last - place < _IDENTIFIER_WORDS and is_identifier(text[words[place].start : words[last].end]):
             yield place, last
         place = last + 1
-
-
-def _begins_a_sentence(text: str, words: Sequence[Word], place: int) -> bool:
-    before = text[words[place - 1].end : words[place].start] if place else "\n"
-    return not _SENTENCE_SIGNS.isdisjoint(before)
 
 
 def _around(text: str, word: Word) -> str:

@@ -102,7 +102,10 @@ def _candidates(
     if looks_like_a_name(bare):
         yield from _short_forms(bare, lead)
     yield from ((NameKind.ALIAS, alias) for alias in aliases)
-    yield from ((NameKind.HEADING, heading) for heading in headings if _is_telling(heading))
+    # A heading can name its document if it is code, or several words that look like a name.
+    for heading in headings:
+        if is_identifier(heading) or (len(words_of(heading)) > 1 and looks_like_a_name(heading)):
+            yield NameKind.HEADING, heading
     yield from ((NameKind.IDENTIFIER, text) for text in identifiers if is_identifier(text))
 
 
@@ -114,23 +117,11 @@ def _short_forms(bare: str, lead: str) -> Iterator[tuple[NameKind, str]]:
     capitals = [word for word in words if word.is_capitalised]
     if len(words) > 2 and words[0].is_capitalised and words[-1].is_capitalised:  # noqa: PLR2004 -- first, middle, last
         yield NameKind.ENDS, f"{before[words[0].start : words[0].end]} {before[words[-1].start : words[-1].end]}"
-    leading = _leading_name(lead)
-    if leading and {word.form for word in words_of(leading)} & {word.form for word in capitals}:
-        yield NameKind.LEAD, leading
-
-
-def _leading_name(lead: str) -> str:
-    """Return the name that a text begins with, of two words or more; empty where it begins otherwise."""
-    words = words_of(lead)
-    if not words:
-        return ""
-    first, last = next(phrases(lead, words), (1, 0))
-    return lead[words[first].start : words[last].end] if first == 0 and last > 0 else ""
-
-
-def _is_telling(heading: str) -> bool:
-    """Return whether a heading can name its document: it is code, or several words that look like a name."""
-    return is_identifier(heading) or (len(words_of(heading)) > 1 and looks_like_a_name(heading))
+    # The name of two words or more that the text begins with.
+    lead_words = words_of(lead)
+    first, last = next(phrases(lead, lead_words), (1, 0))
+    if first == 0 < last and {word.form for word in lead_words[: last + 1]} & {word.form for word in capitals}:
+        yield NameKind.LEAD, lead[lead_words[0].start : lead_words[last].end]
 
 
 def _can_name(text: str, words: Sequence[Word]) -> bool:

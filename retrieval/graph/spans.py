@@ -24,6 +24,8 @@ _LETTERS_BETWEEN: Final = 3
 _KEPT_TEXTS: Final = 64
 #: A sentence is read so far before and behind what stands in it.
 _AROUND_CHARACTERS: Final = 500
+#: Letters of an initial or a short title.
+_INITIAL_LETTERS: Final = 2
 #: Characters between two words of one phrase.
 _MAX_GAP: Final = 3
 #: Words of the longest name.
@@ -75,7 +77,10 @@ def _sentence_ends(text: str) -> tuple[Sequence[int], Sequence[int]]:
     """Return where the ends of a text's sentences begin and where they end, in order."""
     stops, ends = array("I"), array("I")
     for match in _SENTENCE_END.finditer(text):
-        if not _is_initial(text, match.start()):
+        point = match.start()
+        before = text[max(0, point - 3) : point].split()[-1:] if text[point] == "." else []
+        # The point of an initial or a short title does not end a sentence: "J. Smith", "St. Maurice".
+        if not (before and len(before[0]) <= _INITIAL_LETTERS and before[0][:1].isupper()):
             stops.append(match.start())
             ends.append(match.end())
     return stops, ends
@@ -107,12 +112,6 @@ def phrases(text: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
 def is_identifier(text: str) -> bool:
     """Return whether a text is written as code is: scope_for, HttpRequest, Q-4711, retrieval/graph/spans.py."""
     return " " not in text and (_HUMP.search(text) is not None or (_JOINT.search(text) is not None and len(text) > 3))  # noqa: PLR2004
-
-
-def _is_initial(text: str, point: int) -> bool:
-    """Return whether the point ends an initial or a short title: "J. Smith", "St. Maurice"."""
-    before = text[max(0, point - 3) : point].split()[-1:] if text[point] == "." else []
-    return bool(before) and len(before[0]) <= 2 and before[0][:1].isupper()  # noqa: PLR2004
 
 
 def _form(word: str) -> str:

@@ -9,7 +9,6 @@ from retrieval.encoders.kept_vectors import SentenceEncoder
 from retrieval.encoders.model_calls import ModelCalls, model_key
 from retrieval.engine.about import About, BaseStage, StageGroup
 from retrieval.engine.state import Note, SearchState
-from retrieval.engine.types import Passage
 from retrieval.errors import EncoderError, EncoderTimeoutError
 from retrieval.ranking.answerability.model import AnswerabilityModel, shipped
 from retrieval.ranking.answerability.signals import Evidence, Sentence, best_sentences, read_signals, sentence_cosine
@@ -69,7 +68,9 @@ class EstimateAnswerability(BaseStage):
             terms=state.terms,
             rankings=state.rankings,
             passages=state.passages,
-            language_of=lambda passage: self._language(passage, state),
+            language_of=lambda it: (
+                state.scope.inclusion(it.hit.chunk.connection_id).connection.language or self.text_search_config
+            ),
         )
         sentences = best_sentences(evidence)
         cosine, notes = self._sentence_cosine(state, sentences)
@@ -84,11 +85,6 @@ class EstimateAnswerability(BaseStage):
             return shipped()
         types = {passage.hit.score_type for passage in state.passages}
         return fitted if not fitted.score_type or not types or fitted.score_type in types else shipped()
-
-    def _language(self, passage: Passage, state: SearchState) -> str:
-        """Return the text search configuration that a passage was indexed with."""
-        connection = state.scope.inclusion(passage.hit.chunk.connection_id).connection
-        return connection.language or self.text_search_config
 
     def _sentence_cosine(
         self, state: SearchState, sentences: Sequence[Sentence]

@@ -46,12 +46,9 @@ class Quality(BaseStage):
             if quality >= minimum:
                 hits.append(hit.with_signals({**hit.signals, "quality": quality}))
             else:
+                # The heaviest part first: "quality 0.12, minimum 0.30: navigation, repeated".
+                parts = sorted(hit.chunk.quality_parts, key=lambda part: -hit.chunk.quality_parts[part])
+                detail = f"quality {quality:.2f}, minimum {minimum:.2f}" + (f": {', '.join(parts)}" if parts else "")
                 numbers = {"quality": quality, "minimum": minimum}
-                drops.append(Drop(hit.chunk_id, DropReason.QUALITY, _detail(hit, minimum), numbers))
+                drops.append(Drop(hit.chunk_id, DropReason.QUALITY, detail, numbers))
         return replace(state, hits=tuple(hits), drops=(*state.drops, *drops))
-
-
-def _detail(hit: Hit, minimum: float) -> str:
-    """Return the numbers, the heaviest part first: "quality 0.12, minimum 0.30: navigation, repeated"."""
-    parts = sorted(hit.chunk.quality_parts, key=lambda part: -hit.chunk.quality_parts[part])
-    return f"quality {hit.chunk.quality:.2f}, minimum {minimum:.2f}" + (f": {', '.join(parts)}" if parts else "")

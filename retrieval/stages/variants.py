@@ -44,11 +44,14 @@ class Variants(BaseStage):
         Texts are searched while there is time; one that fails is skipped with a note.
         """
         rankings, searched, notes = dict(state.rankings), 0, dict[Note, None]()
+        blank = replace(state, rankings={}, vector=None, notes=(), trace=())
         for number, text in enumerate(self.texts, start=2):
             if state.deadline.is_soft:
                 break
             try:
-                found = self._searched(text, state)
+                found = replace(blank, query=read_query(text, characters=self.characters))
+                for stage in (*self.reading, self.legs):
+                    found = stage(found)
             except CoreCubeError:
                 notes[Note("variant_failed", "A rephrasing could not be searched.", degraded=True)] = None
                 continue
@@ -59,14 +62,6 @@ class Variants(BaseStage):
         quoted = "; ".join(f"\N{LEFT DOUBLE QUOTATION MARK}{it}\N{RIGHT DOUBLE QUOTATION MARK}" for it in self.texts)
         note = Note("variants", f"Searched {searched} of {len(self.texts)} rephrasings: {quoted}")
         return replace(state, rankings=rankings).noted(note, *notes)
-
-    def _searched(self, text: str, state: SearchState) -> SearchState:
-        """Return what the legs find for a text, with only the notes and spans of that."""
-        query = read_query(text, characters=self.characters)
-        state = replace(state, query=query, rankings={}, vector=None, notes=(), trace=())
-        for stage in self.reading:
-            state = stage(state)
-        return self.legs(state)
 
 
 def _marked(ranking: Ranking) -> Ranking:

@@ -76,20 +76,19 @@ class RecoveryTiers:
     def _by_indexes(self, state: SearchState) -> Ranking:
         """Return what the vectors of every embedding index find; that of the search goes first."""
         own = () if state.vector is None else (QueriedIndex(self.index, state.vector),)
-        found = {it.index.id: self._nearest(it, state) for it in (*own, *self.other_indexes(state))}
+        found: dict[int, Ranking] = {}
+        for it in (*own, *self.other_indexes(state)):
+            asked = replace(state, vector=it.vector, rankings={})
+            nearest = _in_time(Dense(self.dense, it.index)(asked), asked).rankings[Dense.name]
+            hits = self._completed(nearest, asked, it.index)
+            if it.noise is not None:
+                hits = tuple(hit.with_signals({**hit.signals, NOISE: it.noise}) for hit in hits)
+            found[it.index.id] = hits
         known = {hit.chunk_id: hit for ranking in reversed(found.values()) for hit in ranking}
         rankings = {f"index_{number}": ranking for number, ranking in found.items()}
         fused = reciprocal_rank_fusion(rankings, rank_constant=_RANK_CONSTANT)
         pairs = ((hit, known[hit.chunk_id]) for hit in fused)
         return tuple(hit.known(it.chunk, {**hit.signals, **it.signals}, it.matches) for hit, it in pairs)
-
-    def _nearest(self, asked: QueriedIndex, state: SearchState) -> Ranking:
-        state = replace(state, vector=asked.vector, rankings={})
-        after = _in_time(Dense(self.dense, asked.index)(state), state)
-        found = self._completed(after.rankings[Dense.name], state, asked.index)
-        if asked.noise is None:
-            return found
-        return tuple(replace(hit, signals={**hit.signals, NOISE: asked.noise}) for hit in found)
 
     def _by_words(self, state: SearchState) -> Ranking:
         for leg in self.words:

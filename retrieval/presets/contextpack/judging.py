@@ -106,8 +106,14 @@ class Judging:
         by_chunk = {chunk_id: relevance for it in answers for chunk_id, relevance in it.found.items()}
         if not by_chunk:
             raise next((it.failed for it in answers if it.failed), JudgingError())
+        spent = Spent(
+            calls=len(self.took),
+            prompt_tokens=sum(usage.prompt for usage in self.took),
+            completion_tokens=sum(usage.completion for usage in self.took),
+            is_estimated=any(usage.is_estimated for usage in self.took),
+        )
         prompts, known = sum(it.prompts for it in answers), sum(it.is_known for it in answers)
-        return Judged(self.provider.name, by_chunk, asked=prompts, known=known, spent=_sum(self.took))
+        return Judged(self.provider.name, by_chunk, asked=prompts, known=known, spent=spent)
 
     def _runs(self, candidates: Sequence[Shown]) -> tuple[Places, ...]:
         around, *sizes = self.provider.count(
@@ -233,12 +239,3 @@ def _noting(spend: Spend, took: list[TokenUsage]) -> Spend:
         await spend(usage, seconds)
 
     return noted
-
-
-def _sum(took: Sequence[TokenUsage]) -> Spent:
-    return Spent(
-        calls=len(took),
-        prompt_tokens=sum(usage.prompt for usage in took),
-        completion_tokens=sum(usage.completion for usage in took),
-        is_estimated=any(usage.is_estimated for usage in took),
-    )

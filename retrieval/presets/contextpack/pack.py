@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from retrieval.engine.state import SearchState
-from retrieval.engine.types import PRIMARY, ChunkFacts, ChunkId, Passage, Ranking
+from retrieval.engine.types import PRIMARY, ChunkFacts, ChunkId, Passage
 from retrieval.index.types import Relation
 from retrieval.presets.contextpack.citations import citations
 from retrieval.presets.contextpack.judge import RubricScores
@@ -100,6 +100,12 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
         CandidateTrace(chunk_id=hit.chunk_id, rank=rank, score=hit.score, ranks=hit.ranks)
         for rank, hit in enumerate(before, start=1)
     )
+    around = state.part(FoundNeighbours) or FoundNeighbours()
+    found = counted(items(hits[: min(top, state.top_k)], around.neighbours))
+    expansion = {
+        str(role): {"found": found[role], "packed": sum(it.role == role for it in state.passages)}
+        for role in (PRIMARY, *Relation)
+    }
     return ContextPack(
         query=state.query.text,
         selected_chunks=selected,
@@ -110,7 +116,7 @@ def context_pack_of(state: SearchState, *, top: int, budget_tokens: int) -> Cont
             final_token_count=sum(it.token_count for it in selected),
             budget_tokens=budget_tokens,
             tokenizer=next((str(it["tokenizer"]) for it in state.events if it["event"] == PACK_COUNTED), ""),
-            expansion=_expansion(hits[: min(top, state.top_k)], state),
+            expansion=expansion,
             degraded=state.degraded,
         ),
         context_pack=context_text(state.passages),
@@ -149,11 +155,3 @@ def _results(state: SearchState) -> Iterator[RerankResult]:
             )
         else:
             yield RerankResult(chunk_id=hit.chunk_id, relevance_score=hit.score)
-
-
-def _expansion(primaries: Ranking, state: SearchState) -> Mapping[str, Mapping[str, int]]:
-    """Return how many chunks each role had, each counted once for its strongest role, and how many were packed."""
-    around = state.part(FoundNeighbours) or FoundNeighbours()
-    found = counted(items(primaries, around.neighbours))
-    packed = {role: sum(passage.role == role for passage in state.passages) for role in (PRIMARY, *Relation)}
-    return {str(role): {"found": found[role], "packed": packed[role]} for role in (PRIMARY, *Relation)}

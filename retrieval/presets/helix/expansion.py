@@ -250,14 +250,9 @@ def _in_order(hits: Sequence[Hit], seats: Sequence[UUID]) -> Ranking:
     below = rest[0].score if rest else 0.0
     front: list[Hit] = []
     for hit in sorted(sitting.values(), key=lambda it: place[it.chunk_id.document_id], reverse=True):
-        front.append(_seat(hit, number=len(sitting) - len(front), above=below))
+        gain = max(0.0, below + _SEAT_STEP - hit.score)
+        contributions = {**hit.contributions, SEAT: gain} if gain else hit.contributions
+        signals = {**hit.signals, SEAT: float(len(sitting) - len(front))}
+        front.append(replace(hit, score=hit.score + gain, signals=signals, contributions=contributions))
         below = front[-1].score
     return (*reversed(front), *rest)
-
-
-def _seat(hit: Hit, *, number: int, above: float) -> Hit:
-    """Return a hit with its seat's number, from 1, raised above a score where it lies below."""
-    gain = max(0.0, above + _SEAT_STEP - hit.score)
-    contributions = {**hit.contributions, SEAT: gain} if gain else hit.contributions
-    signals = {**hit.signals, SEAT: float(number)}
-    return replace(hit, score=hit.score + gain, signals=signals, contributions=contributions)

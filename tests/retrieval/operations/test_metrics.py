@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from corecube.errors import OverloadedError
-from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import Refusal, Rung
 from retrieval.operations.metrics import load_metrics
 from retrieval.search import runtime
@@ -24,7 +24,7 @@ def test_every_reason_is_there_from_the_start():
 
 
 def test_what_is_refused_is_counted(client, world, monkeypatch):
-    admission = Admission(world=Surroundings(active=lambda: 90))
+    admission = Admission(world=ProcessHooks(active=lambda: 90))
     monkeypatch.setattr(runtime, "admission", lambda: admission)
     with pytest.raises(OverloadedError), admission.query(budget_seconds=60):
         pass

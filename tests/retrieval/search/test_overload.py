@@ -15,7 +15,7 @@ from corecube.access import Principal
 from corecube.database import release_connection
 from corecube.errors import OverloadedError
 from corecube.pool import connections_at_work, fit, max_connections, room_for_one
-from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import PoolConfig, Purpose, Refusal
 from retrieval.search import runtime
 from retrieval.search.request import SearchRequest
@@ -65,7 +65,7 @@ def at_work(count):
 
 
 def admission_of(sizes, **options):
-    world = Surroundings(active=connections_at_work, release_connection=release_connection)
+    world = ProcessHooks(active=connections_at_work, release_connection=release_connection)
     return Admission(sizes, world=world, **options)
 
 

@@ -118,7 +118,13 @@ def tighten_hint(
     """
     if nearness is None or grade is None or static_floor is None or keep is None:
         return TightenHint(skip=TightenSkip.INPUTS)
-    if skip := _unfit(len(nearness) - keep, grade, breaker):
+    unfit = {
+        TightenSkip.GRADE: not grade.is_high,
+        TightenSkip.NO_CROSS_ENCODER: breaker is None,
+        TightenSkip.BREAKER: breaker is not BreakerState.CLOSED,
+        TightenSkip.NO_ROOM: len(nearness) <= keep,
+    }
+    if skip := next((skip for skip, holds in unfit.items() if holds), None):
         return TightenHint(skip=skip)
     falling = sorted(nearness, reverse=True)
     position = first_cliff(falling, start=keep, config=config)
@@ -127,17 +133,6 @@ def tighten_hint(
     if falling[position] <= static_floor:
         return TightenHint(cliff_position=position, skip=TightenSkip.WEAKER)
     return TightenHint(floor=falling[position - 1], cliff_position=position)
-
-
-def _unfit(room: int, grade: Grade, breaker: BreakerState | None) -> TightenSkip | None:
-    """Return why a retrieval's pool is not to be cut whatever its scores are."""
-    if not grade.is_high:
-        return TightenSkip.GRADE
-    if breaker is None:
-        return TightenSkip.NO_CROSS_ENCODER
-    if breaker is not BreakerState.CLOSED:
-        return TightenSkip.BREAKER
-    return None if room > 0 else TightenSkip.NO_ROOM
 
 
 def first_cliff(falling: Sequence[float], *, start: int, config: DensityConfig) -> int | None:

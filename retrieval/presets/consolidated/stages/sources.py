@@ -1,7 +1,7 @@
 """Recovering required source types that the pool lacks."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -90,7 +90,11 @@ class RecoverSources(BaseStage):
     def _recovered(self, missing: Missing, state: SearchState, section: SectionState) -> SearchState:
         """Return the state with the hits of a missing type in all compartments in scope."""
         limit = wanted(missing, section.ask.section, limit=self.config.max_protected)
-        looks = [self._look(missing, limit, name, scope, state, section) for name, scope in _compartments(state.scope)]
+        connections: dict[str, list[int]] = defaultdict(list)
+        for it in state.scope.included:
+            connections[it.connection.compartment].append(it.connection.id)
+        compartments = [(name, state.scope.only(ids, reveal=False)) for name, ids in sorted(connections.items())]
+        looks = [self._look(missing, limit, name, scope, state, section) for name, scope in compartments]
         results = tuple(result for _, result in looks)
         found = [hit for hits, _ in looks for hit in hits]
         pooled = {hit.chunk_id for hit in state.hits}
@@ -170,15 +174,6 @@ def _searched(state: SearchState, section: SectionState) -> RequestFilter:
     """Return the filter of the pool without the section's filters."""
     asked = section.request_filter
     return replace(state.filter, hint=asked.hint, min_quality=asked.min_quality)
-
-
-def _compartments(scope: AccessScope) -> Iterator[tuple[str, AccessScope]]:
-    """Yield the compartments in scope by name, each with the part of the scope that lies in it."""
-    connections: dict[str, list[int]] = defaultdict(list)
-    for inclusion in scope.included:
-        connections[inclusion.connection.compartment].append(inclusion.connection.id)
-    for name, ids in sorted(connections.items()):
-        yield name, scope.only(ids, reveal=False)
 
 
 def _note(missing: Missing, results: Iterable[SourceResult], *, added: int, error: str) -> Note:

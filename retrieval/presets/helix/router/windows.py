@@ -138,10 +138,11 @@ def _day_word(found: re.Match[str], now: datetime) -> TimeExpression:
 
 def _bounded(found: re.Match[str], now: datetime) -> TimeExpression | None:
     """Read "since March", "before 5 May 2024", "in 2024", "on Monday", "between" aside."""
-    span = _date(found, now)
-    if span is None:
+    try:
+        since, until = next(_dates(found, now))
+    except (ValueError, OverflowError):
+        # No date on any calendar.
         return None
-    since, until = span
     word = found["bound"].lower()
     is_open = found["only_year"] is None and found["year"] is None and found["iso"] is None
     if word == "since":
@@ -151,14 +152,6 @@ def _bounded(found: re.Match[str], now: datetime) -> TimeExpression | None:
     if word in {"before", "until", "till", "up to"}:
         return _said(found, None, since if word == "before" else until, is_past=False)
     return _said(found, since, until, is_past=bool(found["weekday"]) and is_open)
-
-
-def _date(found: re.Match[str], now: datetime) -> tuple[datetime, datetime] | None:
-    """Return the first moment of the date in a match, and the first one after it; None for no date."""
-    try:
-        return next(_dates(found, now), None)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _dates(found: re.Match[str], now: datetime) -> Iterator[tuple[datetime, datetime]]:

@@ -87,7 +87,9 @@ class Route(BaseStage):
 
     def __call__(self, state: SearchState) -> SearchState:
         """Return the state with its routing and narrowed filter, and a note for each decision."""
-        likeness = self._likeness(state)
+        # Without a vector the model may be down: do not train the routes now.
+        router = None if state.vector is None else self.router()
+        likeness = Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
         shown = dict(list(likeness.by_route.items())[:_SHOWN])
         skip = (
             ""
@@ -106,11 +108,6 @@ class Route(BaseStage):
         except SearchTimeoutError:
             note = Note("route_timeout", "Reading times and projects from the question timed out.", degraded=True)
             return replace(state, parts=state.parts_with(routing)).noted(note)
-
-    def _likeness(self, state: SearchState) -> Likeness:
-        # Without a vector the model may be down: do not train the routes now.
-        router = None if state.vector is None else self.router()
-        return Likeness({}) if router is None or state.vector is None else router.likeness(state.vector)
 
     def projects(self, state: SearchState) -> Sequence[str]:
         """Return the known projects; raise SearchTimeoutError, DatabaseUnavailableError."""

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection as database
 from pgvector import HalfVector
 
-from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import Note, RequestFilter, Span
 from retrieval.index.types import RoutedRange
@@ -234,7 +234,7 @@ def test_it_ends_before_a_wait_that_would_outlast_the_time(world, recover, waits
 
 def crowded(active):
     """Return the resources of a process where so many of 96 connections are at work."""
-    return replace(runtime.resources(), admission=Admission(world=Surroundings(lambda: active)))
+    return replace(runtime.resources(), admission=Admission(world=ProcessHooks(lambda: active)))
 
 
 def broken_off(state):

@@ -5,7 +5,7 @@ import pytest
 
 from corecube.models import Compartment, Connection
 from corecube.scope import Sensitivity
-from retrieval.engine.admission import Admission, Surroundings
+from retrieval.engine.admission import Admission, ProcessHooks
 from retrieval.engine.admission_ladder import Refusal
 from retrieval.engine.state import RequestFilter
 from retrieval.errors import SearchTimeoutError
@@ -242,7 +242,7 @@ def test_a_store_that_takes_too_long_tells_nothing_of_the_type(world, monkeypatc
 def test_a_thin_type_is_turned_away_before_one_that_is_absent(world, active, seconds, titles, refused):
     write(world.runbooks, world.root, "crowns.csv", TABLE)
     write(world.runbooks, world.root, "tolls.csv", TABLE.replace("harbour", "toll"))
-    admission = Admission(world=Surroundings(lambda: active))
+    admission = Admission(world=ProcessHooks(lambda: active))
     state = state_of(world.principal("bob"), "rollback costs by region", ask=ask_for(FIGURES), seconds=seconds)
     after = stage_named("sources", replace(runtime.resources(), admission=admission))(with_pool(state, *titles))
     assert admission.load().refused == ({refused: 1} if refused else {})
